@@ -42,6 +42,12 @@ std::string problem_of_eval(const Arguments& arguments, const Given& given) {
     if (given.has("--task") && given.has("--format")) {
         return "--format belongs to --data (a task is JSON lines). Leave it out.";
     }
+    if (given.has("--dtype") != (arguments.format == "raw")) {
+        return given.has("--dtype")
+                   ? "--dtype belongs to --format raw (other files say it). Leave it out."
+                   : "raw files do not say how their numbers are stored. Add --dtype uint16 or "
+                     "--dtype uint32.";
+    }
     return given.has("--choices") && arguments.choices == arguments.task
                ? "--choices would be written over the task. Name another file."
                : "";
@@ -122,9 +128,11 @@ CommandRow eval_row() {
         .options = {text_option("--data", "FILE", &Arguments::data, "a file, a pattern or a path",
                                 "file, or a pattern such as 'data/*.bin'; megatron: the path without "
                                 "its suffix"),
-                    one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron"},
-                           "of --data: text, llmc or megatron (default: text for a model of bytes, and where "
-                           "there is a tokenizer and the file is no .bin; else llmc)"),
+                    one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron", "raw"},
+                           "of --data: text, llmc, megatron or raw (default: text for a model of bytes, and "
+                           "where there is a tokenizer and the file is no .bin; else llmc)"),
+                    one_of("--dtype", "TYPE", &Arguments::dtype, {"uint16", "uint32"},
+                           "of --format raw: how a token is stored, uint16 or uint32"),
                     text_option(
                         "--task", "FILE", &Arguments::task, "a file of JSON lines",
                         "JSON lines with HellaSwag's fields ctx, endings and label: which ending is the "

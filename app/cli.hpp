@@ -68,7 +68,7 @@ struct Arguments {
     int threads = 0;                    ///< tokenize: 0: one for each core
     std::string source;                 ///< import: the folder of a model
     std::string target;                 ///< import: the folder of a run; export: that of a model
-    std::string dtype;                  ///< export: empty: bf16
+    std::string dtype;                  ///< export: empty: bf16; eval: of raw: uint16 or uint32
     bool merge = false;                 ///< export: adapters into the weights beside them
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
     std::vector<std::string>

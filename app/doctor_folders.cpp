@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "storage/folder_trial.hpp"
@@ -123,6 +124,8 @@ int find_subjects(const std::vector<std::string>& words,
                   std::vector<SharedDeck>& decks) {
     auto asking = options;
     asking.read_tokenizer = read_tokenizer;
+    asking.read_source = read_source;
+    asking.find_shared_files = find_shared_files;
     for (const auto& word : words) {
         if (!names_a_deck(word)) {
             continue;

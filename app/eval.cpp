@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "app/commands.hpp"
 #include "app/eval_task.hpp"
@@ -20,7 +21,10 @@
 #include "base/units.hpp"
 #include "comm/control.hpp"
 #include "data/corpus.hpp"
+#include "data/file_look.hpp"
+#include "data/token_source.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "spec/token_format.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
 
@@ -65,11 +69,11 @@ spec::Data data_of(const Arguments& arguments, const spec::RunSpec& run) {
     const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
     const std::string format = format_of(arguments, tokenizer);
     if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("--format {} does not fit the model ({}). Use {}.", format,
-                        reads_bytes ? "it reads bytes of text" : "it reads token numbers",
-                        reads_bytes ? "text" : "llmc or megatron, or name its tokenizer by --tokenizer")};
+        throw Error{ErrorKind::deck,
+                    fmt::format("--format {} does not fit the model ({}). Use {}.", format,
+                                reads_bytes ? "it reads bytes of text" : "it reads token numbers",
+                                reads_bytes ? "text"
+                                            : "llmc, megatron or raw, or name its tokenizer by --tokenizer")};
     }
     spec::Data data = run.data;
     if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
@@ -80,21 +84,41 @@ spec::Data data_of(const Arguments& arguments, const spec::RunSpec& run) {
     }
     data.held_out = 0;
     data.train.clear();
-    data.validation = {{.format = format == "text"   ? spec::TokenFormat::text
-                                  : format == "llmc" ? spec::TokenFormat::llmc
-                                                     : spec::TokenFormat::megatron,
-                        .path = arguments.data}};
+    data.validation = {{.format = spec::token_format_of(format).value(),
+                        .path = arguments.data,
+                        .raw_type = spec::raw_type_of(arguments.dtype).value_or(spec::RawType::uint16)}};
     return data;
 }
 
-/// Complaints name the option in the place of the deck's key.
-[[noreturn]] void complain(const Error& error) {
-    const std::string_view key = "data.validation[0].path";
-    std::string message = error.what();
-    if (const auto at = message.find(key); at != std::string::npos) {
-        message.replace(at, key.size(), "--data");
+/// Options in the place of what a deck would say.
+std::string in_options(std::string message) {
+    for (const auto& [of_deck, option] :
+         {std::pair{"data.validation[0].path", "--data"},
+          std::pair{"{format: raw, dtype: uint16}", "--format raw --dtype uint16"},
+          std::pair{"{format: raw, dtype: uint32}", "--format raw --dtype uint32"},
+          std::pair{"format: ", "--format "}}) {
+        if (const auto at = message.find(of_deck); at != std::string::npos) {
+            message.replace(at, std::string_view{of_deck}.size(), option);
+        }
     }
-    throw Error{error.kind(), message, error.where()};
+    return message;
+}
+
+[[noreturn]] void complain(const Error& error) {
+    throw Error{error.kind(), in_options(error.what()), error.where()};
+}
+
+/// A file of another format than it is read as is a warning here too.
+void warn_of_doubts(const spec::Source& source) {
+    if (const auto doubt = data::doubt_of(source, *data::open_source(source, "--data"))) {
+        std::fputs(
+            (message(Severity::warning,
+                     fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
+                                 spec::word_of(source.format), doubt->why, in_options(doubt->remedy))) +
+             "\n")
+                .c_str(),
+            stderr);
+    }
 }
 
 data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
@@ -109,26 +133,40 @@ void check_data(const Arguments& arguments, const spec::RunSpec& run) {
     const data::Corpus corpus = open_corpus(arguments, run);
     try {
         corpus.check_tokens();
+        warn_of_doubts(data_of(arguments, run).validation.front());
     } catch (const Error& error) {
         complain(error);
     }
 }
 
+/// Errors: Error{deck} where nothing was foretold, so that there is no loss
+void expect_targets(const Arguments& arguments, const train::ValidationLoss& loss) {
+    if (!loss.mean) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--data: '{}' has no target tokens (each of its tokens begins a document, and "
+                        "the model was trained with data.reset_at_document: nothing before it "
+                        "foretells it). Name files with longer documents.",
+                        printable(arguments.data))};
+    }
+}
+
 /// Bits that the model needs for a byte of the text that targets stand for.
 double bits_per_byte(const train::ValidationLoss& loss) {
-    return loss.mean * std::numbers::log2e * static_cast<double>(loss.tokens) /
+    return loss.mean.value() * std::numbers::log2e * static_cast<double>(loss.tokens) /
            static_cast<double>(loss.bytes);
 }
 
 void say(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
-    const double perplexity = std::exp(loss.mean);
+    const double mean = loss.mean.value();
+    const double perplexity = std::exp(mean);
     if (arguments.json) {
         JsonLine line;
         line.begin();
         line.field("checkpoint", model.path());
         line.field("step", model.step());
         line.field("data", arguments.data);
-        line.field("loss", loss.mean);
+        line.field("loss", mean);
         line.field("perplexity", perplexity);
         line.field("tokens", loss.tokens);
         if (loss.bytes > 0) {
@@ -145,7 +183,7 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
     fmt::print(
         "checkpoint  {}, step {}\ndata        {}\nloss        {:.6f} nats per token{}\n"
         "perplexity  {:.4f}\ntokens      {}{}\n",
-        printable(model.path()), format_grouped(model.step()), printable(arguments.data), loss.mean, bits,
+        printable(model.path()), format_grouped(model.step()), printable(arguments.data), mean, bits,
         perplexity, format_grouped(loss.tokens), bytes);
 }
 
@@ -161,10 +199,13 @@ std::optional<int> eval_model(const Arguments& arguments, const comm::Context& w
         const auto tokenizer = data::open_tokenizer(model.run.data.tokenizer);
         const auto loss = inference.loss(corpus.validation(0), &progress, tokenizer.get());
         progress.end();
+        if (!is_agreed(world, exit_code, [&] { expect_targets(arguments, loss); })) {
+            return exit_code;
+        }
         if (world.rank() == 0) {
             say(arguments, model, loss);
         }
-        return std::isfinite(loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
+        return std::isfinite(*loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
     });
 }
 

@@ -7,6 +7,7 @@
 #include "app/inspect_text.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -14,24 +15,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using data::TokenHead;
 
-const char* name_of(spec::TokenFormat format) {
-    switch (format) {
-        case spec::TokenFormat::llmc:
-            return "llmc";
-        case spec::TokenFormat::megatron:
-            return "megatron";
-        case spec::TokenFormat::own:  // which no file is
-        case spec::TokenFormat::text:
-            break;
-    }
-    return "text";
-}
-
 std::string format_line(const TokenHead& head) {
-    const std::string name = name_of(head.format);
-    return head.magic.empty() ? name
-                              : fmt::format("{} (begins with {}, version {})", name, head.magic,
-                                            head.version ? fmt::format("{}", *head.version) : "unknown");
+    const std::string name = spec::word_of(head.format);
+    return head.format == spec::TokenFormat::raw ? name + " (a guess: nothing in the file says it)"
+           : head.magic.empty()                  ? name
+                                : fmt::format("{} (begins with {}, version {})", name, head.magic,
+                                              head.version ? fmt::format("{}", *head.version) : "unknown");
 }
 
 std::string size_line(const TokenHead& head) {
@@ -69,11 +58,13 @@ std::string text_of(const TokenHead& head) {
         text += fmt::format("documents   {} in {} sequences\n", *head.documents, head.sequences.value_or(0));
     }
     return text + fmt::format("first       {}\ncheck       {}\n", fmt::join(head.first, " "),
-                              head.problem.empty() ? "header and size agree" : printable(head.problem));
+                              !head.problem.empty()                   ? printable(head.problem)
+                              : head.format == spec::TokenFormat::raw ? "a whole number of tokens"
+                                                                      : "header and size agree");
 }
 
 std::string json_of(const TokenHead& head) {
-    const Json json{{"format", name_of(head.format)},
+    const Json json{{"format", spec::word_of(head.format)},
                     {"paths", head.paths},
                     {"bytes", head.bytes},
                     {"magic", head.magic.empty() ? Json(nullptr) : Json(head.magic)},

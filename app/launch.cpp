@@ -13,6 +13,7 @@
 #include "app/cores_here.hpp"
 #include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
+#include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
@@ -139,6 +140,8 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);
         options.read_tokenizer = read_tokenizer;  // others are told of it by the deck
+        options.read_source = read_source;        // others do it when they open what they train on
+        options.find_shared_files = find_shared_files;
         loaded = deck::load(arguments.deck, arguments.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0) {
             std::fputs(loaded->found.print().c_str(), stderr);

@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/terminal.hpp"
+#include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "app/watched.hpp"
 #include "base/error.hpp"
@@ -102,6 +103,8 @@ int plan(const Arguments& arguments) {
         .for_plan = true,
         .needs_data = false,
         .read_tokenizer = read_tokenizer,
+        .read_source = read_source,
+        .find_shared_files = find_shared_files,
         .choose_homes = watched_choice_of_homes(progress),
         .choose_depths = watched_choice_of_depths(progress),
         .choose_leases = watched_choice_of_leases(progress)};

@@ -6,6 +6,7 @@
 
 #include "app/check_json.hpp"
 #include "app/run_folder.hpp"
+#include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
@@ -123,6 +124,8 @@ int run_check(const CheckOptions& options) {
                            .threads = options.threads,
                            .needs_data = options.machine.empty(),
                            .read_tokenizer = read_tokenizer,
+                           .read_source = read_source,
+                           .find_shared_files = find_shared_files,
                            .choose_homes = options.choose_homes,
                            .choose_depths = options.choose_depths,
                            .choose_leases = options.choose_leases};

@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/terminal.hpp"
+#include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "app/train_sbatch.hpp"
 #include "app/watched.hpp"
@@ -115,6 +116,8 @@ int slurm(const Arguments& arguments) {
     options = of_job(arguments, options,
                      arguments.tasks_per_node.value_or(0) > 0 ? *arguments.tasks_per_node
                                                               : choose_tasks(arguments, options));
+    options.read_source = read_source;
+    options.find_shared_files = find_shared_files;
     options.choose_homes = watched_choice_of_homes(progress);
     options.choose_depths = watched_choice_of_depths(progress);
     options.choose_leases = watched_choice_of_leases(progress);

@@ -1,46 +1,36 @@
 #include "data/llmc_source.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/file_look.hpp"
 
 namespace ziggurat::data {
 namespace {
 
-/// What a foreign magic number of llm.c says.
-std::string kind_of(std::int32_t magic) {
-    switch (magic) {
-        case 20240522:
-            return "an evaluation file of llm.c";
-        case 20240326:
-        case 20240803:
-            return "a model file of llm.c";
-        case 20240328:
-            return "a tokenizer of llm.c";
-        case 20240527:
-            return "an optimizer state of llm.c";
-        default:
-            return "its first number is " + std::to_string(magic) +
-                   ", not 20240520 (tokens of 16 bits) or 20240801 (of 32 bits)";
-    }
-}
+constexpr const char* name_others = "Name files written by llm.c's dev/data scripts, or set another format.";
 
-[[noreturn]] void refuse(const std::string& key, const MappedFile& file, const std::string& why) {
+[[noreturn]] void refuse(const std::string& key,
+                         const MappedFile& file,
+                         const std::string& why,
+                         const std::string& remedy = name_others) {
     std::string message = key;
-    message += ": '" + file.path() + "' is no llm.c token file (" + why +
-               "). Name files written by llm.c's dev/data scripts, or set another format.";
+    message += ": '" + file.path() + "' is no llm.c token file (" + why + "). " + remedy;
     throw Error{ErrorKind::deck, message};
 }
 
 TokenFile open_llmc(const std::string& path, const std::string& key) {
     MappedFile file{path, key};
-    if (file.bytes() < llmc_header_bytes) {
-        refuse(key, file, std::to_string(file.bytes()) + " bytes, shorter than the header of 1024 bytes");
-    }
-    const auto magic = file.load<std::int32_t>(0);
+    const auto magic = file.bytes() >= 4 ? file.load<std::int32_t>(0) : 0;
     const auto known_type = llmc_type(magic);
     if (!known_type) {
-        refuse(key, file, kind_of(magic));
+        const auto look = look_at(file.content());
+        refuse(key, file, kind_of_llmc(file), look.remedy.empty() ? name_others : look.remedy);
+    }
+    if (file.bytes() < llmc_header_bytes) {
+        refuse(key, file, std::to_string(file.bytes()) + " bytes, shorter than the header of 1024 bytes");
     }
     const TokenType type = *known_type;
     const std::int32_t known_version =
@@ -70,8 +60,36 @@ std::optional<TokenType> llmc_type(std::int32_t magic) {
                                             : std::nullopt;
 }
 
+const char* other_llmc_kind(std::int32_t magic) {
+    switch (magic) {
+        case 20240522:
+            return "an evaluation file of llm.c";
+        case 20240326:
+        case 20240803:
+            return "a model file of llm.c";
+        case 20240328:
+            return "a tokenizer of llm.c";
+        case 20240527:
+            return "an optimizer state of llm.c";
+        default:
+            return nullptr;
+    }
+}
+
 std::string kind_of_llmc(const MappedFile& file) {
-    return file.bytes() < 4 ? std::to_string(file.bytes()) + " bytes" : kind_of(file.load<std::int32_t>(0));
+    const auto magic = file.bytes() >= 4 ? file.load<std::int32_t>(0) : 0;
+    if (const char* kind = other_llmc_kind(magic)) {
+        return kind;
+    }
+    const auto look = look_at(file.content());
+    const auto seen =
+        look.what.empty() ? "" : (look.is_certain ? "it begins as " : "it looks like ") + look.what;
+    return file.bytes() < llmc_header_bytes
+               ? fmt::format("{} bytes, shorter than the header of {} bytes{}{}", file.bytes(),
+                             llmc_header_bytes, seen.empty() ? "" : "; ", seen)
+               : fmt::format("its first number is {}, not {} (tokens of 16 bits) or {} (of 32 bits){}{}",
+                             magic, llmc_of_16_bits.magic, llmc_of_32_bits.magic, seen.empty() ? "" : "; ",
+                             seen);
 }
 
 LlmcSource::LlmcSource(const std::string& pattern, const std::string& key) {

@@ -23,7 +23,12 @@ inline constexpr LlmcKind llmc_of_32_bits{20240801, 7};  ///< Llama 3's
 /// The type of tokens by the number that a file begins with; nothing when it is none of llm.c's token files.
 std::optional<TokenType> llmc_type(std::int32_t magic);
 
-/// Kind of a file that holds no tokens of llm.c, as the reason in a complaint: `a model file of llm.c`.
+/// Kind of llm.c's files that hold no tokens to train on, by their first number; null when it is none of
+/// these.
+const char* other_llmc_kind(std::int32_t magic);
+
+/// Kind of a file that holds no tokens of llm.c, as the reason in a complaint: `a model file of llm.c`, or
+/// what it looks like.
 std::string kind_of_llmc(const MappedFile& file);
 
 /// The .bin files that a path or pattern names, one after the other.

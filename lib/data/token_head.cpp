@@ -7,9 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "data/file_look.hpp"
 #include "data/file_sequence.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
+#include "data/raw_source.hpp"
+#include "data/token_source.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -38,11 +41,10 @@ std::string pair_of(const std::string& path) {
 }
 
 /// What trains would say of it; empty where it can be trained on.
-template <class Source>
-std::string problem_of(const std::string& path) {
+std::string problem_of(const spec::Source& source) {
     const std::string key = "it";
     try {
-        const Source source{path, key};
+        open_source(source, key);
         return "";
     } catch (const Error& error) {
         const std::string what = error.what();
@@ -70,7 +72,7 @@ TokenHead megatron_head(const std::string& prefix) {
     TokenHead head{.format = spec::TokenFormat::megatron,
                    .paths = {index.path(), tokens.path()},
                    .bytes = {index.bytes(), tokens.bytes()}};
-    head.problem = problem_of<MegatronSource>(prefix);
+    head.problem = problem_of({.format = head.format, .path = prefix});
     if (!is_megatron_index(index)) {
         return head;
     }
@@ -96,12 +98,20 @@ std::optional<TokenHead> llmc_head(MappedFile& file) {
                    .bytes = {file.bytes()},
                    .magic = std::to_string(magic),
                    .header_bytes = llmc_header_bytes};
-    head.problem = problem_of<LlmcSource>(file.path());
+    head.problem = problem_of({.format = head.format, .path = file.path()});
     if (file.bytes() >= 12) {
         head.version = file.load<std::uint32_t>(4);
         head.tokens = file.load<std::uint32_t>(8);
     }
     add_tokens(head, std::move(file), *type);
+    return head;
+}
+
+/// Numbers that look like tokens of `type`, which nothing in the file says.
+TokenHead raw_head(MappedFile file, spec::RawType type) {
+    TokenHead head{.format = spec::TokenFormat::raw, .paths = {file.path()}, .bytes = {file.bytes()}};
+    head.problem = problem_of({.format = head.format, .path = file.path(), .raw_type = type});
+    add_tokens(head, std::move(file), token_type(type));
     return head;
 }
 
@@ -120,6 +130,9 @@ TokenHead read_token_head(const std::string& path) {
     MappedFile file{path, path};
     if (auto head = llmc_head(file)) {
         return *std::move(head);
+    }
+    if (const auto type = look_at(file.content()).numbers) {
+        return raw_head(std::move(file), *type);
     }
     if (is_called_so(path)) {
         throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (" + kind_of_llmc(file) +

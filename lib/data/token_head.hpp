@@ -15,7 +15,7 @@ struct TokenHead {
     spec::TokenFormat format = spec::TokenFormat::text;
     std::vector<std::string> paths = {};  ///< of a pair: the index, then the tokens
     std::vector<std::int64_t> bytes = {};
-    std::string magic = {};  ///< what it begins with; empty for text
+    std::string magic = {};  ///< what it begins with; empty where there is no header
     std::optional<std::uint64_t> version = {};
     std::string type = {};  ///< how a token is stored: `uint16`
     std::int64_t token_bytes = 1;
@@ -33,7 +33,9 @@ struct TokenHead {
 /// counts by its name: .bin, .idx.
 bool is_token_path(const std::string& path);
 
-/// \param path  a file of llm.c, one of a Megatron pair or their prefix, or a file of text
+/// What has no header is raw where it looks like bare token numbers, else text.
+///
+/// \param path  a file of llm.c, one of a Megatron pair or their prefix, a file of bare numbers, or of text
 /// Errors: Error{deck} when it cannot be read or has none of these formats
 TokenHead read_token_head(const std::string& path);
 

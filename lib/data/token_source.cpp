@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
+#include "data/raw_source.hpp"
 #include "data/text_source.hpp"
 
 namespace ziggurat::data {
@@ -23,6 +24,8 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
             return std::make_unique<LlmcSource>(source.path, key);
         case spec::TokenFormat::megatron:
             return std::make_unique<MegatronSource>(source.path, key);
+        case spec::TokenFormat::raw:
+            return std::make_unique<RawSource>(source.path, source.raw_type, key);
         case spec::TokenFormat::own:
             throw Error{ErrorKind::deck,
                         key +

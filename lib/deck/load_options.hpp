@@ -1,6 +1,7 @@
 /// Options of loading a deck: what the deck does not say.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +20,24 @@ namespace ziggurat::deck {
 struct TokenizerFacts {
     std::int64_t vocab = 0;  ///< ids are smaller
     std::string hash;        ///< as spec::Tokenizer has it
+};
+
+/// A source of tokens that a training could open.
+struct SourceFacts {
+    std::int64_t tokens = 0;
+    std::vector<std::string> files = {};  ///< with its tokens, in their order
+    /// Why it may not be what the deck says although it can be read.
+    struct Doubt {
+        std::string file, why, advice;
+    };
+    std::optional<Doubt> doubt = {};
+};
+
+/// A file of a validation that is trained on as well.
+struct FileOverlap {
+    std::size_t validated = 0;  ///< its place in the list that was asked about
+    std::size_t trained = 0;    ///< the same
+    bool is_copy = false;       ///< two files of the same bytes; else one file
 };
 
 /// The place of the run, and functions that choose what the deck leaves open.
@@ -43,6 +62,14 @@ struct LoadOptions {
     /// Reads a tokenizer that is a file; without it nothing is asked of the file.
     /// Errors: its Error{deck} becomes one of the deck
     std::function<TokenizerFacts(const spec::Tokenizer&)> read_tokenizer = {};
+    /// Opens a source, not of the format own, as a training does; without it nothing is asked of its files
+    /// but that they are there. \param key  its place in the deck, which messages begin with Errors: its
+    /// Error{deck} becomes one of the deck
+    std::function<SourceFacts(const spec::Source&, const std::string& key)> read_source = {};
+    /// Finds the files of validation among those that are trained on; without it nobody looks.
+    std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
+                                           const std::vector<std::string>& trained)>
+        find_shared_files = {};
     /// Called, for a deck without errors, to choose the homes that it leaves open; without it they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Called, for a deck without errors whose homes are known, to choose how far ahead and in what pieces

@@ -100,12 +100,17 @@ struct Model {
 
 // ---------------------------------------------------------------- data
 
-enum class TokenFormat { text, llmc, megatron, own };  ///< own: brought by a program that calls the library
+/// Format of token files; own: no file, but a program that calls the library brings them.
+enum class TokenFormat { text, llmc, megatron, raw, own };
+
+/// The numbers in files of the format raw, which do not say it themselves.
+enum class RawType { uint16, uint32 };
 
 struct Source {
     TokenFormat format = TokenFormat::text;
     std::string path;
     double weight = 1;
+    RawType raw_type = RawType::uint16;  ///< of raw
 
     bool operator==(const Source&) const = default;
 };
@@ -352,6 +357,9 @@ struct Precision {
 
     bool operator==(const Precision&) const = default;
 };
+
+/// Micro-batches whose gradients may be added up in bf16 (deck/rules/rules_train.cpp says why).
+inline constexpr std::int64_t most_added_in_bf16 = 128;
 
 enum class ClipPolicy { off, global };
 

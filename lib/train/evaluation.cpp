@@ -76,10 +76,11 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
     comm::all_reduce_sum(world_, counts);
     const auto [targets, bytes] = counts;
     const ExactSum all{limbs};
-    return ValidationLoss{
-        .mean = all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""),
-        .tokens = targets,
-        .bytes = bytes};
+    ValidationLoss loss{.tokens = targets, .bytes = bytes};
+    if (targets > 0) {
+        loss.mean = all.is_finite() ? all.value() / static_cast<double>(targets) : std::nan("");
+    }
+    return loss;
 }
 
 std::int32_t Evaluation::draw(const spec::Sample& sample,

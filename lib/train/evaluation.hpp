@@ -18,9 +18,9 @@
 namespace ziggurat::train {
 
 struct ValidationLoss {
-    double mean = 0;          ///< nats per target token
-    std::int64_t tokens = 0;  ///< target tokens
-    std::int64_t bytes = 0;   ///< of text that they stand for; 0 where no tokenizer was given
+    std::optional<double> mean = {};  ///< nats per target token; nothing where there are none
+    std::int64_t tokens = 0;          ///< target tokens
+    std::int64_t bytes = 0;           ///< of text that they stand for; 0 where no tokenizer was given
 };
 
 /// Runs the evaluation program of an assembly.

@@ -2,14 +2,17 @@
 /// place.
 ///
 ///   #! ranks=4 train.steps=5      how it is loaded: ranks, overrides (optional)
-///   # deck.yaml:7:20: error: ...  the complaints, in their order
+///   # deck.yaml:7:20: error: ...  the complaints, in their order; HOST is the name of this machine
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "app/token_sources.hpp"
 #include "deck/load.hpp"
 
 namespace ziggurat::deck {
@@ -27,6 +30,8 @@ BadDeck read_header(const fs::path& file) {
     BadDeck deck;
     deck.options.ranks = 1;
     deck.options.threads = 1;
+    deck.options.read_source = app::read_source;
+    deck.options.find_shared_files = app::find_shared_files;
     std::ifstream stream{file};
     for (std::string line; std::getline(stream, line) && line.starts_with('#');) {
         if (!line.starts_with("#!")) {
@@ -45,12 +50,22 @@ BadDeck read_header(const fs::path& file) {
     return deck;
 }
 
+std::string without_host(std::string text) {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    const std::string seen = std::string{"seen from "} + host.data();
+    if (const auto at = text.find(seen); at != std::string::npos) {
+        text.replace(at, seen.size(), "seen from HOST");
+    }
+    return text;
+}
+
 std::string complaints_about(const fs::path& file, const BadDeck& deck) {
     std::string complaints;
     for (const Problem& problem : load(file.filename(), deck.overrides, deck.options).found.sorted()) {
         if (problem.severity != Severity::note) {
-            complaints +=
-                problem.at.text() + ": " + name_of(problem.severity) + ": " + problem.sentence() + "\n";
+            complaints += problem.at.text() + ": " + name_of(problem.severity) + ": " +
+                          without_host(problem.sentence()) + "\n";
         }
     }
     return complaints;

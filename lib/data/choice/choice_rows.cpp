@@ -33,6 +33,14 @@ class TaskEncoder {
         for (std::size_t i = 0; i < task.endings.size(); ++i) {
             ending_.clear();
             encoder_->encode(" " + task.endings[i], ending_);
+            if (ending_.empty()) {
+                throw Error{
+                    ErrorKind::deck,
+                    fmt::format(
+                        "ending {} has no tokens (the tokenizer makes nothing of it, so that there is "
+                        "nothing to foretell). Write a text, or leave the task out.",
+                        i)};
+            }
             expect_known(ending_);
             add_row(i, into);
         }

@@ -12,6 +12,7 @@
 #include "data/tokenize/document_reader.hpp"
 #include "data/tokenize/encode_pool.hpp"
 #include "data/tokenize/journal.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -28,7 +29,7 @@ std::string description(const TokenizeJob& job,
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
-    text["format"] = job.format == spec::TokenFormat::llmc ? "llmc" : "megatron";
+    text["format"] = spec::word_of(job.format);
     text["field"] = job.field;
     text["inputs"] = nlohmann::ordered_json::array();
     for (const auto& input : inputs) {

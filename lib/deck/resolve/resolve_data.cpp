@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "deck/resolve/resolve.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -12,13 +13,15 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
         const std::string path = fmt::format("{}[{}]", list, i);
         resolution.require(path + ".format", "the file could hold text or token numbers");
         resolution.require(path + ".path", "a source is a file");
-        const std::string format = values.word(path + ".format");
-        all.push_back({.format = format == "llmc"       ? spec::TokenFormat::llmc
-                                 : format == "megatron" ? spec::TokenFormat::megatron
-                                 : format == "own"      ? spec::TokenFormat::own
-                                                        : spec::TokenFormat::text,
-                       .path = values.text(path + ".path"),
-                       .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1});
+        const auto format = spec::token_format_of(values.word(path + ".format"));
+        if (format == spec::TokenFormat::raw) {
+            resolution.require(path + ".dtype", "a raw file does not say how its numbers are stored");
+        }
+        all.push_back(
+            {.format = format.value_or(spec::TokenFormat::text),
+             .path = values.text(path + ".path"),
+             .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
+             .raw_type = spec::raw_type_of(values.word(path + ".dtype")).value_or(spec::RawType::uint16)});
     }
     return all;
 }

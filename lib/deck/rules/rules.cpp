@@ -26,8 +26,8 @@ void judge_record(const Resolution& resolution) {
 void judge(const Resolution& resolution) {
     for (const auto rules :
          {run_rules(), model_rules(), parallel_rules(), train_rules(), schedule_rules(), validate_rules(),
-          trained_rules(), lora_rules(), sharding_rules(), tier_rules(), tile_rules(), data_rules(),
-          checkpoint_rules(), effect_rules(), unusual_rules()}) {
+          trained_rules(), lora_rules(), sharding_rules(), tier_rules(), tile_rules(), source_rules(),
+          data_rules(), checkpoint_rules(), effect_rules(), unusual_rules()}) {
         for (const Rule& rule : rules) {
             if (can_judge(rule, resolution.values)) {
                 rule.judge(resolution);

@@ -43,9 +43,9 @@ struct StepReport {
 
 struct ValidationReport {
     std::int64_t step = 0;
-    std::int64_t tokens = 0;       ///< consumed in training so far
-    double loss = 0;               ///< mean over loss_tokens, nats
-    std::int64_t loss_tokens = 0;  ///< target tokens that the mean is over
+    std::int64_t tokens = 0;          ///< consumed in training so far
+    std::optional<double> loss = {};  ///< nats, mean over loss_tokens, if there are any
+    std::int64_t loss_tokens = 0;     ///< target tokens that the mean is over
     double seconds = 0;
 };
 

@@ -116,7 +116,10 @@ void EventFile::step(const StepReport& report) {
 }
 
 void EventFile::validate(const ValidationReport& report) {
-    const std::array values{Scalar{"loss/validation", report.loss}};
+    if (!report.loss) {
+        return;
+    }
+    const std::array values{Scalar{"loss/validation", *report.loss}};
     write(scalars_record(calendar_seconds(), report.step, values));
 }
 

@@ -51,9 +51,13 @@ std::string spike_line(const StepReport& report, int columns) {
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns) {
     StyledText line;
     line.add("validate", Style::heading);
-    line.add(fmt::format(" {}/{} | loss {:.4f}", report.step, total_steps, report.loss));
+    if (!report.loss) {
+        line.add(fmt::format(" {}/{} | no target tokens", report.step, total_steps));
+        return line;
+    }
+    line.add(fmt::format(" {}/{} | loss {:.4f}", report.step, total_steps, *report.loss));
     for (const auto& part :
-         {std::string{" nats/token"}, fmt::format(" ({:.4f} bits)", report.loss / std::log(2.0)),
+         {std::string{" nats/token"}, fmt::format(" ({:.4f} bits)", *report.loss / std::log(2.0)),
           fmt::format(" | {} tokens", format_grouped(report.loss_tokens)),
           fmt::format(" | {}", format_duration(report.seconds))}) {
         if (columns > 0 && static_cast<int>(line.plain().size() + part.size()) > columns) {

@@ -82,11 +82,7 @@ void Metrics::step(const StepReport& report) {
     begin("step");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
-    if (report.loss) {
-        line_.field("loss", *report.loss);
-    } else {
-        line_.text_or_null("loss", {});
-    }
+    loss(report.loss);
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
     line_.field("step_s", report.step_s);
@@ -128,7 +124,7 @@ void Metrics::validate(const ValidationReport& report) {
     begin("validate");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
-    line_.field("loss", report.loss);
+    loss(report.loss);
     line_.field("loss_tokens", report.loss_tokens);
     line_.field("validate_s", report.seconds);
     write();
@@ -217,6 +213,14 @@ void Metrics::break_down(std::string_view reason, int exit_code) noexcept {
     line.field("exit_code", exit_code);
     line.field("reason", reason);
     write_all(file_.get(), line.end());
+}
+
+void Metrics::loss(const std::optional<double>& mean) {
+    if (mean) {
+        line_.field("loss", *mean);
+    } else {
+        line_.text_or_null("loss", {});
+    }
 }
 
 void Metrics::sent(const schedule::BytesByPurpose& counted,

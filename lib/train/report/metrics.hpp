@@ -92,6 +92,8 @@ class Metrics {
 
   private:
     void begin(std::string_view event);
+    /// null where there are no target tokens.
+    void loss(const std::optional<double>& mean);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,
               const schedule::BytesByPurpose& planned,

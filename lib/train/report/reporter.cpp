@@ -208,7 +208,22 @@ void Reporter::validation(const ValidationReport& report) {
         }
         console_.print(validation_line(report, end_step_, console_.columns()),
                        validation_line(report, end_step_).plain());
+        if (!report.loss) {
+            warn_of_no_targets(report.step);
+        }
     }
+}
+
+void Reporter::warn_of_no_targets(std::int64_t step) {
+    if (!has_warned_of_no_targets_) {
+        say(message(
+            Severity::warning,
+            fmt::format("the validation after step {} has no target tokens, so it has no loss (null in "
+                        "metrics.jsonl). Look at data.reset_at_document and at documents of one token. "
+                        "This is said once.",
+                        step)));
+    }
+    has_warned_of_no_targets_ = true;
 }
 
 void Reporter::sample(std::int64_t step, const std::string& continuation) {

@@ -110,6 +110,8 @@ class Reporter {
 
   private:
     void write_facts(std::optional<std::int64_t> resumed_step);
+    /// Warns once: a validation comes again and again.
+    void warn_of_no_targets(std::int64_t step);
     /// Warns, once, when somebody has renamed or removed it.
     void look_after_folder();
     /// A text that `make` fits into so many columns; 0: all of it.
@@ -135,6 +137,7 @@ class Reporter {
     std::optional<Files> files_;
     std::optional<std::int64_t> resumed_step_;
     Progress progress_;  ///< until the first step is done
+    bool has_warned_of_no_targets_ = false;
     double step_seconds_ = 0;
     std::int64_t looked_ns_ = 0;  ///< after the folder
 };

@@ -216,6 +216,12 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
     EXPECT_NE(complaint({"eval", "a", "--task", "b", "--choices", "b"}).find("over the task"),
               std::string::npos);
     EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "raw"}).find("Add --dtype uint16 or"),
+              std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("belongs to --format raw"),
+              std::string::npos);
+    EXPECT_EQ(say({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
+              "uint32");
     EXPECT_NE(complaint({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
 
@@ -258,7 +264,8 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
         {{"sample"}, {"--prompt", "--tokens", "--tokenizer", "--temperature", "--seed", "--help"}},
         {{"eval"},
-         {"--data", "--format", "--task", "--tokenizer", "--choices", "--compute", "--json", "--help"}},
+         {"--data", "--format", "--dtype", "--task", "--tokenizer", "--choices", "--compute", "--json",
+          "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
         {{"bench", "gpu"}, {"--machine-file", "--help"}},
     };

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "data/choice/choice_rows.hpp"
@@ -112,6 +114,31 @@ TEST(ChoiceRows, AreTheContextAndASpaceWithTheEndingEncodedApart) {
     EXPECT_EQ(0, encoded.cut_rows);
     EXPECT_EQ(4, encoded.rows.longest_read());
     EXPECT_EQ(encoded.rows, ChoiceRows::of_bytes(encoded.rows.bytes()));
+}
+
+/// Makes nothing of blanks, as SentencePiece does, and a token of everything else.
+class WithoutBlanks final : public TextTokenizer, public TextEncoder {
+  public:
+    std::unique_ptr<TextEncoder> make_encoder() const override { return std::make_unique<WithoutBlanks>(); }
+    void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
+        std::ranges::copy_if(text, std::back_inserter(ids), [](char c) { return c != ' '; });
+    }
+    void decode(std::span<const std::int32_t>, std::string&) const override {}
+    std::int64_t bytes_of(std::int32_t) const override { return 1; }
+    std::int64_t vocab_size() const noexcept override { return 128; }
+    std::optional<std::int32_t> document_token() const noexcept override { return std::nullopt; }
+    std::uint64_t hash() const noexcept override { return 0; }
+};
+
+TEST(ChoiceRows, AreOfEndingsThatHaveTokens) {
+    const WithoutBlanks tokenizer;
+    const auto complaint = [&](const std::string& ending) {
+        const std::vector tasks{task("ab", {"c", ending})};
+        return deck_error_of([&] { encode_choices(tasks, tokenizer, {.vocab = 128, .most_read = 10}, "x"); });
+    };
+
+    EXPECT_EQ(complaint("d"), "");
+    EXPECT_THAT(complaint("   "), HasSubstr("'x', line 7: ending 1 has no tokens"));
 }
 
 TEST(ChoiceRows, DoNotMergeAcrossTheSpace) {

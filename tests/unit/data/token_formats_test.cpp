@@ -3,6 +3,7 @@
 
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
+#include "data/raw_source.hpp"
 #include "data/text_source.hpp"
 #include "data/token_source.hpp"
 #include "tests/unit/data/token_files.hpp"
@@ -92,6 +93,73 @@ TEST(LlmcSource, RefusesWhatItIsNotAndSaysWhatWasSeen) {
                 HasSubstr("3 tokens of 2 bytes, which makes 1030 bytes, but it has 1031"));
     EXPECT_THAT(message(good.substr(0, 1029)), HasSubstr("but it has 1029"));
     EXPECT_THAT(message(llmc_file<std::uint16_t>(20240520, 1, {})), HasSubstr("holds no tokens"));
+}
+
+TEST(LlmcSource, SaysWhatFilesWithoutItsHeaderLookLike) {
+    const ScratchFolder folder;
+    const auto message = [&](const std::string& bytes) {
+        const auto path = folder.write("train.bin", bytes);
+        return deck_error_of([&] { LlmcSource{path, "data.train[0].path"}; });
+    };
+    std::string narrow;
+    std::string wide;
+    for (std::uint32_t i = 0; i < 3000; ++i) {
+        narrow += little(static_cast<std::uint16_t>(i * 7919 % 50257));
+        wide += little(i * 7919 % 128256);
+    }
+
+    EXPECT_THAT(message(narrow),
+                HasSubstr("; it looks like bare token numbers of 16 bits). Use {format: raw, "
+                          "dtype: uint16}."));
+    EXPECT_THAT(message(wide), HasSubstr("of 32 bits). Use {format: raw, dtype: uint32}."));
+    EXPECT_THAT(message(narrow.substr(0, 100)),
+                HasSubstr("100 bytes, shorter than the header of 1024 bytes; it "
+                          "looks like bare token numbers of 16 bits)"));
+    EXPECT_THAT(message(std::string(2000, 'a')), HasSubstr("; it looks like text). Use format: text"));
+    EXPECT_THAT(message("PK\x03\x04" + narrow), HasSubstr("; it begins as a zip archive)"));
+    EXPECT_THAT(message(std::string(2000, '\xff')), HasSubstr("). Name files written by llm.c"));
+}
+
+TEST(RawSource, ReadsTheNumbersOfAllFiles) {
+    const ScratchFolder folder;
+    folder.write("1.bin", little(std::uint16_t{50256}) + little(std::uint16_t{464}));
+    folder.write("2.bin", little(std::uint16_t{65535}));
+    folder.write("wide", little(std::uint32_t{128000}) + little(std::uint32_t{4294967295U}));
+
+    const RawSource narrow{folder / "?.bin", spec::RawType::uint16, "k"};
+    const RawSource wide{folder / "wide", spec::RawType::uint32, "k"};
+
+    EXPECT_EQ((std::vector<std::int32_t>{50256, 464, 65535}), all_tokens(narrow));
+    EXPECT_EQ("position 0 of '" + (folder / "2.bin") + "'", narrow.place_of(2));
+    EXPECT_FALSE(narrow.has_document_index());
+    EXPECT_EQ((std::vector<std::int32_t>{128000, -1}), all_tokens(wide));
+    expect_consistent_windows(narrow);
+}
+
+TEST(RawSource, RefusesWhatIsNoWholeNumberOfTokensLong) {
+    const ScratchFolder folder;
+    const auto message = [&](int bytes, spec::RawType type) {
+        const auto path = folder.write("x.bin", std::string(static_cast<std::size_t>(bytes), 'x'));
+        return deck_error_of([&] { RawSource{path, type, "data.train[0].path"}; });
+    };
+
+    EXPECT_EQ("", message(8, spec::RawType::uint32));
+    EXPECT_THAT(message(7, spec::RawType::uint16),
+                HasSubstr("data.train[0].path: '" + (folder / "x.bin") +
+                          "' is no file of uint16 tokens (7 bytes are no multiple of 2). Copy it anew"));
+    EXPECT_THAT(message(6, spec::RawType::uint32),
+                HasSubstr("no file of uint32 tokens (6 bytes are no multiple of 4)"));
+    EXPECT_THAT(message(0, spec::RawType::uint16), HasSubstr("an empty file"));
+}
+
+TEST(RawSource, TakesNoHeaderForTokens) {
+    const ScratchFolder folder;
+    const auto path = folder.write("x.bin", llmc_file<std::uint16_t>(20240520, 1, {1, 2}));
+    EXPECT_THAT(
+        deck_error_of([&] {
+            RawSource{path, spec::RawType::uint16, "k"};
+        }),
+        HasSubstr("it begins with a header of llm.c, which would be read as tokens). Use format: llmc."));
 }
 
 /// The vector of two documents of one sequence each, lengths 3 and 2, uint16.

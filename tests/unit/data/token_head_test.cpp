@@ -58,11 +58,12 @@ class TokenFilesOfThePage : public ::testing::Test {
 };
 
 TEST_F(TokenFilesOfThePage, AreWhatATrainingReads) {
-    ASSERT_EQ(files_.size(), 5U);
+    ASSERT_EQ(files_.size(), 6U);
     EXPECT_THAT(trained_on(spec::TokenFormat::text, "text.txt"), ElementsAre(73, 110, 32, 116, 104, 101));
     EXPECT_THAT(trained_on(spec::TokenFormat::llmc, "gpt2.bin"), ElementsAre(50256, 464, 10, 255));
     EXPECT_THAT(trained_on(spec::TokenFormat::llmc, "llama3.bin"), ElementsAre(128000, 42));
     EXPECT_THAT(trained_on(spec::TokenFormat::megatron, "corpus"), ElementsAre(7, 8, 9, 10, 11));
+    EXPECT_THAT(trained_on(spec::TokenFormat::raw, "train.bin"), ElementsAre(50256, 464, 10, 255));
     const auto pair = open_source({.format = spec::TokenFormat::megatron, .path = folder_ / "corpus"}, "k");
     std::vector<std::uint8_t> starts(5);
     pair->mark_document_starts(0, starts);
@@ -90,6 +91,14 @@ TEST_F(TokenFilesOfThePage, AreShownByTheirHeads) {
     EXPECT_EQ(llama3.type, "uint32");
     EXPECT_THAT(llama3.first, ElementsAre(128000, 42));
 
+    const auto raw = read_token_head(folder_ / "train.bin");
+    EXPECT_EQ(raw.format, spec::TokenFormat::raw);
+    EXPECT_EQ(raw.magic, "");
+    EXPECT_EQ(raw.type, "uint16");
+    EXPECT_EQ(raw.header_bytes, 0);
+    EXPECT_EQ(raw.stored_tokens, 4);
+    EXPECT_THAT(raw.first, ElementsAre(50256, 464, 10, 255));
+
     for (const char* name : {"corpus", "corpus.idx", "corpus.bin"}) {
         const auto pair = read_token_head(folder_ / name);
         EXPECT_EQ(pair.format, spec::TokenFormat::megatron) << name;
@@ -100,7 +109,7 @@ TEST_F(TokenFilesOfThePage, AreShownByTheirHeads) {
         EXPECT_THAT(pair.first, ElementsAre(7, 8, 9, 10, 11));
         EXPECT_TRUE(is_token_path(folder_ / name));
     }
-    for (const auto& head : {text, gpt2, llama3}) {
+    for (const auto& head : {text, gpt2, llama3, raw}) {
         EXPECT_EQ(head.problem, "");
     }
 }
@@ -112,6 +121,9 @@ TEST_F(TokenFilesOfThePage, AreNotWhatTheySayWhenTheyAreCut) {
     EXPECT_EQ(cut.stored_tokens, 2);
     EXPECT_THAT(cut.first, ElementsAre(50256, 464));
     EXPECT_THAT(cut.problem, HasSubstr("its header counts 4 tokens of 2 bytes"));
+
+    folder_.write("train.bin", files_["train.bin"] + "x");
+    EXPECT_THAT(read_token_head(folder_ / "train.bin").problem, HasSubstr("9 bytes are no multiple of 2"));
 
     folder_.write("corpus.bin", files_["corpus.bin"] + "x");
     EXPECT_THAT(read_token_head(folder_ / "corpus").problem, HasSubstr("its sequences end at byte 10"));

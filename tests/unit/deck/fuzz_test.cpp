@@ -133,6 +133,8 @@ const std::vector<std::string> nasty = {
     "llama",
     "llama-70b",
     "megatron",
+    "raw",
+    "uint16",
     "wsd",
     "interleaved",
     "{device: 50%, host: rest}",

@@ -92,11 +92,5 @@ TEST_F(PlanDecks, TakeMissingCheckpointsAsANoteToo) {
     }
 }
 
-TEST_F(PlanDecks, RefuseDataThatAreThereAndForeign) {
-    const auto planned = load_with(
-        "tokenizer: none, train: [{format: llmc, path: " + folder_.file("text.txt") + "}]", "", false);
-    EXPECT_FALSE(planned.ok());
-}
-
 }  // namespace
 }  // namespace ziggurat::deck

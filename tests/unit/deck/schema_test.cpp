@@ -83,7 +83,7 @@ TEST(Schema, HasEveryShorthand) {
 TEST(Rules, NameKeysThatExist) {
     for (const auto rules : {run_rules(), model_rules(), parallel_rules(), train_rules(), schedule_rules(),
                              validate_rules(), trained_rules(), sharding_rules(), tier_rules(), tile_rules(),
-                             data_rules(), checkpoint_rules(), effect_rules()}) {
+                             source_rules(), data_rules(), checkpoint_rules(), effect_rules()}) {
         for (const Rule& rule : rules) {
             for (const auto key : split_words(rule.keys)) {
                 EXPECT_NE(deck_schema().find(key), nullptr) << key;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 
@@ -12,34 +10,54 @@
 namespace ziggurat::deck {
 namespace {
 
-/// A file of zeros behind an llm.c header that counts `tokens`; it takes no space on a disk.
-std::string llmc_file(const test::ScratchFolder& folder, std::int64_t tokens, std::int64_t stored) {
-    std::array<std::int32_t, 256> header{20240520, 1,
-                                         static_cast<std::int32_t>(static_cast<std::uint32_t>(tokens))};
-    const std::string path = folder.file("tokens.bin");
-    std::ofstream{path, std::ios::binary}.write(reinterpret_cast<const char*>(header.data()), sizeof header);
-    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(1024 + 2 * stored));
-    return path;
+using enum spec::TokenFormat;
+
+class NamedTokenFiles : public ::testing::Test {
+  protected:
+    NamedTokenFiles() {
+        for (const char* name : {"a1.bin", "a2.bin", "pair.idx", "pair.bin", "half.idx"}) {
+            std::ofstream{folder_.file(name)} << "whatever is in it";
+        }
+    }
+    NamedFiles named(spec::TokenFormat format, const std::string& name) const {
+        return look_for({.format = format, .path = folder_.file(name)});
+    }
+
+    test::ScratchFolder folder_;
+};
+
+TEST_F(NamedTokenFiles, AreThereWhateverIsInThem) {
+    for (const auto format : {text, llmc, raw}) {
+        EXPECT_EQ(named(format, "a1.bin").trouble, "");
+        EXPECT_EQ(named(format, "a?.bin").trouble, "");
+        EXPECT_EQ(named(format, "").trouble, "") << "a folder is no file, which its reader says";
+    }
+    EXPECT_EQ(named(megatron, "pair").trouble, "");
 }
 
-TokenFileFacts facts_of(const std::string& path) {
-    return inspect({.format = spec::TokenFormat::llmc, .path = path});
+TEST_F(NamedTokenFiles, AreMissing) {
+    for (const auto format : {text, llmc, raw}) {
+        EXPECT_TRUE(named(format, "b1.bin").is_missing);
+        EXPECT_EQ(named(format, "b?.bin").trouble, "no file matches this pattern");
+        EXPECT_TRUE(named(format, "b?.bin").is_missing);
+    }
+    EXPECT_EQ(named(megatron, "half").trouble, "'" + folder_.file("half.bin") + "' is not here");
+    EXPECT_TRUE(named(megatron, "none").is_missing);
 }
 
-TEST(TokenFile, OfLlmcMayCountMoreThanItsInt32Holds) {
-    const test::ScratchFolder folder;
-    const std::int64_t tokens = (std::int64_t{1} << 31) + 5;
-    const auto facts = facts_of(llmc_file(folder, tokens, tokens));
-    EXPECT_FALSE(facts.trouble) << *facts.trouble;
-    EXPECT_EQ(facts.tokens, tokens);
+TEST_F(NamedTokenFiles, AreNamedWithoutTheSuffixOfEither) {
+    for (const char* name : {"pair.idx", "pair.bin"}) {
+        const auto found = named(megatron, name);
+        EXPECT_FALSE(found.is_missing);
+        EXPECT_EQ(found.advice, "Write '" + folder_.file("pair") + "'.");
+    }
 }
 
-TEST(TokenFile, OfLlmcHoldsWhatItsHeaderCounts) {
-    const test::ScratchFolder folder;
-    EXPECT_EQ(facts_of(llmc_file(folder, 7, 7)).tokens, 7);
-    EXPECT_EQ(facts_of(llmc_file(folder, 8, 7)).trouble,
-              "its header says 8 tokens in 1040 bytes, it has 1038 bytes");
-    EXPECT_TRUE(facts_of(llmc_file(folder, -7, 7)).trouble);
+TEST_F(NamedTokenFiles, AreNotSearchedInManyFolders) {
+    std::filesystem::create_directory(folder_.file("d1"));
+    std::ofstream{folder_.file("d1/a")} << "x";
+    EXPECT_EQ(named(llmc, "d?/a").trouble, "patterns stand for file names, not for folders");
+    EXPECT_FALSE(named(llmc, "d?/a").is_missing);
 }
 
 }  // namespace

@@ -78,11 +78,12 @@ TEST(EventFile, LeavesOutWhatIsNotThere) {
     facts.fields.nvme = false;
     EventFile events{run.path(), {}, facts, {}};
     events.step(report_of(1));
+    events.validate({.step = 1});
 
     const auto text =
         test::contents_of(run.file(events_folder) + "/" + names_in(run.file(events_folder)).front());
     EXPECT_NE(text.find("memory/host_gib"), std::string::npos);
-    for (const char* tag : {"memory/nvme_gib", "perf/mfu", "loss/train"}) {
+    for (const char* tag : {"memory/nvme_gib", "perf/mfu", "loss/train", "loss/validation"}) {
         EXPECT_EQ(text.find(tag), std::string::npos) << tag;
     }
 }

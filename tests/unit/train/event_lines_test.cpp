@@ -59,6 +59,13 @@ TEST(ValidationLine, GivesNatsAndBits) {
               "validate 100/500 | loss 1.3863 nats/token (2.0000 bits) | 131,072 tokens | 1.23 s");
 }
 
+TEST(ValidationLine, SaysThatThereIsNothingToForetell) {
+    auto report = some_validation();
+    report.loss.reset();
+    report.loss_tokens = 0;
+    EXPECT_EQ(validation_line(report, 500).plain(), "validate 100/500 | no target tokens");
+}
+
 TEST(ValidationLine, ShowsAsMuchAsFits) {
     EXPECT_EQ(validation_line(some_validation(), 500, 80).plain(),
               "validate 100/500 | loss 1.3863 nats/token (2.0000 bits) | 131,072 tokens");

@@ -326,6 +326,18 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     EXPECT_EQ(lines[4].at("plan_gradients_B"), 0);
 }
 
+TEST(Metrics, HasNoNumberForAValidationWithoutTargets) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+
+    metrics.validate({.step = 3, .tokens = 24, .loss = {}, .loss_tokens = 0, .seconds = 0.5});
+
+    const auto line = lines_of(folder.file("metrics.jsonl")).at(0);
+    EXPECT_TRUE(line.at("loss").is_null());
+    EXPECT_FALSE(line.contains("loss_nonfinite")) << "that is of sums that broke down";
+    EXPECT_EQ(line.at("loss_tokens"), 0);
+}
+
 TEST(Metrics, WritesStepsWithoutAllocating) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};

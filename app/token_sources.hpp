@@ -1,0 +1,19 @@
+/// Token sources of decks, opened as a training opens them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "deck/load_options.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::app {
+
+/// For LoadOptions::read_source. Errors: those of data::open_source()
+deck::SourceFacts read_source(const spec::Source& source, const std::string& key);
+
+/// For LoadOptions::find_shared_files. Errors: those of data::find_shared_files()
+std::vector<deck::FileOverlap> find_shared_files(const std::vector<std::string>& validated,
+                                                 const std::vector<std::string>& trained);
+
+}  // namespace ziggurat::app

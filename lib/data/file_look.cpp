@@ -1,0 +1,182 @@
+#include "data/file_look.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "base/printable.hpp"
+#include "data/llmc_source.hpp"
+#include "data/megatron_source.hpp"
+#include "spec/token_format.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+/// Of text, nearly all is text; of random bytes, less than half; of UTF-16 and of small numbers, half.
+constexpr double least_text = 0.75;
+
+/// Ids of 32 bits are smaller: vocabularies end far below.
+constexpr std::uint32_t most_of_wide = 1U << 20U;
+/// Ids of 16 bits are smaller: random bytes come beyond within a hundred numbers.
+constexpr std::uint16_t most_of_narrow = 62'000;
+
+struct Beginning {
+    std::string_view bytes;
+    const char* what;
+};
+constexpr std::string_view unpack = "Name what is in it: unpack it first.";
+constexpr std::array packed{
+    Beginning{"\x1f\x8b\x08", "a gzip archive"},
+    Beginning{"PK\x03\x04", "a zip archive"},
+    Beginning{"\x28\xb5\x2f\xfd", "a zstd archive"},
+    Beginning{"\xfd\x37zXZ", "an xz archive"},
+    Beginning{"BZh91AY", "a bzip2 archive"},
+    Beginning{"PAR1", "a Parquet file"},
+    Beginning{"\x89HDF", "an HDF5 file"},
+    Beginning{"%PDF-", "a PDF file"},
+};
+
+bool is_text_character(unsigned char byte) {
+    return byte >= 0x20 ? byte != 0x7f : byte >= '\t' && byte <= '\r';
+}
+
+double share_of_text(std::string_view text) {
+    const auto all = text.size();
+    std::size_t of_text = 0;
+    while (!text.empty()) {
+        const auto length = utf8_length(text);
+        const bool is_text =
+            length > 1 || (length == 1 && is_text_character(static_cast<unsigned char>(text[0])));
+        of_text += is_text ? length : 0;
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return static_cast<double>(of_text) / static_cast<double>(all);
+}
+
+template <class Number>
+Number number_at(std::string_view bytes, std::size_t index) {
+    Number number;
+    std::memcpy(&number, bytes.data() + index * sizeof number, sizeof number);
+    return number;
+}
+
+bool are_wide_numbers(std::string_view bytes) {
+    std::uint32_t largest_low = 0;
+    std::uint32_t largest_high = 0;
+    for (std::size_t i = 0; i < bytes.size() / 4; ++i) {
+        const auto number = number_at<std::uint32_t>(bytes, i);
+        if (number >= most_of_wide) {
+            return false;
+        }
+        largest_low = std::max(largest_low, number & 0xffffU);
+        largest_high = std::max(largest_high, number >> 16U);
+    }
+    // Pairs of tiny numbers of 16 bits look the same, but that their first halves are tiny too.
+    return bytes.size() >= 4 && (largest_high == 0 || largest_low >= 256);
+}
+
+bool are_narrow_numbers(std::string_view bytes) {
+    for (std::size_t i = 0; i < bytes.size() / 2; ++i) {
+        if (number_at<std::uint16_t>(bytes, i) >= most_of_narrow) {
+            return false;
+        }
+    }
+    return bytes.size() >= 2;
+}
+
+FileLook look_of_numbers(spec::RawType type) {
+    return {.what = fmt::format("bare token numbers of {} bits", type == spec::RawType::uint16 ? 16 : 32),
+            .remedy = fmt::format("Use {{format: raw, dtype: {}}}.", spec::word_of(type)),
+            .numbers = type};
+}
+
+/// By what only such files begin with.
+std::optional<FileLook> certain_look(std::string_view bytes) {
+    for (const auto& [beginning, what] : packed) {
+        if (bytes.starts_with(beginning)) {
+            return FileLook{.what = what, .remedy = std::string{unpack}, .is_certain = true};
+        }
+    }
+    if (bytes.starts_with(megatron_magic)) {
+        return FileLook{.what = "an index of Megatron-LM",
+                        .remedy = "Use format: megatron, and the path without its suffix.",
+                        .is_certain = true};
+    }
+    const auto magic = bytes.size() >= 4 ? number_at<std::int32_t>(bytes, 0) : 0;
+    if (llmc_type(magic)) {
+        return FileLook{.what = "a token file of llm.c", .remedy = "Use format: llmc.", .is_certain = true};
+    }
+    if (const char* kind = other_llmc_kind(magic)) {
+        return FileLook{.what = kind, .remedy = "Name files of tokens.", .is_certain = true};
+    }
+    return std::nullopt;
+}
+
+FileLook look_at_bytes(std::string_view bytes) {
+    auto look = certain_look(bytes);
+    const double share = share_of_text(bytes);
+    if (!look && share >= least_text) {
+        look = FileLook{
+            .what = "text",
+            .remedy = "Use format: text and tokenizer: bytes, or make tokens of it: ziggurat tokenize.",
+            .is_text = true};
+    } else if (!look && are_wide_numbers(bytes)) {
+        look = look_of_numbers(spec::RawType::uint32);
+    } else if (!look && are_narrow_numbers(bytes)) {
+        look = look_of_numbers(spec::RawType::uint16);
+    }
+    look = look.value_or(FileLook{});
+    look->share_of_text = share;
+    return *look;
+}
+
+/// Why a file that is read as text looks like none.
+std::optional<Doubt> doubt_text(const MappedFile& file, const FileLook& look) {
+    if (!look.is_certain && look.is_text) {
+        return std::nullopt;
+    }
+    const auto share = fmt::format("{:.0f}% of its first {} bytes are no text in UTF-8",
+                                   100 * (1 - look.share_of_text), std::min(file.bytes(), most_looked_at));
+    return Doubt{.path = file.path(),
+                 .why = look.is_certain     ? "it begins as " + look.what
+                        : look.what.empty() ? share
+                                            : share + "; it looks like " + look.what,
+                 .remedy = look.remedy.empty() ? "Name files of text." : look.remedy};
+}
+
+/// Why a file that is read as numbers of `type` looks like something else.
+std::optional<Doubt> doubt_numbers(const MappedFile& file, const FileLook& look, spec::RawType type) {
+    if (!look.is_certain && !look.is_text && (!look.numbers || look.numbers == type)) {
+        return std::nullopt;
+    }
+    return Doubt{.path = file.path(),
+                 .why = (look.is_certain ? "it begins as " : "it looks like ") + look.what,
+                 .remedy = look.remedy};
+}
+
+}  // namespace
+
+FileLook look_at(std::span<const std::byte> content) {
+    const auto seen = content.first(std::min(content.size(), static_cast<std::size_t>(most_looked_at)));
+    return look_at_bytes({reinterpret_cast<const char*>(seen.data()), seen.size()});
+}
+
+std::optional<Doubt> doubt_of(const spec::Source& source, const TokenSource& opened) {
+    const bool is_text = source.format == spec::TokenFormat::text;
+    if (!is_text && source.format != spec::TokenFormat::raw) {
+        return std::nullopt;
+    }
+    for (const SourceFile& file : opened.files()) {
+        const auto look = look_at(file.file->content());
+        if (auto doubt =
+                is_text ? doubt_text(*file.file, look) : doubt_numbers(*file.file, look, source.raw_type)) {
+            return doubt;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace ziggurat::data

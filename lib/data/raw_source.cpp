@@ -1,0 +1,54 @@
+#include "data/raw_source.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/llmc_source.hpp"
+#include "spec/token_format.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+bool has_llmc_header(const MappedFile& file) {
+    return file.bytes() >= llmc_header_bytes && llmc_type(file.load<std::int32_t>(0));
+}
+
+}  // namespace
+
+TokenType token_type(spec::RawType type) noexcept {
+    switch (type) {
+        case spec::RawType::uint16:
+            return TokenType::uint16;
+        case spec::RawType::uint32:
+            return TokenType::uint32;
+    }
+    return TokenType::uint16;
+}
+
+RawSource::RawSource(const std::string& pattern, spec::RawType type, const std::string& key) {
+    const auto stored = token_type(type);
+    const auto token_bytes = bytes_of(stored);
+    for (const auto& path : expand_paths(pattern, key)) {
+        MappedFile file{path, key};
+        if (file.bytes() % token_bytes != 0) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("{}: '{}' is no file of {} tokens ({} bytes are no multiple of {}). Copy it "
+                            "anew where it was cut, or set another dtype or format.",
+                            key, path, spec::word_of(type), file.bytes(), token_bytes)};
+        }
+        if (has_llmc_header(file)) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("{}: '{}' is no file of bare tokens (it begins with a header of llm.c, which "
+                            "would be read as tokens). Use format: llmc.",
+                            key, path)};
+        }
+        const auto tokens = file.bytes() / token_bytes;
+        files_.append({std::move(file), 0, tokens, stored});
+    }
+}
+
+}  // namespace ziggurat::data

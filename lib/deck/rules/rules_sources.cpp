@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/error.hpp"
+#include "deck/files/token_file.hpp"
+#include "deck/rules/each_source.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Files of the sources of one list, each with the path of its source in the deck.
+struct ListedFiles {
+    std::vector<std::string> names;
+    std::vector<std::string> sources;
+
+    void add(const std::string& source, const std::vector<std::string>& files) {
+        names.insert(names.end(), files.begin(), files.end());
+        sources.insert(sources.end(), files.size(), source);
+    }
+};
+
+bool is_of_validation(const std::string& path) {
+    return path.starts_with(source_lists[1]);
+}
+
+/// Complains when a part of a source has no window: a sequence and its last target.
+void expect_a_window(const Resolution& at, const std::string& path, std::int64_t tokens, const char* use) {
+    const std::int64_t needed = at.run.data.seq + 1;
+    if (tokens < needed && !at.values.is_bad("data.seq")) {
+        at.found.error(at.values.location(path + ".path"),
+                       fmt::format("{} has {} tokens for {}", path, tokens, use),
+                       fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
+                       "Use more data, a shorter data.seq or another data.held_out.");
+    }
+}
+
+void expect_windows(const Resolution& at, const std::string& path, std::int64_t tokens) {
+    if (is_of_validation(path)) {
+        expect_a_window(at, path, tokens, "validation");
+        return;
+    }
+    const auto held_out = static_cast<std::int64_t>(at.run.data.held_out * static_cast<double>(tokens));
+    expect_a_window(at, path, tokens - held_out, "training");
+    if (at.run.data.held_out > 0) {
+        expect_a_window(at, path, held_out, "validation by data.held_out");
+    }
+}
+
+/// Tokens that no file has.
+void judge_own(const Resolution& at, const std::string& path) {
+    if (at.options.brings_tokens) {
+        return;
+    }
+    const auto location = at.values.location(path + ".format");
+    if (at.options.needs_data) {
+        at.found.error(location, "there is nobody who brings tokens of the format own",
+                       "they are those of a program that calls the library",
+                       "Start that program, or name files: text, llmc, megatron or raw.");
+    } else {
+        at.found.note(location, "tokens of the format own are not looked at",
+                      "a program that calls the library brings them");
+    }
+}
+
+/// False, after a complaint or a note, where files are not there.
+bool is_there(const Resolution& at, const std::string& path, const spec::Source& source) {
+    const NamedFiles named = look_for(source);
+    const SourceLocation location = at.values.location(path + ".path");
+    if (named.is_missing && !at.options.needs_data) {
+        at.found.note(location, fmt::format("{} is not here", in_quotes(source.path)),
+                      named.trouble + "; a plan does without, a training does not");
+    } else if (!named.trouble.empty()) {
+        at.found.error(
+            location,
+            fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
+            named.trouble, named.advice.empty() ? "Check the path and the format." : named.advice);
+    }
+    return named.trouble.empty();
+}
+
+/// A sentence of the reader, without the key before it and the full stop behind it, which a complaint of the
+/// deck has itself.
+std::string as_problem(std::string sentence, const std::string& key) {
+    if (sentence.starts_with(key + ": ")) {
+        sentence.erase(0, key.size() + 2);
+    }
+    if (sentence.ends_with('.')) {
+        sentence.pop_back();
+    }
+    return sentence;
+}
+
+/// Nothing, after a complaint, where a training could not open it.
+std::optional<SourceFacts> read(const Resolution& at, const std::string& path, const spec::Source& source) {
+    const std::string key = path + ".path";
+    try {
+        return at.options.read_source(source, key);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::deck) {
+            throw;
+        }
+        at.found.error(at.values.location(key), as_problem(error.what(), key), "", "");
+        return std::nullopt;
+    }
+}
+
+void warn_of_shared_files(const Resolution& at, const ListedFiles& validated, const ListedFiles& trained) {
+    const auto shared = at.options.find_shared_files(validated.names, trained.names);
+    for (auto first = shared.begin(); first != shared.end();) {
+        const std::string& source = validated.sources.at(first->validated);
+        const auto next = std::find_if(first, shared.end(), [&](const FileOverlap& file) {
+            return validated.sources.at(file.validated) != source;
+        });
+        const auto others = next - first - 1;
+        at.found.warning(
+            at.values.location(source + ".path"),
+            fmt::format("{} is validated and trained on{}", in_quotes(validated.names[first->validated]),
+                        others > 0 ? fmt::format(", and {} more of {}", others, source) : ""),
+            fmt::format("{} of {} {}", in_quotes(trained.names.at(first->trained)),
+                        trained.sources.at(first->trained),
+                        first->is_copy ? "has the same bytes" : "is that file"),
+            "Keep it out of data.train: of text that was learnt the loss says little.");
+        first = next;
+    }
+}
+
+void sources_are_what_they_are_called(const Resolution& at) {
+    ListedFiles trained;
+    ListedFiles validated;
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        if (source.format == spec::TokenFormat::own) {
+            judge_own(at, path);
+            return;
+        }
+        if (!is_there(at, path, source) || !at.options.read_source) {
+            return;
+        }
+        const auto facts = read(at, path, source);
+        if (!facts) {
+            return;
+        }
+        if (const auto& doubt = facts->doubt) {
+            at.found.warning(
+                at.values.location(path + ".path"),
+                fmt::format("{} is read as {}", in_quotes(doubt->file), at.values.word(path + ".format")),
+                doubt->why, doubt->advice);
+        }
+        expect_windows(at, path, facts->tokens);
+        (is_of_validation(path) ? validated : trained).add(path, facts->files);
+    });
+    if (at.options.find_shared_files && !validated.names.empty() && !trained.names.empty()) {
+        warn_of_shared_files(at, validated, trained);
+    }
+}
+
+constexpr std::array rules = {
+    Rule{sources_are_what_they_are_called, "data.held_out"},
+};
+
+}  // namespace
+
+std::span<const Rule> source_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,60 @@
+/// Sums of gradients in bf16 beside those in fp32, where they are furthest apart: with the same gradient in
+/// every micro-batch.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "optim/step_inputs.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/test_processors.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// The norm of the first step's gradient.
+double norm_of(const spec::RunSpec& run) {
+    Assembly assembly{run, build_programs(run, test::world().rank()), test::world(),
+                      test::processors_for_tests(run.parallel.threads)};
+    const auto seq = static_cast<std::size_t>(run.data.seq);
+    for (const auto& slot : assembly.train_slots()) {
+        for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
+            const auto place = static_cast<std::int32_t>(i % seq);
+            slot.tokens[i] = place * place % static_cast<std::int32_t>(run.model.vocab);
+            slot.targets[i] = (place + 1) * (place + 1) % static_cast<std::int32_t>(run.model.vocab);
+            slot.positions[i] = place;
+            slot.document_starts[i] = 0;
+            slot.mask[i] = 1;
+        }
+        std::ranges::fill(slot.samples, 0);
+    }
+    assembly.step_inputs() =
+        optim::make_step_inputs(run.optimizer, run.schedule, 1, 0, 1, run.train.global_batch * run.data.seq);
+    assembly.train_executor().run_step();
+    assembly.train_executor().finish();
+    return assembly.outcome().grad_norm;
+}
+
+double relative_error(std::int64_t micro_batches, spec::ReducePlan plan) {
+    auto run = test::tiny_run("llama", test::world().size(), 1, micro_batches);
+    run.sharding.reduce = plan;
+    const double in_full = norm_of(run);
+    run.precision.gradient = spec::DType::bf16;
+    return std::abs(norm_of(run) / in_full - 1);
+}
+
+TEST(NarrowGradients, KeepTheirNormUpToTheGreatestCountThatDecksMayHave) {
+    for (const auto plan : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
+        const double error = relative_error(spec::most_added_in_bf16, plan);
+        RecordProperty("relative_error", std::to_string(error));
+        EXPECT_LT(error, 0.01);
+    }
+}
+
+TEST(NarrowGradients, LoseItFarBeyond) {
+    EXPECT_GT(relative_error(4 * spec::most_added_in_bf16, spec::ReducePlan::at_end), 0.05);
+}
+
+}  // namespace
+}  // namespace ziggurat::train
