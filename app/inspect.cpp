@@ -157,7 +157,7 @@ int verify(const Arguments& arguments) {
     return all.num_damages() > 0 ? is_damaged : 0;
 }
 
-Compared compare(CheckpointReader& first, CheckpointReader& second) {
+Compared compared_with(CheckpointReader& first, CheckpointReader& second) {
     Compared compared{first.path(), second.path(), first.manifest().progress, second.manifest().progress, {}};
     {
         ProgressLine line{"comparing"};
@@ -171,7 +171,7 @@ int compare(const Arguments& arguments) {
     bool is_same = true;
     read(arguments.folder, [&](CheckpointReader& first) {
         read(arguments.other, [&](CheckpointReader& second) {
-            const auto compared = compare(first, second);
+            const auto compared = compared_with(first, second);
             is_same = compared.comparison.is_same();
             print(arguments.json ? json_of(compared) : text_of(compared));
         });

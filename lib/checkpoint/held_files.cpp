@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 
 namespace ziggurat::checkpoint {
@@ -57,7 +58,12 @@ HeldFiles::HeldFiles(const std::string& path) : path_{path}, folder_{path} {
 }
 
 Manifest HeldFiles::read_manifest() const {
-    const auto text = read_manifest_text(folder_.way());
+    std::optional<std::string> text;
+    try {
+        text = read_manifest_text(folder_.way());
+    } catch (const Error& error) {
+        throw Error{error.kind(), folder_.said(error.what()), error.where()};
+    }
     return text ? parse_manifest(*text, path_ + "/COMPLETE") : checkpoint::read_manifest(path_);
 }
 

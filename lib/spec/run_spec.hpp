@@ -358,9 +358,6 @@ struct Precision {
     bool operator==(const Precision&) const = default;
 };
 
-/// Micro-batches whose gradients may be added up in bf16 (deck/rules/rules_train.cpp says why).
-inline constexpr std::int64_t most_added_in_bf16 = 128;
-
 enum class ClipPolicy { off, global };
 
 struct Optimizer {

@@ -63,7 +63,7 @@ constexpr Row rows[] = {
      .on_resume = warned, .from_here = "the weights that the optimizer updates are rounded otherwise", .doc = "The weights that the optimizer updates."},
     {.path = "precision.gradient", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients that micro-batches add up are rounded otherwise",
-     .doc = "The accumulator over micro-batches, in bf16 over 128 of them at most; the gradient of one is fp32."},
+     .doc = "The accumulator over micro-batches, in bf16 over 64 of them at most; the gradient of one is fp32."},
     {.path = "precision.reduce", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients that ranks add up are rounded otherwise", .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
 };

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "spec/narrow_sums.hpp"
 #include "tests/unit/deck/tiny_deck.hpp"
 
 namespace ziggurat::deck {
@@ -26,9 +27,8 @@ TEST_F(NarrowGradients, AreAddedUpAsOftenAsTheirNormAllows) {
         EXPECT_EQ(refused.found.exit_code(), 2);
         EXPECT_THAT(
             refused.found.print(),
-            HasSubstr(
-                "command line:1:20: 129 micro-batches are added up in bf16 (beyond 128 the norm of their "
-                "sum may be off by more than 1%"));
+            HasSubstr("command line:1:20: 65 micro-batches are added up in bf16 (beyond 64 the norm of their "
+                      "sum may be off by more than 1%"));
     }
 }
 
