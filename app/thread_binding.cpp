@@ -80,8 +80,8 @@ std::string binding_note() {
     return all.empty()
                ? ""
                : fmt::format(
-                     "{} {} set aside: OpenMP would bind all of a rank to one core before it knows of "
-                     "other ranks. Threads have the cores that the launcher gives.",
+                     "{} {} set aside: OpenMP would bind all of a rank to one core before it knows of other "
+                     "ranks; threads have the cores that the launcher gives",
                      fmt::join(all, " and "), all.size() == 1 ? "is" : "are");
 }
 

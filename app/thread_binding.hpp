@@ -17,7 +17,7 @@ std::vector<std::string> binding_set_aside();
 /// Puts them back, for a program that is started in the place of this one and sets them aside itself.
 void put_binding_back();
 
-/// A note on them for people; empty where there are none.
+/// A line on them for people; empty where there are none.
 std::string binding_note();
 
 }  // namespace ziggurat::app

@@ -52,6 +52,9 @@ std::string as_variable(std::string_view name) {
 }
 
 std::string without_secrets(std::string_view text, std::span<const Secret> secrets) {
+    if (secrets.empty()) {
+        return std::string{text};
+    }
     std::string out;
     while (!text.empty()) {
         const Secret* longest = nullptr;

@@ -13,11 +13,11 @@ from trainings import PATIENCE_S, Place, expect, run_script, say
 
 CORES = sorted(os.sched_getaffinity(0))
 ASIDE = "set aside: OpenMP would bind"
-FEW = re.compile(r"note: \S+: (\d+ ranks?) uses? (\d+) of (\d+) cores, ([^.]*)\.")
+FEW = re.compile(r"note: \S+: (\d+ ranks?) uses? (\d+) of (\d+) cores, (.*)")
 
 
 def trained(place, name, ranks, settings=(), **more):
-    with place.start(name, ranks, "train.steps=1", *settings, **more) as training:
+    with place.start(name, ranks, "train.steps=1", "schedule.warmup=0 steps", *settings, **more) as training:
         code = training.wait()
         expect(code == 0, f"{name} ended with {code}\n{training.tail()}")
         log = (place.folder / name / "run.log").read_text()
@@ -69,7 +69,7 @@ def few(chosen):
         expect(found and found[2] == "1", f"one core of {len(CORES)}: {found}")
         found = FEW.search(trained(place, "environment", 1))  # OMP_NUM_THREADS=1
         expect(found and "OMP_NUM_THREADS" in found[4], f"few threads: {found}")
-    log = trained(place, "all", 1, environment={"OMP_NUM_THREADS": str(len(CORES))})
+    log = trained(place, "all", 1, wrapper=["env", f"OMP_NUM_THREADS={len(CORES)}"])
     expect(not FEW.search(log), f"all are used\n{log}")
     say("few cores of many are told of, unless the deck asks for them")
 

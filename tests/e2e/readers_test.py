@@ -28,7 +28,7 @@ class Readers:
         self.place = Place(chosen, name)
         self.folder = self.place.folder
         for kept, steps in (("first", 4), ("second", 6)):
-            self.place.train("run", 1, f"train.steps={steps}", "checkpoint.every=2 steps", "checkpoint.keep.last=1")
+            self.place.train("run", 1, f"train.steps={steps}", "schedule.warmup=0 steps", "checkpoint.every=2 steps", "checkpoint.keep.last=1")
             shutil.copytree(self.folder / "run/ckpt", self.folder / kept)
         expect(complete_steps(self.folder / "run") == [6], "only the newest is kept")
         self.step = self.folder / "run/ckpt/step-000000004"
@@ -136,7 +136,7 @@ def begins(chosen):
         shutil.rmtree(readers.folder / "other")
 
     readers.at_each_open("model.init", ["train", readers.place.deck, "run.dir=other", "model.init.from=checkpoint",
-                                        "model.init.path=run", "train.steps=1"], judge)
+                                        "model.init.path=run", "train.steps=1", "schedule.warmup=0 steps"], judge)
 
 
 if __name__ == "__main__":

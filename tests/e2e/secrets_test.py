@@ -58,7 +58,7 @@ def used_again(chosen):
     (place.folder / SECRET).mkdir()
     shutil.copy(place.folder / "text.txt", place.folder / SECRET)
     environment = {"MY_API_TOKEN": SECRET}
-    with place.start("first", 1, "train.steps=2", *SETTINGS, environment=environment) as training:
+    with place.start("first", 1, "train.steps=2", "schedule.warmup=0 steps", *SETTINGS, environment=environment) as training:
         expect(training.wait() == 0, training.tail())
     place.deck = "first/deck.effective.yaml"
     with place.start("second", 1, environment=environment) as training:

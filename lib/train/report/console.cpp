@@ -117,10 +117,15 @@ void Console::print(const StyledText& shown, std::string_view logged) {
         } else {
             buffer_ += logged;
         }
+        if (!hidden_.empty()) {
+            buffer_ = without_secrets(buffer_, hidden_);
+        }
         show();
     }
-    if (!logged.empty()) {
+    if (!logged.empty() && hidden_.empty()) {
         keep(logged);
+    } else if (!logged.empty()) {
+        keep(without_secrets(logged, hidden_));
     }
 }
 

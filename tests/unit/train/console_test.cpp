@@ -78,8 +78,11 @@ TEST(Console, TellsNoSecretToTheFileOrTheLog) {
     console.hide({{"HF_TOKEN", "s3cr3t"}, {"PIN_TOKEN", "1"}});
     console.keep_log(folder.file("run.log"));
     console.print("run       /runs/s3cr3t-1");
+    StyledText sample;
+    sample.add("not in a file");
+    console.print(sample, "prompt s3cr3t");
 
-    const char* expected = "run       /runs/${env:HF_TOKEN}-1\n";
+    const char* expected = "run       /runs/${env:HF_TOKEN}-1\nprompt ${env:HF_TOKEN}\n";
     EXPECT_EQ(test::contents_of(folder.file("out")), expected);
     EXPECT_EQ(test::contents_of(folder.file("run.log")), expected) << "what is in any word stays readable";
 }
