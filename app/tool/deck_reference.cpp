@@ -1,4 +1,5 @@
-/// Writes decks/REFERENCE.md, decks/MACHINES.md and decks/schema.json from the schemas: `deck_reference FOLDER`.
+/// Writes decks/REFERENCE.md, decks/MACHINES.md and decks/schema.json from the schemas: `deck_reference
+/// FOLDER`.
 #include <cstdio>
 #include <fstream>
 

@@ -103,7 +103,7 @@ constexpr PeerName names[] = {
     {"hidden_dropout", "model.dropout=0.1", true},
     {"initializer_range", "model.init_std=0.02", true},
     {"init_method_std", "model.init_std=0.02", true},
-    {"model_type", "model.family=gpt2"},
+    {"model_type", "model.init={from: hf, path: folder}", false, "its config.json names the family"},
     // how it is spread
     {"nodes", "parallel.data=auto", false, by_launcher},
     {"nnodes", "parallel.data=auto", false, by_launcher},

@@ -112,11 +112,14 @@ std::string reference_page() {
 std::string machine_page() {
     std::string page =
         "# Everything that a machine file may say\n\n"
-        "Generated from the table in `lib/deck/schema/machine_rows.cpp` by the target `deck_reference`; do not "
+        "Generated from the table in `lib/deck/schema/machine_rows.cpp` by the target `deck_reference`; do "
+        "not "
         "edit.\n\n"
-        "A machine file tells `ziggurat check`, `plan` and `slurm` of nodes that they do not run on: `--machine "
+        "A machine file tells `ziggurat check`, `plan` and `slurm` of nodes that they do not run on: "
+        "`--machine "
         "FILE.yaml`, or the name of one\n"
-        "of `decks/machines`. On the machine itself nothing of this has to be said: memory, cores and ranks are "
+        "of `decks/machines`. On the machine itself nothing of this has to be said: memory, cores and ranks "
+        "are "
         "looked up, and what `ziggurat\n"
         "bench io` and `bench gpu` have measured is remembered in such a file. Times are predicted where the "
         "rates are known that they hang on.\n\n"
