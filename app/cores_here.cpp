@@ -123,7 +123,11 @@ std::vector<std::string> core_notes(const comm::Context& world, int threads, tra
 }
 
 void tell_core_notes(const comm::Context& world, int threads, train::ThreadsBy by) {
-    for (const auto& note : core_notes(world, threads, by)) {
+    auto notes = core_notes(world, threads, by);
+    if (by == train::ThreadsBy::environment) {  // who says how many for so short a work means it
+        std::erase_if(notes, [](const std::string& note) { return note != binding_note(); });
+    }
+    for (const auto& note : notes) {
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
 }

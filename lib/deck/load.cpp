@@ -113,6 +113,7 @@ LoadedDeck load_text(const std::string& text,
         loaded.effective = effective_deck(schema, values);
         loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
     }
+    loaded.found.hide(loaded.secrets);
     return loaded;
 }
 

@@ -130,6 +130,14 @@ std::size_t Diagnostics::file_rank(const std::string& file) const {
     return static_cast<std::size_t>(std::find(files_.begin(), files_.end(), file) - files_.begin());
 }
 
+void Diagnostics::hide(std::span<const Secret> secrets) {
+    for (auto& problem : kept_) {
+        for (auto* text : {&problem.problem, &problem.why, &problem.advice}) {
+            *text = without_secrets(*text, secrets);
+        }
+    }
+}
+
 std::vector<Problem> Diagnostics::sorted() const {
     std::vector<Problem> ordered = kept_;
     std::stable_sort(ordered.begin(), ordered.end(), [&](const Problem& a, const Problem& b) {

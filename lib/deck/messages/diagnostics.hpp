@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/secret.hpp"
 
 namespace ziggurat::deck {
 
@@ -62,6 +64,9 @@ class Diagnostics {
 
     /// Keeps the text of `file`, for the line above a caret. Files print in the order of the first mention.
     void remember(std::string file, std::string_view text);
+
+    /// Writes variables in the place of secrets that deck values have brought into problems.
+    void hide(std::span<const Secret> secrets);
 
     std::size_t errors() const noexcept { return errors_; }
     std::size_t warnings() const noexcept { return warnings_; }

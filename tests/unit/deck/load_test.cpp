@@ -249,7 +249,7 @@ TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
         "optimizer: {no_decay: ['*.${env:HF_TOKEN}']}\n";
     LoadOptions options{.ranks = 1, .machine = machine_, .environment = environment_of("s3cr3t")};
     const std::string name = (folder_ / "deck.yaml").string();
-    const LoadedDeck loaded = load_text(deck, name, {}, options);
+    const LoadedDeck loaded = load_text(deck, name, {"data.held_out=10%"}, options);
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
 
     EXPECT_EQ(loaded.run.run.name, "${a}-s3cr3t");

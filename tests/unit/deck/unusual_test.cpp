@@ -12,14 +12,14 @@ bool says(const LoadedDeck& loaded, const std::string& text) {
 TEST_F(Unusual, AHighLearningRateIsWarnedOf) {
     const auto loaded = load(without_gpus, {"optimizer.lr=3"});
     EXPECT_TRUE(loaded.ok());
-    EXPECT_TRUE(says(loaded, "warning: optimizer.lr = 3 (AdamW moves each weight")) << loaded.found.print();
+    EXPECT_TRUE(says(loaded, ": optimizer.lr = 3 (AdamW moves each weight")) << loaded.found.print();
     EXPECT_FALSE(says(load(without_gpus, {"optimizer.lr=1e-2"}), "optimizer.lr"));
 }
 
 TEST_F(Unusual, AThousandIsNoPowerOfTwo) {
     const auto loaded = load(without_gpus, {"data.seq=1k"});
     EXPECT_TRUE(loaded.ok()) << loaded.found.print();
-    EXPECT_TRUE(says(loaded, "note: data.seq = 1k is 1,000 tokens (k is a thousand). 1024 would be"))
+    EXPECT_TRUE(says(loaded, ": data.seq = 1k is 1,000 tokens (k is a thousand). 1024 would be"))
         << loaded.found.print();
     EXPECT_FALSE(says(load(without_gpus, {"data.seq=1024"}), "is a thousand"));
 }
