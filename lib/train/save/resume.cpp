@@ -189,6 +189,7 @@ checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
     checkpoint::ReadChoice choice{spec.model.init_path, checkpoint::ReadCheck::hashes,
                                   [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    data::OrderRecord order;                             // of rank 0: of the samples that follow
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             if (!chosen || choice.gives_another(*chosen)) {
@@ -225,6 +226,7 @@ Resumed resume(const spec::RunSpec& spec,
                const TrainingData& data) {
     std::optional<ResumeChoice> choice;                  // of rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    data::OrderRecord order;                             // of rank 0: of the samples that follow
     std::string trouble;                                 // with what was chosen before; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
@@ -251,6 +253,7 @@ Resumed resume(const spec::RunSpec& spec,
                     manifest.progress.order = compare_data(spec, manifest, changes, data, reporter);
                 }
             }
+            order = manifest.progress.order;
             return {chosen->path(), choice->is_own(), to_text(manifest)};
         });
         if (decision.path.empty()) {
@@ -278,10 +281,13 @@ Resumed resume(const spec::RunSpec& spec,
                     Severity::note,
                     fmt::format("'{}' was frozen in the checkpoint: its moments begin at zero", tensor)));
             }
-            const Resumed resumed{.path = decision.path,
-                                  .is_own = decision.is_own,
-                                  .progress = reader.manifest().progress,
-                                  .bytes_read = loaded.bytes_read};
+            Resumed resumed{.path = decision.path,
+                            .is_own = decision.is_own,
+                            .progress = reader.manifest().progress,
+                            .bytes_read = loaded.bytes_read};
+            if (!elsewhere) {
+                resumed.progress.order = order;
+            }
             reporter.say(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;
