@@ -139,7 +139,8 @@ TEST(AccountTable, FoldsRowsThatAreHardlyThere) {
     record.activities.push_back({.name = "Logging", .calls = 4, .seconds = 0.001});
     const auto table = account_table(std::vector{record}, 0);
     EXPECT_EQ(table.find(" Loss "), std::string::npos) << table;
-    EXPECT_NE(table.find(" 2 more, each below 0.1%                                      0.004"), std::string::npos)
+    EXPECT_NE(table.find(" 2 more, each below 0.1%                                      0.004"),
+              std::string::npos)
         << table;
 }
 
