@@ -123,11 +123,7 @@ std::vector<std::string> core_notes(const comm::Context& world, int threads, tra
 }
 
 void tell_core_notes(const comm::Context& world, int threads, train::ThreadsBy by) {
-    auto notes = core_notes(world, threads, by);
-    if (by == train::ThreadsBy::environment) {  // who says how many for so short a work means it
-        std::erase_if(notes, [](const std::string& note) { return note != binding_note(); });
-    }
-    for (const auto& note : notes) {
+    for (const auto& note : core_notes(world, threads, by)) {
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
 }

@@ -45,7 +45,7 @@ int train_together(const Arguments& arguments,
     }
     const int job_cores = cores_of_job();
     const auto notes = core_notes(world, loaded->run.parallel.threads,
-                                  loaded->sets_threads  ? train::ThreadsBy::deck
+                                  loaded->sets_threads  ? train::ThreadsBy::request
                                   : threads_asked() > 0 ? train::ThreadsBy::environment
                                                         : train::ThreadsBy::share_of_cores);
     const RankProcessors processors{loaded->run, world};

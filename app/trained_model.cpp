@@ -15,6 +15,7 @@
 #include "comm/agree_on_errors.hpp"
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
+#include "train/save/next_checkpoint.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -90,21 +91,8 @@ bool has_read(TrainedModel& model, const comm::Context& world, const std::functi
         comm::agree_on_errors(world, fmt::format("cannot read '{}'", model.path()), work);
         return true;
     } catch (const Error&) {
-        constexpr const char* another = "another";
-        std::string verdict;  // or why there is none; empty: the error is what it says
-        if (world.rank() == 0) {
-            try {
-                verdict = model.choice.gives_another(model.reader) ? another : "";
-            } catch (const Error& error) {
-                verdict = error.what();
-            }
-        }
-        verdict = comm::broadcast(world, verdict);
-        if (verdict.empty()) {
+        if (!train::gives_another(world, model.choice, model.reader)) {
             throw;
-        }
-        if (verdict != another) {
-            throw Error{ErrorKind::checkpoint, verdict};
         }
         return false;
     }
@@ -114,8 +102,8 @@ int with_trained_model(const std::string& folder,
                        const comm::Context& world,
                        const std::function<std::optional<int>(TrainedModel&)>& use) {
     const deck::LoadOptions launch = find_launch(world);
-    tell_core_notes(world, launch.threads,
-                    threads_asked() > 0 ? train::ThreadsBy::environment : train::ThreadsBy::share_of_cores);
+    const auto by = threads_asked() > 0 ? train::ThreadsBy::request : train::ThreadsBy::share_of_cores;
+    bool is_told = false;
     checkpoint::ReadChoice choice{folder, checkpoint::ReadCheck::hashes, print_note};
     for (;;) {
         int exit_code = 0;
@@ -135,6 +123,9 @@ int with_trained_model(const std::string& folder,
         auto loaded = load_deck_of(manifest, model->path());
         model->run = std::move(loaded.run);
         model->machine = loaded.machine;
+        if (!std::exchange(is_told, true)) {
+            tell_core_notes(world, launch.threads, by);
+        }
         if (const auto code = use(*model)) {
             return *code;
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "deck/compose/compose.hpp"
+#include "deck/compose/peer_config.hpp"
 #include "deck/effective.hpp"
 #include "deck/files/shipped_files.hpp"
 #include "deck/machine/machine.hpp"
@@ -80,6 +81,13 @@ LoadedDeck load_text(const std::string& text,
     auto root = options.as_record ? compose_record(schema, text, name, loaded.found)
                                   : compose(schema, text, name, loaded.found);
     if (!root) {
+        return loaded;
+    }
+    if (is_deepspeed_config(*root)) {
+        loaded.found.error({name, 0, 0}, fmt::format("{} is a configuration of DeepSpeed", in_quotes(name)),
+                           "a deck says the like with other keys, and also what the model and the data are",
+                           fmt::format("Begin with decks/quickstart.yaml, and give it what is said here:{}",
+                                       counterparts_of(*root)));
         return loaded;
     }
     apply_overrides(schema, *root, overrides, loaded.found);

@@ -24,7 +24,7 @@ struct Hdf5DatasetInfo {
 };
 
 /// All datasets of a file by their path. The library trusts what it reads: only for files whose bytes have
-/// been held against their hash.
+/// been held against their hash. `path` may be one of /proc/self/fd.
 ///
 /// Errors: Error{resource}
 std::map<std::string, Hdf5DatasetInfo> hdf5_structure(const std::string& path);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Readers of a run whose training removes the checkpoint that they read, at each instant: none finds it damaged.
 
-  readers_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND --meanwhile LIBRARY
+  readers_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND --meanwhile LIBRARY [--on-ranks]
 
 The run has a checkpoint of step 4. A library that each reader starts with (meanwhile.cpp) does what a training with
 checkpoint.keep=1 does, at the first, the second ... open that a reader makes, until it makes no more: step 6 comes, step 4
@@ -136,11 +136,15 @@ def begins(chosen):
         shutil.rmtree(readers.folder / "other")
 
     readers.at_each_open("model.init", ["train", readers.place.deck, "run.dir=other", "model.init.from=checkpoint",
-                                        "model.init.path=run", "train.steps=1", "schedule.warmup=0 steps"], judge)
+                                        "model.init.path=run", "train.steps=1", "schedule.warmup=0 steps", "checkpoint.every=none"], judge)
 
 
 if __name__ == "__main__":
     at = sys.argv.index("--meanwhile")
     MEANWHILE = pathlib.Path(sys.argv[at + 1]).resolve()
     del sys.argv[at:at + 2]
-    run_script(__doc__, inspects, named, exports, evaluates, begins)
+    if "--on-ranks" in sys.argv:
+        sys.argv.remove("--on-ranks")
+        run_script(__doc__, evaluates, begins)
+    else:
+        run_script(__doc__, inspects, named, exports)

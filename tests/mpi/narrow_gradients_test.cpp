@@ -40,10 +40,9 @@ double norm_of(const spec::RunSpec& run) {
     return assembly.outcome().grad_norm;
 }
 
-double relative_error(const std::string& family, std::int64_t micro_batches, spec::ReducePlan plan) {
+double relative_error(const std::string& family, std::int64_t micro_batches) {
     auto run = test::tiny_run(family, test::world().size(), 1, micro_batches);
     run.model.dropout = 0;
-    run.sharding.reduce = plan;
     const double in_full = norm_of(run);
     run.precision.gradient = spec::DType::bf16;
     return std::abs(norm_of(run) / in_full - 1);
@@ -52,16 +51,14 @@ double relative_error(const std::string& family, std::int64_t micro_batches, spe
 TEST(NarrowGradients, KeepTheirNormUpToTheGreatestCountThatDecksMayHave) {
     constexpr auto most = spec::most_added_in_bf16;
     for (const char* family : {"llama", "gpt2", "gpt_neox"}) {
-        for (const auto plan : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
-            for (const auto count : {most, most - 1, most * 3 / 4, most / 2}) {
-                EXPECT_LT(relative_error(family, count, plan), 0.01) << family << ", " << count;
-            }
+        for (const auto count : {most, most - 1, most * 3 / 4, most / 2}) {
+            EXPECT_LT(relative_error(family, count), 0.01) << family << ", " << count;
         }
     }
 }
 
 TEST(NarrowGradients, LoseItFarBeyond) {
-    EXPECT_GT(relative_error("llama", 8 * spec::most_added_in_bf16, spec::ReducePlan::at_end), 0.05);
+    EXPECT_GT(relative_error("llama", 8 * spec::most_added_in_bf16), 0.05);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, Threa
     for (const Node& node : nodes_of(ranks)) {
         const int bound = std::min(static_cast<int>(node.whole_cores.size()), node.job_cores);
         const int used = std::min(bound, node.num_threads);
-        if (by == ThreadsBy::deck || node.job_cores - used < node.num_ranks) {
+        if (by == ThreadsBy::request || node.job_cores - used < node.num_ranks) {
             continue;
         }
         const auto who = counted(static_cast<std::size_t>(node.num_ranks), "rank");

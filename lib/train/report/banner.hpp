@@ -27,10 +27,14 @@ std::string describe_places(std::span<const RankPlace> ranks);
 std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks);
 
 /// Reason for the number of threads of a rank.
-enum class ThreadsBy { share_of_cores, environment, deck };
+enum class ThreadsBy {
+    share_of_cores,
+    environment,
+    request  ///< somebody has said it for this very run: there is nothing to tell
+};
 
 /// A note for each node of which the ranks leave so many cores idle that each could have one more, with the
-/// reason and what to do. None where the deck says how many threads there are.
+/// reason and what to do.
 std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by);
 
 }  // namespace ziggurat::train

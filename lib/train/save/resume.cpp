@@ -20,6 +20,7 @@
 #include "train/report/reporter.hpp"
 #include "train/save/course_change.hpp"
 #include "train/save/load_state.hpp"
+#include "train/save/next_checkpoint.hpp"
 #include "train/save/resume_choice.hpp"
 
 namespace ziggurat::train {
@@ -141,26 +142,31 @@ void begin_with_published_weights(const spec::RunSpec& spec,
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
+checkpoint::Manifest manifest_of(const Decision& decision) {
+    return checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
+}
+
 /// What rank 0 has chosen, on another rank; nothing on rank 0, which has it open.
 std::optional<checkpoint::CheckpointReader> open_elsewhere(const comm::Context& world,
                                                            const Decision& decision) {
     std::optional<checkpoint::CheckpointReader> reader;
     if (world.rank() != 0) {
-        reader.emplace(decision.path,
-                       checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE"));
+        reader.emplace(decision.path, manifest_of(decision));
     }
     return reader;
 }
 
-/// Whether `error`, which all ranks have met in reading alike, comes of a training that has removed what rank
-/// 0 has chosen. Collective: over `world`
+/// Whether all ranks meet such an error alike.
+bool is_of_reading(const Error& error) {
+    return error.kind() == ErrorKind::checkpoint || error.kind() == ErrorKind::resource;
+}
+
+/// Whether `error`, which all ranks have met alike, comes of a training that has removed what rank 0 has
+/// chosen. Collective: over `world`
 bool was_removed(const comm::Context& world,
                  const Error& error,
                  const std::optional<checkpoint::CheckpointReader>& chosen) {
-    if (error.kind() != ErrorKind::checkpoint && error.kind() != ErrorKind::resource) {
-        return false;
-    }
-    return !comm::all_agree(world, !chosen || chosen->is_in_place());
+    return is_of_reading(error) && !comm::all_agree(world, !chosen || chosen->is_in_place());
 }
 
 /// Adapters that are taken over mean the same where their factor does.
@@ -189,12 +195,9 @@ checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
     checkpoint::ReadChoice choice{spec.model.init_path, checkpoint::ReadCheck::hashes,
                                   [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
-    data::OrderRecord order;                             // of rank 0: of the samples that follow
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
-            if (!chosen || choice.gives_another(*chosen)) {
-                chosen.emplace(choice.open());
-            }
+            chosen.emplace(choice.open());
             expect_same_alpha(chosen->manifest(), deck, chosen->path());
             return {chosen->path(), false, to_text(chosen->manifest())};
         });
@@ -209,7 +212,7 @@ checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
                                      format_duration(seconds_between(begin_ns, monotonic_ns()))));
             return reader.manifest();
         } catch (const Error& error) {
-            if (!was_removed(world, error, chosen)) {
+            if (!is_of_reading(error) || !gives_another(world, choice, reader)) {
                 throw;
             }
         }
@@ -226,7 +229,6 @@ Resumed resume(const spec::RunSpec& spec,
                const TrainingData& data) {
     std::optional<ResumeChoice> choice;                  // of rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
-    data::OrderRecord order;                             // of rank 0: of the samples that follow
     std::string trouble;                                 // with what was chosen before; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
@@ -253,7 +255,6 @@ Resumed resume(const spec::RunSpec& spec,
                     manifest.progress.order = compare_data(spec, manifest, changes, data, reporter);
                 }
             }
-            order = manifest.progress.order;
             return {chosen->path(), choice->is_own(), to_text(manifest)};
         });
         if (decision.path.empty()) {
@@ -283,11 +284,8 @@ Resumed resume(const spec::RunSpec& spec,
             }
             Resumed resumed{.path = decision.path,
                             .is_own = decision.is_own,
-                            .progress = reader.manifest().progress,
+                            .progress = manifest_of(decision).progress,
                             .bytes_read = loaded.bytes_read};
-            if (!elsewhere) {
-                resumed.progress.order = order;
-            }
             reporter.say(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;

@@ -235,9 +235,10 @@ TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
 TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
     const auto environment_of = [](std::string secret) {
         return [secret = std::move(secret)](const std::string& name) -> std::optional<std::string> {
-            return name == "HF_TOKEN" ? std::optional{secret}
-                   : name == "PLACE"  ? std::optional{"here"}
-                                      : std::nullopt;
+            return name == "HF_TOKEN"    ? std::optional{secret}
+                   : name == "MY_SECRET" ? std::optional{"bias"}
+                   : name == "PLACE"     ? std::optional{"here"}
+                                         : std::nullopt;
         };
     };
     const std::string deck =
@@ -245,23 +246,25 @@ TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
         "vars: {who: '$${a}-${env:HF_TOKEN}', also: '${who}/x'}\n"
         "run: {name: '${who}'}\n"
         "tiers: {nvme: {paths: ['/d/${env:PLACE}', '/d\"/${also}', '/d/${env:NO_TOKEN:-other}']}}\n"
-        "validate: {every: 10 steps, sample: {prompt: '${env:HF_TOKEN}!', tokens: 5}}\n";
+        "validate: {every: 10 steps, batches: 1, sample: {prompt: '${env:HF_TOKEN}!', tokens: 5}}\n"
+        "optimizer: {no_decay: ['*.${env:MY_SECRET}']}\n";
     LoadOptions options{.ranks = 1, .machine = machine_, .environment = environment_of("s3cr3t")};
     const std::string name = (folder_ / "deck.yaml").string();
     const LoadedDeck loaded = load_text(deck, name, {"data.held_out=10%"}, options);
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
 
     EXPECT_EQ(loaded.run.run.name, "${a}-s3cr3t");
-    EXPECT_EQ(loaded.secrets, (std::vector<Secret>{{"HF_TOKEN", "s3cr3t"}}));
+    EXPECT_EQ(loaded.secrets, (std::vector<Secret>{{"HF_TOKEN", "s3cr3t"}, {"MY_SECRET", "bias"}}));
     const auto has = [](const std::string& text, const std::string& part) {
         return text.find(part) != text.npos;
     };
     for (const char* line : {"name: \"$${a}-${env:HF_TOKEN}\"", "dir: \"runs/$${a}-${env:HF_TOKEN}\"",
                              "prompt: \"${env:HF_TOKEN}!\"",
-                             "paths: [\"/d/here\", \"/d\\\"/$${a}-${env:HF_TOKEN}/x\", \"/d/other\"]"}) {
+                             "paths: [\"/d/here\", \"/d\\\"/$${a}-${env:HF_TOKEN}/x\", \"/d/other\"]",
+                             "no_decay: [\"*.bias\"]"}) {  // a pattern of tensors decides what is trained
         EXPECT_TRUE(has(loaded.effective, line)) << line << "\n" << loaded.effective;
     }
-    EXPECT_EQ(loaded.effective.find("s3cr3t"), std::string::npos) << loaded.effective;
+    EXPECT_FALSE(has(loaded.effective, "s3cr3t")) << loaded.effective;
 
     const LoadedDeck again = load_text(loaded.effective, "the effective deck", {}, options);
     ASSERT_TRUE(again.ok()) << again.found.print();

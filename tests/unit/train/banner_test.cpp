@@ -95,8 +95,8 @@ TEST(IdleCoreNotes, SayWhoAskedForFewThreads) {
               std::string::npos);
     EXPECT_NE(idle_core_notes(two, ThreadsBy::share_of_cores).at(0).find("the one with the fewest cores"),
               std::string::npos);
-    EXPECT_TRUE(idle_core_notes(two, ThreadsBy::deck).empty()) << "it was asked for";
-    EXPECT_TRUE(idle_core_notes(std::vector{on({5}, 1)}, ThreadsBy::deck).empty());
+    EXPECT_TRUE(idle_core_notes(two, ThreadsBy::request).empty()) << "it was asked for";
+    EXPECT_TRUE(idle_core_notes(std::vector{on({5}, 1)}, ThreadsBy::request).empty());
 }
 
 TEST(IdleCoreNotes, AreSilentWhereNothingIsLeft) {

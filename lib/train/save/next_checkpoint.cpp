@@ -1,0 +1,29 @@
+#include "train/save/next_checkpoint.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/control.hpp"
+
+namespace ziggurat::train {
+
+bool gives_another(const comm::Context& world,
+                   checkpoint::ReadChoice& choice,
+                   const checkpoint::CheckpointReader& failed) {
+    constexpr const char* another = "another";
+    std::string verdict;  // or why there is none; empty: the error is what it says
+    if (world.rank() == 0) {
+        try {
+            verdict = choice.gives_another(failed) ? another : "";
+        } catch (const Error& error) {
+            verdict = error.what();
+        }
+    }
+    verdict = comm::broadcast(world, verdict);
+    if (!verdict.empty() && verdict != another) {
+        throw Error{ErrorKind::checkpoint, verdict};
+    }
+    return verdict == another;
+}
+
+}  // namespace ziggurat::train
