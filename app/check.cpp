@@ -6,9 +6,23 @@
 #include "app/watched.hpp"
 #include "base/progress.hpp"
 #include "comm/built_with.hpp"
+#include "data/corpus.hpp"
+#include "data/fingerprint.hpp"
 #include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
+namespace {
+
+/// As `train` would on rank 0.
+train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
+    const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
+                                   corpus.order()};
+    return train::look_ahead({run, loaded.effective, data}, false);
+}
+
+}  // namespace
 
 int check(const Arguments& arguments) {
     Progress progress{show_progress()};
@@ -25,6 +39,7 @@ int check(const Arguments& arguments) {
          .choose_homes = watched_choice_of_homes(progress),
          .choose_depths = watched_choice_of_depths(progress),
          .choose_leases = watched_choice_of_leases(progress),
+         .start = look_ahead,
          .memory = [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
              return plan::memory_report(run, machine, {}, Watched{progress}.watch());
          }});

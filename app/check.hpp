@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
+#include "train/save/start_outlook.hpp"
 
 namespace ziggurat::app {
 
@@ -29,12 +31,15 @@ struct CheckOptions {
         choose_depths = {};
     /// Leases that the deck leaves open; none: as deck::LoadOptions has it.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
+    /// What the run would begin with, and news of it; errors as of training. None: nobody asks.
+    std::function<train::StartOutlook(const deck::LoadedDeck&)> start = {};
     /// None: no memory table.
     std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.
-/// Gives 0; 2 for a deck with errors; 3 for one that does not fit its budgets. Starts nothing.
+/// Gives 0; 2 for a deck with errors; 3 for one that does not fit its budgets; that of `train` for a
+/// checkpoint that it would refuse. Starts nothing.
 int run_check(const CheckOptions& options);
 
 /// Model, parameters, batch arithmetic and layout of a run, in a few lines.

@@ -170,6 +170,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["layout"] = layout_json(run);
         json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
         json["checkpoint"] = checkpoint_json(run);
+        json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
         json["time"] = time_json(run, answer.loaded->machine);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -15,6 +15,7 @@ struct CheckAnswer {
     int exit_code = 0;
     const deck::Diagnostics& found;
     const deck::LoadedDeck* loaded = nullptr;
+    std::string start = {};  ///< what the run begins with; empty: initial values, or not known
     std::optional<plan::MemoryReport> memory = {};
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "app/check_json.hpp"
 #include "app/run_folder.hpp"
@@ -61,11 +63,47 @@ int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
     return found.exit_code();
 }
 
-int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded) {
-    CheckAnswer all{.deck = options.deck, .found = loaded.found, .loaded = &loaded};
+/// What `train` would say to this start.
+struct Start {
+    std::string line;  ///< what it begins with; empty: initial values, or nobody asks
+    int exit_code = 0;
+};
+
+/// Asks that; news of it, and why it is refused, go to what was found.
+Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
+    if (!options.start) {
+        return {};
+    }
+    const deck::SourceLocation at{"run.resume", 0, 0};
+    try {
+        auto start = options.start(loaded);
+        for (const auto& warning : start.news.warnings) {
+            loaded.found.warning(at, warning, "", "");
+        }
+        for (const auto& note : start.news.notes) {
+            loaded.found.note(at, note);
+        }
+        return {std::move(start.line), 0};
+    } catch (const Error& error) {
+        loaded.found.add({.severity = Severity::error,
+                          .at = at,
+                          .problem = error.what(),
+                          .why = "",
+                          .advice = "",
+                          .kind = error.kind()});
+        return {"", error.exit_code()};
+    }
+}
+
+int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Start& start) {
+    CheckAnswer all{.deck = options.deck,
+                    .exit_code = start.exit_code,
+                    .found = loaded.found,
+                    .loaded = &loaded,
+                    .start = start.line};
     if (options.memory) {
         all.memory = options.memory(loaded.run, loaded.machine);
-        all.exit_code = all.memory->fits ? 0 : does_not_fit;
+        all.exit_code = all.memory->fits ? start.exit_code : does_not_fit;
     }
     print(stdout, check_as_json(all));
     return all.exit_code;
@@ -94,8 +132,8 @@ std::string time_line(const CheckOptions& options,
         format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
 }
 
-int answer(const CheckOptions& options, const deck::LoadedDeck& loaded) {
-    if (loaded.found.warnings() + loaded.found.notes() > 0) {
+int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const Start& start) {
+    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
     if (options.print) {
@@ -103,14 +141,15 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded) {
     } else {
         print(stdout, summary(loaded.run));
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
+        print(stdout, start.line.empty() ? "" : fmt::format("start     {}\n", start.line));
         print(stdout, time_line(options, loaded.run, loaded.machine));
     }
     if (!options.memory) {
-        return 0;
+        return start.exit_code;
     }
     const auto memory = options.memory(loaded.run, loaded.machine);
     print(options.print ? stderr : stdout, memory.table + memory.infinity);
-    return memory.fits ? 0 : does_not_fit;
+    return memory.fits ? start.exit_code : does_not_fit;
 }
 
 }  // namespace
@@ -142,10 +181,12 @@ int run_check(const CheckOptions& options) {
     if (!loaded.ok()) {
         return refuse(options, loaded.found);
     }
+    Start start;
     if (options.machine.empty()) {
         warn_of_run_folder(loaded);
+        start = look_ahead(options, loaded);
     }
-    return options.json ? answer_as_json(options, loaded) : answer(options, loaded);
+    return options.json ? answer_as_json(options, loaded, start) : answer(options, loaded, start);
 }
 
 }  // namespace ziggurat::app

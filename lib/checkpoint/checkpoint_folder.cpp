@@ -100,6 +100,8 @@ FoundCheckpoint look_for_newest(const std::string& root,
     const auto& [folders, latest, problem_of_latest] = seen;
     FoundCheckpoint found;
     found.is_empty = folders.empty();
+    found.saved_step =
+        std::max(found.is_empty ? -1 : folders.rbegin()->first, latest ? *step_of_folder(latest->name) : -1);
     if (!problem_of_latest.empty()) {
         found.notes.push_back(problem_of_latest);
     } else if (!latest && !found.is_empty) {

@@ -64,6 +64,7 @@ class Commit {
 struct FoundCheckpoint {
     /// Of the newest checkpoint that verifies: COMPLETE, sizes, hashes of files.
     std::optional<std::string> path;
+    std::int64_t saved_step = -1;    ///< the highest that there is, or was by LATEST; -1: none
     bool is_empty = false;           ///< no complete step at all: a fresh start
     std::vector<std::string> notes;  ///< what was passed over and why, a line each
 };

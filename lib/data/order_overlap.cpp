@@ -7,7 +7,7 @@ namespace ziggurat::data {
 namespace {
 
 /// All of so many tokens are looked at, of more a sample of `num_sampled`.
-constexpr std::int64_t most_looked_at = std::int64_t{1} << 20;
+constexpr std::int64_t most_counted = std::int64_t{1} << 20;
 constexpr std::int64_t num_sampled = std::int64_t{1} << 16;
 
 }  // namespace
@@ -21,7 +21,7 @@ RepeatedTokens repeated_tokens(const TrainingOrder& before,
     if (place.tokens == 0 || left == 0) {
         return {};
     }
-    const bool is_exact = left <= most_looked_at;
+    const bool is_exact = left <= most_counted;
     const std::int64_t looked_at = is_exact ? left : num_sampled;
     const double stride = static_cast<double>(left) / static_cast<double>(looked_at);
     std::int64_t repeated = 0;

@@ -280,7 +280,9 @@ void TrainingLoop::warn_of_no_targets() {
 }
 
 void TrainingLoop::say_news(bool is_in_step) {
-    reporter_.news(requests_, step_, is_in_step, [this] { return account_.own_table(); });
+    reporter_.news(requests_,
+                   {.steps_done = step_, .is_in_step = is_in_step, .saved_step = checkpointer_.saved_step()},
+                   [this] { return account_.own_table(); });
 }
 
 std::int64_t TrainingLoop::process_bytes() const {

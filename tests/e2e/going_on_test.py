@@ -65,8 +65,8 @@ def go_on(place, begun, ranks, *settings, code=0):
 
 
 # What copies of a base bring about, and machines with few cores.
-COPIED = re.compile(r"'.*/LATEST' is missing$|metrics.jsonl goes on after step \d+; |changed since the checkpoint, with the "
-                    r"same training: run.dir \S+ -> \S+(, run.accept_data_change false -> true)?$|"
+COPIED = re.compile(r"'.*/LATEST' is missing$|(the run had come to .* again\. )?metrics.jsonl goes on after step \d+; |"
+                    r"changed since the checkpoint, with the same training: run.dir \S+ -> \S+(, run.accept_data_change false -> true)?$|"
                     r"\S+ has \d+ threads for \d+ cores|\S+: \d+ ranks? uses? \d+ of \d+ cores")
 
 

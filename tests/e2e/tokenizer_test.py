@@ -353,6 +353,9 @@ def killed_jobs_go_on(place):
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
                 kills += 1
+                names = {path.name for path in place.folder.glob(f"killed_{format_}*")}
+                if names and f"killed_{format_}.journal" not in names:
+                    is_whole()  # it was done when it was killed
         place.ziggurat(*words)
         is_whole()
         print(f"    {format_}: {kills} kills of a job of {whole_s:.1f} s", flush=True)

@@ -1,14 +1,23 @@
 #include "train/control/requests.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
 
 namespace ziggurat::train {
+
+namespace {
+
+/// Of the time until a launcher kills: what takes longer is not promised.
+constexpr double sure_share = 0.5;
+
+}  // namespace
 
 int exit_code_of_stop(bool saves) {
     return saves ? exit_code_run_again : static_cast<int>(ErrorKind::checkpoint);
@@ -17,10 +26,12 @@ int exit_code_of_stop(bool saves) {
 Requests::Requests(StopSignals& signals,
                    const std::string& folder,
                    std::optional<TimeLimit> limit,
-                   const Abilities& abilities)
+                   const Abilities& abilities,
+                   FindEnd find_end)
     : signals_{signals},
       limit_{std::move(limit)},
       abilities_{abilities},
+      find_end_{std::move(find_end)},
       pending_{{{StepRequest::checkpoint, TouchFile::checkpoint, abilities.saves},
                 {StepRequest::validate, TouchFile::validate, abilities.validates},
                 {StepRequest::report, TouchFile::report, true}}} {
@@ -112,6 +123,7 @@ void Requests::agreed_to_stop(int level) {
 }
 
 void Requests::checkpoint_took(double seconds) noexcept {
+    save_seconds_ = seconds;
     if (limit_) {
         limit_->checkpoint_took(seconds);
     }
@@ -139,7 +151,33 @@ std::optional<RequestNews> Requests::news(const Moment& now) {
                        .level = told_};
 }
 
+std::string Requests::killed_text(const Moment& now) const {
+    const auto end = signals_.signal() == SIGTERM ? find_end_(signals_.sender()) : std::nullopt;
+    if (!end || !abilities_.saves) {
+        return "";
+    }
+    const double needed = (now.is_in_step ? now.step_seconds : 0) + save_seconds_;
+    const bool is_known = now.step_seconds > 0 && save_seconds_ > 0;
+    if (is_known && needed < sure_share * end->seconds_to_kill) {
+        return "";
+    }
+    const std::string lost =
+        now.saved_step < 0 ? "all steps, as none is saved yet,"
+        : now.saved_step == now.steps_done
+            ? fmt::format("the step under way, as step {} is saved,", now.saved_step)
+            : fmt::format("the steps since step {}, the last that is saved,", now.saved_step);
+    return fmt::format(
+        "received SIGTERM of {}, which kills the ranks in {}: a step and a checkpoint {}, so {} may be lost. "
+        "Whoever wants them saved stops by `{}`, or touches STOP in the run's folder.",
+        end->name, format_duration(end->seconds_to_kill),
+        is_known ? "take " + format_duration(needed) : "may take longer", lost,
+        end->pid > 0 ? fmt::format("kill -USR1 {}", end->pid) : "kill -USR1` to `" + end->name);
+}
+
 std::string Requests::stop_text(const Moment& now) const {
+    if (auto killed = killed_text(now); !killed.empty()) {
+        return killed;
+    }
     const bool has_limit = limit_ && limit_->seconds_left() > 0;
     const std::string left =
         has_limit ? fmt::format(" ({} before {})", format_duration(limit_->seconds_left()), limit_->source())

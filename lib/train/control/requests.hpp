@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "train/control/launcher_end.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/control/time_limit.hpp"
 #include "train/control/touch_files.hpp"
@@ -26,8 +28,9 @@ int exit_code_of_stop(bool saves);
 /// Progress of training when rank 0 says something.
 struct Moment {
     std::int64_t steps_done = 0;
-    bool is_in_step = true;   ///< the next step is under way, or nothing can keep it from beginning
-    double step_seconds = 0;  ///< what a step takes; 0: not known
+    bool is_in_step = true;        ///< the next step is under way, or nothing can keep it from beginning
+    double step_seconds = 0;       ///< what a step takes; 0: not known
+    std::int64_t saved_step = -1;  ///< the newest with a complete checkpoint; -1: none
 };
 
 /// Message of rank 0 about a request.
@@ -49,12 +52,16 @@ class Requests {
         bool validates = false;
     };
 
+    /// Says whether the process that asked to stop ends this one soon by itself.
+    using FindEnd = std::function<std::optional<LauncherEnd>(pid_t)>;
+
     /// \param folder  of the run, on rank 0; empty elsewhere
     /// \param limit   on rank 0, where there is one
     Requests(StopSignals& signals,
              const std::string& folder,
              std::optional<TimeLimit> limit,
-             const Abilities& abilities);
+             const Abilities& abilities,
+             FindEnd find_end = find_launcher_end);
 
     /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
     void put_into(StepRequests& step_requests);
@@ -63,6 +70,7 @@ class Requests {
     void step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests);
     /// A stop that ranks have agreed on outside of a step.
     void agreed_to_stop(int level);
+    /// What a save takes; 0: not known yet.
     void checkpoint_took(double seconds) noexcept;
 
     /// The level that this process was asked for, and the one that all ranks agree on.
@@ -91,11 +99,15 @@ class Requests {
     void obey(TouchFile file);
     void find_cause();
     std::string stop_text(const Moment& now) const;
+    /// Empty where nobody kills the ranks before they have saved.
+    std::string killed_text(const Moment& now) const;
 
     StopSignals& signals_;
     std::optional<TouchFiles> files_;
     std::optional<TimeLimit> limit_;
     Abilities abilities_;
+    FindEnd find_end_;
+    double save_seconds_ = 0;
     std::array<PendingRequest, num_pending> pending_;
     std::vector<std::string> untold_;
     StopCause cause_ = StopCause::none;

@@ -22,21 +22,27 @@ std::atomic<bool> is_installed{false};
 std::atomic<int> asked{0};   ///< times that this process was asked to stop
 std::atomic<int> agreed{0};  ///< level that all ranks agreed on
 std::atomic<int> last_signal{0};
+std::atomic<pid_t> last_sender{0};
 std::atomic<bool> is_checkpoint_asked{false};
 std::array<struct sigaction, handled.size()> previous;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-extern "C" void count_signal(int number) {
+void keep(int number, const siginfo_t* info) {
+    last_sender.store(info->si_code == SI_USER ? info->si_pid : 0);
+    last_signal.store(number);
+}
+
+extern "C" void count_signal(int number, siginfo_t* info, void* /*context*/) {
     const int saved_errno = errno;
     if (number == SIGUSR2) {
         is_checkpoint_asked.store(true);
     } else if (number == SIGHUP) {
         int none = StopSignals::none;
         if (asked.compare_exchange_strong(none, StopSignals::after_step)) {
-            last_signal.store(number);
+            keep(number, info);
         }
     } else {
-        last_signal.store(number);
+        keep(number, info);
         if (asked.fetch_add(1) + 1 > StopSignals::after_microbatch) {
             constexpr std::string_view text =
                 "ziggurat: third request to stop: ends at once, without an account\n";
@@ -54,10 +60,11 @@ StopSignals::StopSignals() {
     asked = 0;
     agreed = 0;
     last_signal = 0;
+    last_sender = 0;
     is_checkpoint_asked = false;
     struct sigaction action {};
-    action.sa_handler = count_signal;
-    action.sa_flags = SA_RESTART;
+    action.sa_sigaction = count_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
     sigemptyset(&action.sa_mask);
     for (const int number : handled) {
         sigaddset(&action.sa_mask, number);
@@ -90,6 +97,10 @@ void StopSignals::merge(int level) noexcept {
 
 int StopSignals::signal() const noexcept {
     return last_signal.load();
+}
+
+pid_t StopSignals::sender() const noexcept {
+    return last_sender.load();
 }
 
 bool StopSignals::take_checkpoint_request() noexcept {

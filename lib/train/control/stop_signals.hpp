@@ -1,6 +1,8 @@
 /// Signals that ask a run to stop, turned into a level that the trainer reads.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace ziggurat::train {
@@ -31,6 +33,8 @@ class StopSignals {
 
     /// The number of the last signal that this process received; 0 when it was another rank's.
     int signal() const noexcept;
+    /// The process that sent it; 0 where that is not known, as of a terminal.
+    pid_t sender() const noexcept;
     /// True once for all USR2 since the last call. One atomic load when there was none.
     bool take_checkpoint_request() noexcept;
 };

@@ -206,14 +206,21 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
         return cut;
     }
     std::int64_t kept_bytes = 0;
+    cut.last_step = step;
+    bool is_cut = false;
     Lines lines{in.get(), path};
-    while (const auto line = lines.next()) {
+    for (auto line = lines.next(); line; line = lines.next()) {
         const auto told = told_by(*line);
-        if (!told || told->step > step) {
+        if (!told) {
             break;
         }
-        gaps.see(*told);
-        kept_bytes += std::ssize(*line) + 1;
+        is_cut = is_cut || told->step > step;
+        if (!is_cut) {
+            gaps.see(*told);
+            kept_bytes += std::ssize(*line) + 1;
+        } else if (told->event == "step") {
+            cut.last_step = std::max(cut.last_step, told->step);
+        }
     }
     cut.missing_steps = gaps.up_to(step);
     const std::int64_t size = ::lseek(in.get(), 0, SEEK_END);

@@ -9,7 +9,8 @@ namespace ziggurat::train {
 /// Lines that were cut off, and steps without a line.
 struct MetricsCut {
     std::int64_t lines = 0;
-    std::string kept_in;  ///< the path of `metrics.cut-<n>.jsonl`; empty when nothing was cut
+    std::int64_t last_step = 0;  ///< that they tell of, or the one that the run goes on after
+    std::string kept_in;         ///< the path of `metrics.cut-<n>.jsonl`; empty when nothing was cut
     /// Steps up to the one that the run goes on after without a row: somebody has cut them, or a machine that
     /// lost power had not written them yet. As `3 to 5, 8`; empty when none is missing.
     std::string missing_steps;

@@ -254,14 +254,12 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
     }
 }
 
-void Reporter::news(Requests& requests,
-                    std::int64_t steps_done,
-                    bool is_in_step,
-                    const std::function<std::string()>& account) {
+void Reporter::news(Requests& requests, Moment now, const std::function<std::string()>& account) {
     if (!files_) {
         return;
     }
-    while (const auto news = requests.news({steps_done, is_in_step, step_seconds_})) {
+    now.step_seconds = step_seconds_;
+    while (const auto news = requests.news(now)) {
         auto* liveness = world_.liveness();
         if (liveness != nullptr && !news->signal.empty()) {
             liveness->look();  // launchers end a job that has lost a rank by the same signals
@@ -270,7 +268,7 @@ void Reporter::news(Requests& requests,
         if (news->signal.empty()) {
             continue;
         }
-        files_->metrics.signal(news->signal, news->level, steps_done);
+        files_->metrics.signal(news->signal, news->level, now.steps_done);
         const bool may_be_killed = news->signal == "SIGTERM" || news->signal == "SIGINT";
         if (may_be_killed && step_seconds_ > patience_of_launchers) {
             console_.print(account());

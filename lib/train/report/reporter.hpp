@@ -91,11 +91,9 @@ class Reporter {
 
     /// Tells requests as soon as they are known. Cheap: called between ops.
     ///
+    /// \param now      but for what a step takes, which is known here
     /// \param account  the table as far as this rank knows it, made only when it may be the last chance
-    void news(Requests& requests,
-              std::int64_t steps_done,
-              bool is_in_step,
-              const std::function<std::string()>& account);
+    void news(Requests& requests, Moment now, const std::function<std::string()>& account);
 
     /// The account of all ranks so far: into perf.txt, and shown when somebody has asked for it. A failing
     /// write is a warning.

@@ -114,6 +114,17 @@ std::string error_file_of(const std::string& run_dir, int rank) {
     return run_dir + "/errors/rank" + number + ".log";
 }
 
+void expect_no_checkpoints(const std::string& run_dir) {
+    const std::string newest = newest_step(run_dir + "/" + checkpoints_name);
+    if (!newest.empty()) {
+        throw Error{ErrorKind::deck,
+                    "cannot begin afresh in '" + run_dir +
+                        "' (run.resume is never, and there are checkpoints up to " + newest +
+                        "). Go on from them with run.resume=auto, keep them aside with --backup, or set "
+                        "run.dir to another directory."};
+    }
+}
+
 RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_folder(path)} {
     lock(folder_, path_);
 }
@@ -156,17 +167,15 @@ std::string RunDirectory::file(std::string_view name) const {
 }
 
 void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
-    const std::string newest = newest_step(file(checkpoints_name));
-    if (!newest.empty() && checkpoints == EarlierCheckpoints::refuse) {
-        throw Error{ErrorKind::deck,
-                    "cannot begin afresh in '" + path_ +
-                        "' (run.resume is never, and there are checkpoints up to " + newest +
-                        "). Go on from them with run.resume=auto, keep them aside with --backup, or set "
-                        "run.dir to another directory."};
+    if (checkpoints == EarlierCheckpoints::refuse) {
+        expect_no_checkpoints(path_);
     }
+    const std::string newest = newest_step(file(checkpoints_name));
+    std::error_code none;
+    const bool had_checkpoints = fs::exists(file(checkpoints_name) + "/LATEST", none);
     std::vector<std::string> earlier;
     for (const std::string& name : names_in(path_)) {
-        if (is_ours(name) || (name == checkpoints_name && !newest.empty())) {
+        if (is_ours(name) || (name == checkpoints_name && (!newest.empty() || had_checkpoints))) {
             earlier.push_back(name);
         }
     }
@@ -200,11 +209,17 @@ int RunDirectory::move_aside(const std::vector<std::string>& names) {
 void RunDirectory::go_on_from(std::int64_t step) {
     const MetricsCut cut = cut_metrics(path_, step);
     if (cut.lines > 0) {
-        notes_.push_back("metrics.jsonl goes on after step " + std::to_string(step) + "; " +
-                         std::to_string(cut.lines) +
-                         (cut.lines == 1 ? " line of what came after it is kept in '"
-                                         : " lines of what came after it are kept in '") +
-                         cut.kept_in + "'");
+        const auto again = cut.last_step - step;
+        notes_.push_back(
+            (again > 0 ? "the run had come to step " + std::to_string(cut.last_step) + ": " +
+                             (again == 1 ? "it is trained again"
+                                         : "the last " + std::to_string(again) + " steps are trained again") +
+                             ". "
+                       : "") +
+            "metrics.jsonl goes on after step " + std::to_string(step) + "; " + std::to_string(cut.lines) +
+            (cut.lines == 1 ? " line of what came after it is kept in '"
+                            : " lines of what came after it are kept in '") +
+            cut.kept_in + "'");
     }
     if (!cut.missing_steps.empty()) {
         notes_.push_back(

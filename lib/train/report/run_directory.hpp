@@ -13,6 +13,9 @@ namespace ziggurat::train {
 /// `<run.dir>/errors/rank00013.log`: there only when that rank has failed.
 std::string error_file_of(const std::string& run_dir, int rank);
 
+/// Errors: Error{deck} that says what to do, where there are some and run.resume is never
+void expect_no_checkpoints(const std::string& run_dir);
+
 /// Fate of the checkpoints of an earlier run when one begins afresh in its folder.
 enum class EarlierCheckpoints {
     refuse,    ///< an error that says what to do

@@ -46,26 +46,6 @@ bool may_be_missing(layout::StateKind kind) {
     return layout::row_of(kind).restore == layout::Restore::read_or_zero;
 }
 
-/// Trained tensors that the checkpoint has weights alone of: they were frozen when it was written.
-std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
-                                              const checkpoint::Manifest& manifest) {
-    Shapes stored;
-    for (const auto kind : layout::state_kinds) {
-        if (may_be_missing(kind)) {
-            stored.merge(stored_shapes(manifest, layout::row_of(kind).piece.value()));
-        }
-    }
-    std::set<std::string> found;
-    for (const auto& unit : table.units) {
-        for (const auto& parameter : unit.parameters) {
-            if (parameter.is_trained && !stored.contains(parameter.name)) {
-                found.insert(parameter.name);
-            }
-        }
-    }
-    return found;
-}
-
 /// The pieces that this rank reads, those that it would save: other ranks have the same of the others. What
 /// `without_moments` are without becomes zero.
 std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
@@ -135,34 +115,8 @@ bool is_weights(layout::StateKind kind) {
     return layout::row_of(kind).piece == PieceKind::weights;
 }
 
-/// Refuses a checkpoint of another model than that of `table`.
-void refuse_misfit(const layout::FamilyTable& table,
-                   const checkpoint::CheckpointReader& reader,
-                   const char* advice) {
-    const auto trouble = misfit(table, reader.manifest());
-    if (!trouble.empty()) {
-        throw Error{ErrorKind::checkpoint, fmt::format("checkpoint '{}' is of another model ({}). {}",
-                                                       reader.path(), trouble, advice)};
-    }
-}
-
-layout::FamilyTable without_adapters(layout::FamilyTable table) {
-    for (auto& unit : table.units) {
-        std::erase_if(unit.parameters, [](const layout::Parameter& parameter) {
-            return layout::is_of_adapter(parameter.name);
-        });
-    }
-    return table;
-}
-
-}  // namespace
-
-bool has_adapters(const checkpoint::Manifest& manifest) {
-    return std::ranges::any_of(manifest.pieces, [](const checkpoint::StoredPiece& stored) {
-        return layout::is_of_adapter(stored.piece.tensor);
-    });
-}
-
+/// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
+/// another shape. Empty: it fits.
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
     auto stored = stored_shapes(manifest, PieceKind::weights);
     for (const auto& unit : table.units) {
@@ -185,40 +139,101 @@ std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest&
     return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
 }
 
-LoadedState load_state(const comm::Context& world,
-                       const HeldState& state,
-                       checkpoint::CheckpointReader& reader) {
-    refuse_misfit(state.model.table, reader,
+void refuse_misfit(const layout::FamilyTable& table,
+                   const checkpoint::Manifest& manifest,
+                   const std::string& path,
+                   const char* advice) {
+    const auto trouble = misfit(table, manifest);
+    if (!trouble.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("checkpoint '{}' is of another model ({}). {}", path, trouble, advice)};
+    }
+}
+
+layout::FamilyTable without_adapters(layout::FamilyTable table) {
+    for (auto& unit : table.units) {
+        std::erase_if(unit.parameters, [](const layout::Parameter& parameter) {
+            return layout::is_of_adapter(parameter.name);
+        });
+    }
+    return table;
+}
+
+}  // namespace
+
+std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
+                                              const checkpoint::Manifest& manifest) {
+    Shapes stored;
+    for (const auto kind : layout::state_kinds) {
+        if (may_be_missing(kind)) {
+            stored.merge(stored_shapes(manifest, layout::row_of(kind).piece.value()));
+        }
+    }
+    std::set<std::string> found;
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            if (parameter.is_trained && !stored.contains(parameter.name)) {
+                found.insert(parameter.name);
+            }
+        }
+    }
+    return found;
+}
+
+bool has_adapters(const checkpoint::Manifest& manifest) {
+    return std::ranges::any_of(manifest.pieces, [](const checkpoint::StoredPiece& stored) {
+        return layout::is_of_adapter(stored.piece.tensor);
+    });
+}
+
+void expect_same_tensors(const layout::FamilyTable& table,
+                         const checkpoint::Manifest& manifest,
+                         const std::string& path) {
+    refuse_misfit(table, manifest, path,
                   "Resume with the deck that it was written with, or set another run.dir.");
+}
+
+void expect_same_weights(const layout::FamilyTable& table,
+                         const checkpoint::Manifest& manifest,
+                         const std::string& path) {
+    if (has_adapters(manifest)) {
+        refuse_misfit(
+            table, manifest, path,
+            "Give this run the adapters of the checkpoint, or merge them: `ziggurat export --merge` "
+            "makes a model that model.init takes.");
+    } else {
+        refuse_misfit(without_adapters(table), manifest, path,
+                      "Let model.init name one of this model, or make the model that of the checkpoint.");
+    }
+}
+
+std::int64_t load_state(const comm::Context& world,
+                        const HeldState& state,
+                        checkpoint::CheckpointReader& reader) {
+    expect_same_tensors(state.model.table, reader.manifest(), reader.path());
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    const auto bytes =
-        read(world, state, reader, targets_of(state, fresh), [](layout::StateKind) { return true; });
-    return {bytes, {fresh.begin(), fresh.end()}};
+    return read(world, state, reader, targets_of(state, fresh), [](layout::StateKind) { return true; });
 }
 
-LoadedState load_weights(const comm::Context& world,
-                         const HeldState& state,
-                         checkpoint::CheckpointReader& reader) {
+std::int64_t load_weights(const comm::Context& world,
+                          const HeldState& state,
+                          checkpoint::CheckpointReader& reader) {
+    expect_same_weights(state.model.table, reader.manifest(), reader.path());
     const bool brings_adapters = has_adapters(reader.manifest());
-    refuse_misfit(brings_adapters ? state.model.table : without_adapters(state.model.table), reader,
-                  brings_adapters ? "Give this run the adapters of the checkpoint, or merge them: `ziggurat "
-                                    "export --merge` makes a model that model.init takes."
-                                  : "Let model.init name one of this model, or make the model that of the "
-                                    "checkpoint.");
-    return {read(world, state, reader, targets_of_weights(state, brings_adapters), is_weights), {}};
+    return read(world, state, reader, targets_of_weights(state, brings_adapters), is_weights);
 }
 
-LoadedState load_published_weights(const comm::Context& world,
-                                   const HeldState& state,
-                                   const spec::Model& model,
-                                   std::function<void(std::int64_t, std::int64_t)> told) {
+std::int64_t load_published_weights(const comm::Context& world,
+                                    const HeldState& state,
+                                    const spec::Model& model,
+                                    std::function<void(std::int64_t, std::int64_t)> told) {
     const auto read_targets = [&] {
         checkpoint::hf::PublishedWeights weights{model.init_path, model};
         weights.tell_bytes(std::move(told));
         weights.read(targets_of_weights(state, false));
         return weights.bytes_read();
     };
-    return {read(world, state, model.init_path, read_targets, is_weights), {}};
+    return read(world, state, model.init_path, read_targets, is_weights);
 }
 
 }  // namespace ziggurat::train

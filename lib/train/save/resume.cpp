@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -13,15 +14,14 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/deck_changes.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "comm/control.hpp"
 #include "train/control/training_course.hpp"
 #include "train/report/reporter.hpp"
-#include "train/save/course_change.hpp"
 #include "train/save/load_state.hpp"
 #include "train/save/next_checkpoint.hpp"
 #include "train/save/resume_choice.hpp"
+#include "train/save/start_judge.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -56,61 +56,17 @@ Decision decide_on_first(const comm::Context& world, const std::function<Decisio
     return {heard["path"], heard["is_own"], heard["manifest"]};
 }
 
-/// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
-std::vector<checkpoint::DeckChange> compare_decks(const std::string& before,
-                                                  const std::string& now,
-                                                  Reporter& reporter) {
-    auto found = checkpoint::changes(before, now);
-    if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
-        throw Error{ErrorKind::deck, refusal};
-    }
-    for (const auto& line : checkpoint::warnings(found)) {
-        reporter.say(message(Severity::warning, line));
-    }
-    if (const auto note = checkpoint::note(found); !note.empty()) {
-        reporter.say(message(Severity::note, note));
-    }
-    return found;
-}
-
-void tell(const std::vector<std::string>& warnings,
-          const std::vector<std::string>& notes,
-          Reporter& reporter) {
-    for (const auto& line : warnings) {
-        reporter.say(message(Severity::warning, line));
-    }
-    for (const auto& line : notes) {
-        reporter.say(message(Severity::note, line));
-    }
-}
-
-/// The same of length, learning rate and dropout's masks.
-void compare_course(const spec::RunSpec& spec,
-                    const checkpoint::Manifest& manifest,
-                    const std::vector<checkpoint::DeckChange>& deck,
-                    Reporter& reporter) {
-    auto news = judge_course(spec, manifest.progress, deck);
-    for (const auto& change : deck) {
-        if (change.key == "run.seed" && spec.model.dropout > 0) {
-            news.warnings.push_back(checkpoint::describe(change) +
-                                    ": dropout draws other masks from here on");
+/// Tells what was not told before.
+void tell(const StartNews& news, std::set<std::string>& told, Reporter& reporter) {
+    const auto tell_all = [&](Severity severity, const std::vector<std::string>& lines) {
+        for (const auto& line : lines) {
+            if (told.insert(line).second) {
+                reporter.say(message(severity, line));
+            }
         }
-    }
-    tell(news.warnings, news.notes, reporter);
-}
-
-/// The same of the training data. Returns the order of the samples that follow.
-data::OrderRecord compare_data(const spec::RunSpec& spec,
-                               const checkpoint::Manifest& manifest,
-                               const std::vector<checkpoint::DeckChange>& deck,
-                               const TrainingData& data,
-                               Reporter& reporter) {
-    const auto verdict = judge_data(manifest, deck, data, spec.run.accept_data_change);
-    if (!verdict.refusal.empty()) {
-        throw Error{ErrorKind::deck, verdict.refusal};
-    }
-    tell(verdict.warnings, verdict.notes, reporter);
-    return verdict.order;
+    };
+    tell_all(Severity::warning, news.warnings);
+    tell_all(Severity::note, news.notes);
 }
 
 std::string resumed_line(const spec::RunSpec& spec,
@@ -129,16 +85,22 @@ void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
 }
 
 /// Weights of a run that begins afresh, from a published model.
-void begin_with_published_weights(const spec::RunSpec& spec,
+void begin_with_published_weights(const Intent& intent,
                                   const comm::Context& world,
                                   const HeldState& state,
                                   Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
+    const auto& model = intent.spec.model;
+    decide_on_first(world, [&]() -> Decision {
+        std::set<std::string> told;
+        tell(judge_published_weights(intent), told, reporter);
+        return {};
+    });
     auto& progress = reporter.busy("loads weights", "bytes");
-    const auto loaded = load_published_weights(
-        world, state, spec.model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    reporter.say(fmt::format("begins with the weights of {}; read {} in {}", printable(spec.model.init_path),
-                             format_bytes(loaded.bytes_read),
+    const auto bytes_read = load_published_weights(
+        world, state, model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    reporter.say(fmt::format("begins with the weights of {}; read {} in {}", printable(model.init_path),
+                             format_bytes(bytes_read),
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
@@ -169,46 +131,29 @@ bool was_removed(const comm::Context& world,
     return is_of_reading(error) && !comm::all_agree(world, !chosen || chosen->is_in_place());
 }
 
-/// Adapters that are taken over mean the same where their factor does.
-void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
-    if (now.empty() || !has_adapters(before)) {
-        return;
-    }
-    for (const auto& change : checkpoint::changes(before.deck, now)) {
-        if (change.key == "train.lora.alpha") {
-            throw Error{
-                ErrorKind::deck,
-                fmt::format("the adapters of '{}' would mean something else ({}). Give the deck its value, "
-                            "or merge them first: `ziggurat export --merge`.",
-                            path, describe(change))};
-        }
-    }
-}
-
 /// Weights of a run that begins afresh, from a checkpoint of another, whose manifest it returns.
-checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
-                                        const std::string& deck,
+checkpoint::Manifest begin_with_weights(const Intent& intent,
                                         const comm::Context& world,
                                         const HeldState& state,
                                         Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
-    checkpoint::ReadChoice choice{spec.model.init_path, checkpoint::ReadCheck::hashes,
+    checkpoint::ReadChoice choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
                                   [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    std::set<std::string> told;                          // by rank 0
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             chosen.emplace(choice.open());
-            expect_same_alpha(chosen->manifest(), deck, chosen->path());
+            tell(judge_weights(intent, *chosen), told, reporter);
             return {chosen->path(), false, to_text(chosen->manifest())};
         });
         auto elsewhere = open_elsewhere(world, decision);
         checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
         show_bytes(reader, reporter.busy("loads weights", "bytes"));
         try {
-            const auto loaded = load_weights(world, state, reader);
+            const auto bytes_read = load_weights(world, state, reader);
             reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
-                                     decision.path, reader.manifest().progress.step,
-                                     format_bytes(loaded.bytes_read),
+                                     decision.path, reader.manifest().progress.step, format_bytes(bytes_read),
                                      format_duration(seconds_between(begin_ns, monotonic_ns()))));
             return reader.manifest();
         } catch (const Error& error) {
@@ -227,8 +172,10 @@ Resumed resume(const spec::RunSpec& spec,
                const HeldState& state,
                Reporter& reporter,
                const TrainingData& data) {
+    const Intent intent{spec, deck, data};
     std::optional<ResumeChoice> choice;                  // of rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    std::set<std::string> told;                          // by rank 0
     std::string trouble;                                 // with what was chosen before; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
@@ -241,29 +188,17 @@ Resumed resume(const spec::RunSpec& spec,
             if (!chosen) {
                 return {};
             }
-            auto manifest = chosen->manifest();
-            std::vector<checkpoint::DeckChange> changes;
-            if (!deck.empty()) {
-                changes = compare_decks(manifest.deck, deck, reporter);
-            }
-            const bool is_finished =
-                choice->is_own() &&
-                manifest.progress.step >= TrainingCourse{spec, manifest.progress}.end_step();
-            if (!is_finished) {
-                compare_course(spec, manifest, changes, reporter);
-                if (data.order.is_known()) {
-                    manifest.progress.order = compare_data(spec, manifest, changes, data, reporter);
-                }
-            }
-            return {chosen->path(), choice->is_own(), to_text(manifest)};
+            const auto judged = judge_resume(intent, *choice, *chosen);
+            tell(judged.news, told, reporter);
+            return {chosen->path(), choice->is_own(), to_text(judged.manifest)};
         });
         if (decision.path.empty()) {
             Resumed afresh;
             if (spec.model.is_init_published) {
-                begin_with_published_weights(spec, world, state, reporter);
+                begin_with_published_weights(intent, world, state, reporter);
                 afresh.lacks_adapters = spec.model.lora.is_on();
             } else if (!spec.model.init_path.empty()) {
-                const auto before = begin_with_weights(spec, deck, world, state, reporter);
+                const auto before = begin_with_weights(intent, world, state, reporter);
                 afresh.lacks_adapters = spec.model.lora.is_on() && !has_adapters(before);
             }
             return afresh;
@@ -273,27 +208,18 @@ Resumed resume(const spec::RunSpec& spec,
         checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
         show_bytes(reader, reporter.busy("loads the checkpoint", "bytes"));
         try {
-            const auto loaded = load_state(world, state, reader);
-            for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {
-                reporter.say(message(Severity::note, note));
-            }
-            for (const auto& tensor : loaded.without_moments) {
-                reporter.say(message(
-                    Severity::note,
-                    fmt::format("'{}' was frozen in the checkpoint: its moments begin at zero", tensor)));
-            }
+            const auto bytes_read = load_state(world, state, reader);
             Resumed resumed{.path = decision.path,
                             .is_own = decision.is_own,
                             .progress = manifest_of(decision).progress,
-                            .bytes_read = loaded.bytes_read};
+                            .bytes_read = bytes_read};
             reporter.say(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;
         } catch (const Error& error) {
             // A disk that fails for what was removed says so in its own way.
             const bool may_be_damaged = error.kind() == ErrorKind::checkpoint;
-            if (!misfit(state.model.table, reader.manifest()).empty() ||
-                !(may_be_damaged || was_removed(world, error, chosen))) {
+            if (!may_be_damaged && !was_removed(world, error, chosen)) {
                 throw;
             }
             trouble = error.what();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -24,6 +25,30 @@ fs::path resolved(const fs::path& path) {
     return error ? path : absolute;
 }
 
+/// What says that there have been checkpoints in `root`, which has none; empty: nothing does.
+std::string evidence_of_checkpoints(const std::string& root) {
+    try {
+        if (const auto latest = checkpoint::read_latest(root)) {
+            return fmt::format("LATEST names {}", latest->name);
+        }
+    } catch (const Error&) {
+        return "there is a damaged LATEST";
+    }
+    std::error_code error;
+    const bool is_done = fs::exists(root, error) && fs::exists(fs::path{root}.parent_path() / "DONE", error);
+    return is_done ? "DONE says that the run has come to its end" : "";
+}
+
+/// Whoever lost all checkpoints of a run would not want it trained again from nothing.
+void expect_never_any(const std::string& root) {
+    if (const auto evidence = evidence_of_checkpoints(root); !evidence.empty()) {
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("the checkpoints of '{}' are gone ({}, and there is none). Put them back, "
+                                "begin afresh with run.resume=never, or set another run.dir.",
+                                root, evidence)};
+    }
+}
+
 }  // namespace
 
 ResumeChoice::ResumeChoice(const spec::RunSpec& spec) {
@@ -43,27 +68,52 @@ ResumeChoice::ResumeChoice(const spec::RunSpec& spec) {
     }
 }
 
+std::string ResumeChoice::listed_notes() const {
+    std::string lines;
+    for (const auto& note : notes_) {
+        lines += "\n  " + note;
+    }
+    return lines;
+}
+
+void ResumeChoice::take(const checkpoint::FoundCheckpoint& found) {
+    path_ = found.path;
+    saved_step_ = std::max(saved_step_, found.saved_step);
+    notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
+}
+
 void ResumeChoice::choose_newest(const std::string& root, bool is_needed) {
     const auto found = checkpoint::find_newest(root);
     root_ = root;
-    path_ = found.path;
-    notes_.insert(notes_.end(), found.notes.begin(), found.notes.end());
-    if (path_ || (found.is_empty && !is_needed)) {
+    take(found);
+    if (path_) {
         return;
     }
-    std::string passed_over;
-    for (const auto& note : notes_) {
-        passed_over += "\n  " + note;
+    if (!found.is_empty) {
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("no checkpoint in '{}' can be used (each is damaged or not complete). Look "
+                                "at them with `ziggurat inspect --verify`, name one with run.resume=PATH, "
+                                "or begin afresh in another run.dir.{}",
+                                root, listed_notes())};
     }
-    throw Error{ErrorKind::checkpoint,
-                found.is_empty
-                    ? fmt::format("there is no checkpoint in '{}' (run.resume needs one). Check run.dir, or "
-                                  "begin afresh with run.resume=auto.",
-                                  root)
-                    : fmt::format("no checkpoint in '{}' can be used (each is damaged or not complete). Look "
-                                  "at them with `ziggurat inspect --verify`, name one with run.resume=PATH, "
-                                  "or begin afresh in another run.dir.{}",
-                                  root, passed_over)};
+    expect_never_any(root);
+    if (is_needed) {
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("there is no checkpoint in '{}' (run.resume needs one). Check run.dir, or "
+                                "begin afresh with run.resume=auto.",
+                                root)};
+    }
+}
+
+std::string ResumeChoice::loss() const {
+    const auto step = path_ ? checkpoint::step_of_folder(*path_) : std::nullopt;
+    if (!step || saved_step_ <= *step) {
+        return "";
+    }
+    const auto lost = saved_step_ - *step;
+    return fmt::format("goes on from step {}, though step {} was saved: {} trained again{}", *step,
+                       saved_step_, lost == 1 ? "1 step is" : fmt::format("{} steps are", lost),
+                       listed_notes());
 }
 
 void ResumeChoice::choose_named(const spec::RunSpec& spec, const std::string& root) {
@@ -84,16 +134,11 @@ void ResumeChoice::choose_named(const spec::RunSpec& spec, const std::string& ro
         return;
     }
     if (!own.empty()) {
-        // The same command was started before and has come further.
         choose_newest(root, true);
-        if (resolved(named) != resolved(spec.run.dir)) {
-            notes_.push_back(
-                fmt::format("run.dir has checkpoints of its own: '{}', which run.resume names, "
-                            "is not looked at",
-                            named.string()));
-        }
+        is_instead_of_named_ = resolved(named) != resolved(spec.run.dir);
         return;
     }
+    expect_never_any(root);
     is_own_ = false;
     std::error_code error;
     if (fs::exists(named / "COMPLETE", error)) {
@@ -138,18 +183,12 @@ void ResumeChoice::pass_over(const checkpoint::CheckpointReader& failed, const s
         throw Error{ErrorKind::checkpoint, why};
     }
     notes_.push_back(fmt::format("'{}' is passed over: {}", *path_, why));
-    const auto older = checkpoint::find_newest(root_, *step);
-    notes_.insert(notes_.end(), older.notes.begin(), older.notes.end());
-    path_ = older.path;
+    take(checkpoint::find_newest(root_, *step));
     if (!path_) {
-        std::string passed_over;
-        for (const auto& note : notes_) {
-            passed_over += "\n  " + note;
-        }
         throw Error{ErrorKind::checkpoint,
                     fmt::format("no checkpoint in '{}' can be read (each is damaged). Look at them with "
                                 "`ziggurat inspect --verify`, or begin afresh in another run.dir.{}",
-                                root_, passed_over)};
+                                root_, listed_notes())};
     }
 }
 

@@ -26,12 +26,14 @@ void put(const test::ScratchFolder& folder, const std::string& text) {
 TEST(CutMetrics, KeepsWhatComesAfterTheStepInAFileOfItsOwn) {
     const test::ScratchFolder folder;
     const std::string before = start + row("step", 1) + row("step", 2) + row("validate", 2);
-    const std::string after = row("step", 3) + row("checkpoint_end", 2) + row("stop", 3);
+    const std::string after =
+        row("validate", 3) + row("step", 3) + row("checkpoint_end", 2) + row("step", 4) + row("stop", 4);
     put(folder, before + after);
 
     const auto cut = cut_metrics(folder.path(), 2);
 
-    EXPECT_EQ(cut.lines, 3);
+    EXPECT_EQ(cut.lines, 5);
+    EXPECT_EQ(cut.last_step, 4);
     EXPECT_EQ(cut.kept_in, folder.file("metrics.cut-1.jsonl"));
     EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), before);
     EXPECT_EQ(test::contents_of(cut.kept_in), after);
@@ -44,6 +46,7 @@ TEST(CutMetrics, LeavesAFileAloneThatEndsWithTheStep) {
     const auto cut = cut_metrics(folder.path(), 5);
 
     EXPECT_EQ(cut.lines, 0);
+    EXPECT_EQ(cut.last_step, 5);
     EXPECT_EQ(cut.kept_in, "");
     EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), start + row("step", 5));
     EXPECT_FALSE(std::filesystem::exists(folder.file("metrics.cut-1.jsonl")));

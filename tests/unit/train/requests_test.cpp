@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -25,8 +26,9 @@ struct Rank {
 
     explicit Rank(const Requests::Abilities& abilities = everything,
                   const std::string& folder = "",
-                  std::optional<TimeLimit> limit = std::nullopt)
-        : requests{signals, folder, std::move(limit), abilities} {}
+                  std::optional<TimeLimit> limit = std::nullopt,
+                  const Requests::FindEnd& find_end = find_launcher_end)
+        : requests{signals, folder, std::move(limit), abilities, find_end} {}
 
     /// Agrees with ranks that ask for nothing.
     StepRequests step() {
@@ -88,6 +90,46 @@ TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
               "received SIGTERM: stops after step 1361 (in about 2.00 s), saves nothing (checkpoint.every is "
               "none), "
               "exits 4");
+}
+
+/// What is said of a SIGTERM of mpirun, which kills after a second.
+std::string said_of_mpirun(Moment moment, double save_seconds, pid_t pid = 77, bool saves = true) {
+    pid_t sender = 0;
+    Rank rank{{.saves = saves, .validates = false}, "", std::nullopt, [&](pid_t who) {
+                  sender = who;
+                  return LauncherEnd{"mpirun", pid, 1};
+              }};
+    kill(getpid(), SIGTERM);
+    rank.requests.checkpoint_took(save_seconds);
+    const auto news = rank.requests.news(moment);
+    EXPECT_EQ(sender, getpid()) << "that of the signal is asked about";
+    return news ? news->text : "";
+}
+
+TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
+    Moment moment{.steps_done = 1360, .is_in_step = true, .step_seconds = 2, .saved_step = 1300};
+    EXPECT_EQ(
+        said_of_mpirun(moment, 0.25),
+        "received SIGTERM of mpirun, which kills the ranks in 1.00 s: a step and a checkpoint take 2.25 s, "
+        "so the steps since step 1300, the last that is saved, may be lost. Whoever wants them saved "
+        "stops by `kill -USR1 77`, or touches STOP in the run's folder.");
+    moment.step_seconds = 0.1;
+    EXPECT_NE(said_of_mpirun(moment, 0), said_of_mpirun(moment, 0.25)) << "what a save takes is not known";
+    EXPECT_EQ(said_of_mpirun(moment, 0.25),
+              "received SIGTERM: stops after step 1361 (in about 100 ms), saves, then exits 75");
+    EXPECT_NE(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "nearly";
+    moment.is_in_step = false;
+    EXPECT_EQ(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
+    moment.saved_step = -1;
+    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("all steps, as none is saved yet,"), std::string::npos);
+    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`kill -USR1` to `mpirun`"), std::string::npos)
+        << "elsewhere";
+}
+
+TEST(Requests, PromiseTheSameAsEverToWhoeverElseSendsTerm) {
+    Rank rank;  // the launcher of this test is not this process
+    kill(getpid(), SIGTERM);
+    EXPECT_EQ(rank.said(), "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
 }
 
 TEST(Requests, TellOfAnotherRanksSignal) {

@@ -1,0 +1,168 @@
+#include "train/save/start_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/deck_changes.hpp"
+#include "checkpoint/hf/published_weights.hpp"
+#include "layout/family.hpp"
+#include "train/control/training_course.hpp"
+#include "train/save/course_change.hpp"
+#include "train/save/load_state.hpp"
+#include "train/save/tensor_news.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using checkpoint::DeckChange;
+
+void add(std::vector<std::string>& all, std::vector<std::string> more) {
+    std::ranges::move(more, std::back_inserter(all));
+}
+
+void add(std::vector<std::string>& all, std::string line) {
+    if (!line.empty()) {
+        all.push_back(std::move(line));
+    }
+}
+
+std::vector<checkpoint::Piece> weights_of(const checkpoint::Manifest& manifest) {
+    std::vector<checkpoint::Piece> weights;
+    for (const auto& stored : manifest.pieces) {
+        if (stored.piece.kind == checkpoint::PieceKind::weights) {
+            weights.push_back(stored.piece);
+        }
+    }
+    return weights;
+}
+
+/// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
+std::vector<DeckChange> compare_decks(const std::string& before, const std::string& now, StartNews& news) {
+    auto found = checkpoint::changes(before, now);
+    if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
+        throw Error{ErrorKind::deck, refusal};
+    }
+    add(news.warnings, checkpoint::warnings(found));
+    add(news.notes, checkpoint::note(found));
+    return found;
+}
+
+/// What run.resume names is where this run came from, or the choice is that of whoever asks.
+void expect_same_origin(const Intent& intent,
+                        const std::vector<DeckChange>& deck,
+                        const std::string& chosen,
+                        std::int64_t step) {
+    for (const auto& change : deck) {
+        if (change.key == "run.resume") {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("cannot begin with '{}' in '{}' (run.resume names it, but run.dir has "
+                            "checkpoints up to step {} of a run that did not begin with it: its run.resume "
+                            "was {}). Go on from '{}' with run.resume=auto, or set another run.dir.",
+                            printable(intent.spec.run.resume_path), printable(intent.spec.run.dir), step,
+                            change.before, printable(chosen))};
+        }
+    }
+}
+
+/// Length, learning rate and dropout's masks.
+void compare_course(const Intent& intent,
+                    const checkpoint::Manifest& manifest,
+                    const std::vector<DeckChange>& deck,
+                    StartNews& news) {
+    auto course = judge_course(intent.spec, manifest.progress, deck);
+    add(news.warnings, std::move(course.warnings));
+    add(news.notes, std::move(course.notes));
+    for (const auto& change : deck) {
+        if (change.key == "run.seed" && intent.spec.model.dropout > 0) {
+            news.warnings.push_back(checkpoint::describe(change) +
+                                    ": dropout draws other masks from here on");
+        }
+    }
+}
+
+/// Returns the order of the samples that follow.
+data::OrderRecord compare_data(const Intent& intent,
+                               const checkpoint::Manifest& manifest,
+                               const std::vector<DeckChange>& deck,
+                               StartNews& news) {
+    auto verdict = judge_data(manifest, deck, intent.data, intent.spec.run.accept_data_change);
+    if (!verdict.refusal.empty()) {
+        throw Error{ErrorKind::deck, verdict.refusal};
+    }
+    add(news.warnings, std::move(verdict.warnings));
+    add(news.notes, std::move(verdict.notes));
+    return std::move(verdict.order);
+}
+
+/// Adapters that are taken over mean the same where their factor does.
+void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
+    if (now.empty() || !has_adapters(before)) {
+        return;
+    }
+    for (const auto& change : checkpoint::changes(before.deck, now)) {
+        if (change.key == "train.lora.alpha") {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("the adapters of '{}' would mean something else ({}). Give the deck its value, "
+                            "or merge them first: `ziggurat export --merge`.",
+                            path, describe(change))};
+        }
+    }
+}
+
+}  // namespace
+
+JudgedStart judge_resume(const Intent& intent,
+                         const ResumeChoice& choice,
+                         const checkpoint::CheckpointReader& chosen) {
+    JudgedStart judged{.manifest = chosen.manifest(), .is_finished = false, .news = {}};
+    auto& progress = judged.manifest.progress;
+    add(judged.news.warnings, choice.loss());
+    if (judged.news.warnings.empty()) {
+        judged.news.notes = choice.notes();
+    }
+    std::vector<DeckChange> changes;
+    if (!intent.deck.empty()) {
+        changes = compare_decks(judged.manifest.deck, intent.deck, judged.news);
+    }
+    if (choice.is_instead_of_named()) {
+        expect_same_origin(intent, changes, chosen.path(), progress.step);
+    }
+    const auto table = layout::family_table(intent.spec);
+    expect_same_tensors(table, judged.manifest, chosen.path());
+    add(judged.news.notes, unfrozen_note(table, judged.manifest));
+    add(judged.news.notes, rounded_note(intent.spec, table, weights_of(judged.manifest)));
+    judged.is_finished = choice.is_own() && progress.step >= TrainingCourse{intent.spec, progress}.end_step();
+    if (!judged.is_finished) {
+        compare_course(intent, judged.manifest, changes, judged.news);
+        if (intent.data.order.is_known()) {
+            progress.order = compare_data(intent, judged.manifest, changes, judged.news);
+        }
+    }
+    return judged;
+}
+
+StartNews judge_weights(const Intent& intent, const checkpoint::CheckpointReader& chosen) {
+    expect_same_alpha(chosen.manifest(), intent.deck, chosen.path());
+    const auto table = layout::family_table(intent.spec);
+    expect_same_weights(table, chosen.manifest(), chosen.path());
+    StartNews news;
+    add(news.notes, rounded_note(intent.spec, table, weights_of(chosen.manifest())));
+    return news;
+}
+
+StartNews judge_published_weights(const Intent& intent) {
+    const auto& model = intent.spec.model;
+    const checkpoint::hf::PublishedWeights weights{model.init_path, model};
+    StartNews news;
+    add(news.notes, rounded_note(intent.spec, layout::family_table(intent.spec), weights.pieces()));
+    return news;
+}
+
+}  // namespace ziggurat::train
