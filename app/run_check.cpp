@@ -74,25 +74,30 @@ Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     if (!options.start) {
         return {};
     }
-    const deck::SourceLocation at{"run.resume", 0, 0};
-    try {
-        auto start = options.start(loaded);
-        for (const auto& warning : start.news.warnings) {
-            loaded.found.warning(at, warning, "", "");
-        }
-        for (const auto& note : start.news.notes) {
-            loaded.found.note(at, note);
-        }
-        return {std::move(start.line), 0};
-    } catch (const Error& error) {
-        loaded.found.add({.severity = Severity::error,
-                          .at = at,
-                          .problem = error.what(),
+    const auto tell = [&](Severity severity, std::string text, ErrorKind kind = ErrorKind::deck) {
+        loaded.found.add({.severity = severity,
+                          .at = {},
+                          .problem = std::move(text),
                           .why = "",
                           .advice = "",
-                          .kind = error.kind()});
-        return {"", error.exit_code()};
+                          .kind = kind});
+    };
+    Start start;
+    try {
+        auto ahead = options.start(loaded);
+        for (auto& warning : ahead.news.warnings) {
+            tell(Severity::warning, std::move(warning));
+        }
+        for (auto& note : ahead.news.notes) {
+            tell(Severity::note, std::move(note));
+        }
+        start.line = std::move(ahead.line);
+    } catch (const Error& error) {
+        tell(Severity::error, error.what(), error.kind());
+        start.exit_code = error.exit_code();
     }
+    loaded.found.hide(loaded.secrets);
+    return start;
 }
 
 int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Start& start) {

@@ -122,7 +122,16 @@ def initial_weights(chosen):
     begin = ["train.steps=2", "model.init.from=checkpoint", "model.init.path=run"]
     both("with weights", place, "fits", *begin, start="with the weights of run/ckpt/step-000000004, of step 4")
     both("of another model", place, "misfit", *begin, "model.layers=3", code=DECK, says=["is of another model"])
-    both("of nobody", place, "nobody", *begin[:-1], "model.init.path=nowhere", code=CHECKPOINT, says=["nowhere"])
+    both("of nobody", place, "nobody", *begin[:-1], "model.init.path=nowhere", code=DECK, says=["nowhere"])
+    rounded = "frozen tensors are kept in bf16 (precision.compute): 'embedding.token', "
+    frozen = [*begin, "train.only=['layers.*']", "precision.compute=bf16"]
+    both("of which some are frozen", place, "frozen", *frozen, start="with the weights of", says=[rounded])
+    console = both("as frozen ones are saved", place, "frozen", *frozen, "train.steps=4", start="after step 2 of 4")
+    expect("rounded" not in console, f"they are in bf16 already\n{console}")
+    both("which are trained again", place, "frozen", *begin, "precision.compute=bf16", "train.steps=6",
+         start="after step 4 of 6", says=["were frozen in the checkpoint: their moments begin at zero"])
+    exact = both("frozen and exact", place, "exact", *frozen, "precision.compute=fp32", start="with the weights of")
+    expect("rounded" not in exact, f"nothing is rounded\n{exact}")
     for step in complete_steps(place.folder / "run"):
         damage(checkpoint(place.folder / "run", step))
     both("damaged ones", place, "damaged", *begin, code=CHECKPOINT, says=["no checkpoint in"])

@@ -45,6 +45,9 @@ std::string SourceLocation::text() const {
 }
 
 std::string Problem::sentence() const {
+    if (!has_place()) {
+        return problem;
+    }
     std::string sentence = problem;
     if (!why.empty()) {
         sentence += fmt::format(" ({})", why);
@@ -57,7 +60,7 @@ std::string Problem::sentence() const {
 }
 
 std::string Problem::text() const {
-    return message(severity, printable(at.text()) + ": " + sentence());
+    return message(severity, has_place() ? printable(at.text()) + ": " + sentence() : sentence());
 }
 
 const std::string* Diagnostics::line_at(const SourceLocation& at) const {

@@ -32,7 +32,8 @@ struct SourceLocation {
     bool operator==(const SourceLocation&) const = default;
 };
 
-/// One message about a deck. `why` and `advice` may be empty.
+/// One message about a deck. `why` and `advice` may be empty. Without a location it is about the run, and
+/// `problem` is all of it, of one line or more.
 struct Problem {
     Severity severity = Severity::error;
     SourceLocation at;
@@ -41,6 +42,7 @@ struct Problem {
     std::string advice;
     ErrorKind kind = ErrorKind::deck;  ///< of an error: its exit code
 
+    bool has_place() const noexcept { return !at.file.empty(); }
     /// `problem (why). Advice.`
     std::string sentence() const;
     /// `ziggurat: error: decks/a.yaml:31:10: problem (why). Advice.`
