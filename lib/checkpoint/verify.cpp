@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// At a LATEST that is being written.
-constexpr int most_looks = 50;
+constexpr int most_tries = 50;
 constexpr std::chrono::milliseconds between_looks{20};
 
 /// Every file is listed, every entry of the folder is a listed file.
@@ -94,7 +94,7 @@ void check_latest(const std::string& path, std::vector<Damage>& damages) {
         if (!problem) {
             return;
         }
-        if (!may_change || looks == most_looks) {
+        if (!may_change || looks == most_tries) {
             damages.push_back({"LATEST", std::move(*problem)});
             return;
         }

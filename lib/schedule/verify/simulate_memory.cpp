@@ -8,7 +8,7 @@ namespace ziggurat::schedule::simulation {
 namespace {
 
 /// Buffers without a place in an arena get one far from all others.
-constexpr std::int64_t apart = std::int64_t{1} << 44;
+constexpr std::int64_t far_apart = std::int64_t{1} << 44;
 
 bool holds_state(const Buffer& buffer) {
     return buffer.unit >= 0 && buffer.state != StateKind::none;
@@ -48,7 +48,7 @@ Memory& World::memory(int rank, int index) {
 
 std::int64_t World::base(int rank, int index) const {
     const auto offset = buffer(rank, index).offset;
-    return offset < 0 ? apart * (index + 1) : offset;
+    return offset < 0 ? far_apart * (index + 1) : offset;
 }
 
 void World::fill_initially(int rank) {

@@ -168,10 +168,10 @@ std::string Requests::killed_text(const Moment& now) const {
             : fmt::format("the steps since step {}, the last that is saved,", now.saved_step);
     return fmt::format(
         "received SIGTERM of {}, which kills the ranks in {}: a step and a checkpoint {}, so {} may be lost. "
-        "Whoever wants them saved stops by `{}`, or touches STOP in the run's folder.",
+        "To have them saved, stop with `{}` instead, or touch STOP in the run's folder.",
         end->name, format_duration(end->seconds_to_kill),
         is_known ? "take " + format_duration(needed) : "may take longer", lost,
-        end->pid > 0 ? fmt::format("kill -USR1 {}", end->pid) : "kill -USR1` to `" + end->name);
+        end->pid > 0 ? fmt::format("kill -USR1 {}", end->pid) : "pkill -USR1 " + end->name);
 }
 
 std::string Requests::stop_text(const Moment& now) const {

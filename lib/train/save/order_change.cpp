@@ -18,7 +18,7 @@ using Record = data::OrderRecord;
 
 /// Shares that differ by less are the same.
 constexpr double share_tolerance = 1e-9;
-constexpr std::size_t most_told = 6;
+constexpr std::size_t most_parts = 6;
 
 double share_of(const Record& order, std::size_t source) {
     double sum = 0;
@@ -29,9 +29,9 @@ double share_of(const Record& order, std::size_t source) {
 }
 
 std::string joined(std::vector<std::string> parts) {
-    if (parts.size() > most_told) {
-        const auto untold = parts.size() - most_told;
-        parts.resize(most_told);
+    if (parts.size() > most_parts) {
+        const auto untold = parts.size() - most_parts;
+        parts.resize(most_parts);
         parts.push_back(fmt::format("{} more", untold));
     }
     return fmt::format("{}", fmt::join(parts, "; "));
