@@ -111,8 +111,8 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
     EXPECT_EQ(
         said_of_mpirun(moment, 0.25),
         "received SIGTERM of mpirun, which kills the ranks in 1.00 s: a step and a checkpoint take 2.25 s, "
-        "so the steps since step 1300, the last that is saved, may be lost. Whoever wants them saved "
-        "stops by `kill -USR1 77`, or touches STOP in the run's folder.");
+        "so the steps since step 1300, the last that is saved, may be lost. To have them saved, "
+        "stop with `kill -USR1 77` instead, or touch STOP in the run's folder.");
     moment.step_seconds = 0.1;
     EXPECT_NE(said_of_mpirun(moment, 0), said_of_mpirun(moment, 0.25)) << "what a save takes is not known";
     EXPECT_EQ(said_of_mpirun(moment, 0.25),
