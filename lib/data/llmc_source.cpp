@@ -95,9 +95,9 @@ std::string kind_of_llmc(const MappedFile& file) {
 LlmcSource::LlmcSource(const std::string& pattern, const std::string& key) {
     const auto paths = expand_paths(pattern, key);
     for (const auto& path : paths) {
-        files_.append(open_llmc(path, key));
+        sequence_.append(open_llmc(path, key));
     }
-    if (files_.num_tokens() == 0) {
+    if (sequence_.num_tokens() == 0) {
         std::string message = key;
         message += ": '" + pattern + "' holds no tokens (all headers count 0). Name other files.";
         throw Error{ErrorKind::deck, message};

@@ -5,8 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "data/file_sequence.hpp"
-#include "data/token_source.hpp"
+#include "data/file_source.hpp"
 
 namespace ziggurat::data {
 
@@ -35,17 +34,9 @@ std::string kind_of_llmc(const MappedFile& file);
 ///
 /// Source: llm.c, dev/data/data_common.py: 256 int32 of header (magic, version, number of tokens), then the
 /// tokens; magic 20240520 and version 1: uint16 (GPT-2), magic 20240801 and version 7: uint32 (Llama 3).
-class LlmcSource final : public TokenSource {
+class LlmcSource final : public FileSource {
   public:
     LlmcSource(const std::string& pattern, const std::string& key);
-
-    std::int64_t num_tokens() const override { return files_.num_tokens(); }
-    void read(std::int64_t begin, std::span<std::int32_t> out) const override { files_.read(begin, out); }
-    std::string place_of(std::int64_t token) const override { return files_.place_of(token); }
-    std::vector<SourceFile> files() const override { return files_.files(); }
-
-  private:
-    FileSequence files_;
 };
 
 }  // namespace ziggurat::data

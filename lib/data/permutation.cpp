@@ -36,38 +36,38 @@ std::uint32_t Permutation::random(std::uint32_t half,
     return Philox4x32::generate(counter, key)[0];
 }
 
-std::int64_t Permutation::at(std::int64_t epoch, std::int64_t position) const {
-    ZG_EXPECTS(epoch >= 0 && position >= 0 && position < size());
+template <class Mix>
+std::int64_t Permutation::walk(std::int64_t from, const Mix& mix) const {
     const std::uint32_t low_mask = (std::uint32_t{1} << low_bits_) - 1;
     const std::uint32_t high_mask = (std::uint32_t{1} << high_bits_) - 1;
-    auto value = static_cast<std::uint64_t>(position);
+    auto value = static_cast<std::uint64_t>(from);
     do {
         auto low = static_cast<std::uint32_t>(value) & low_mask;
         auto high = static_cast<std::uint32_t>(value >> low_bits_);
-        for (std::uint32_t round = 0; round < num_rounds; round += 2) {
-            high ^= random(low, round, epoch) & high_mask;
-            low ^= random(high, round + 1, epoch) & low_mask;
-        }
+        mix(low, low_mask, high, high_mask);
         value = std::uint64_t{high} << low_bits_ | low;
     } while (value >= size_);
     return static_cast<std::int64_t>(value);
 }
 
+std::int64_t Permutation::at(std::int64_t epoch, std::int64_t position) const {
+    ZG_EXPECTS(epoch >= 0 && position >= 0 && position < size());
+    return walk(position, [&](auto& low, auto low_mask, auto& high, auto high_mask) {
+        for (std::uint32_t round = 0; round < num_rounds; round += 2) {
+            high ^= random(low, round, epoch) & high_mask;
+            low ^= random(high, round + 1, epoch) & low_mask;
+        }
+    });
+}
+
 std::int64_t Permutation::position_of(std::int64_t epoch, std::int64_t index) const {
     ZG_EXPECTS(epoch >= 0 && index >= 0 && index < size());
-    const std::uint32_t low_mask = (std::uint32_t{1} << low_bits_) - 1;
-    const std::uint32_t high_mask = (std::uint32_t{1} << high_bits_) - 1;
-    auto value = static_cast<std::uint64_t>(index);
-    do {
-        auto low = static_cast<std::uint32_t>(value) & low_mask;
-        auto high = static_cast<std::uint32_t>(value >> low_bits_);
+    return walk(index, [&](auto& low, auto low_mask, auto& high, auto high_mask) {
         for (std::uint32_t round = num_rounds; round > 0; round -= 2) {
             low ^= random(high, round - 1, epoch) & low_mask;
             high ^= random(low, round - 2, epoch) & high_mask;
         }
-        value = std::uint64_t{high} << low_bits_ | low;
-    } while (value >= size_);
-    return static_cast<std::int64_t>(value);
+    });
 }
 
 std::int64_t Permutation::draw(std::int64_t epoch, std::int64_t bound) const {

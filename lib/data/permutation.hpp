@@ -31,6 +31,9 @@ class Permutation {
     std::int64_t draw(std::int64_t epoch, std::int64_t bound) const;
 
   private:
+    /// Goes through `mix(low, low_mask, high, high_mask)` of the halves until the number is in range.
+    template <class Mix>
+    std::int64_t walk(std::int64_t from, const Mix& mix) const;
     std::uint32_t random(std::uint32_t half, std::uint32_t round, std::int64_t epoch) const noexcept;
 
     std::uint64_t size_;

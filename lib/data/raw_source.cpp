@@ -47,7 +47,7 @@ RawSource::RawSource(const std::string& pattern, spec::RawType type, const std::
                             key, path)};
         }
         const auto tokens = file.bytes() / token_bytes;
-        files_.append({std::move(file), 0, tokens, stored});
+        sequence_.append({std::move(file), 0, tokens, stored});
     }
 }
 

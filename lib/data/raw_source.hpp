@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "data/file_sequence.hpp"
-#include "data/token_source.hpp"
+#include "data/file_source.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
@@ -16,19 +15,11 @@ TokenType token_type(spec::RawType type) noexcept;
 /// a header.
 ///
 /// Source: nanoGPT, data/openwebtext/prepare.py, whose train.bin has ids of GPT-2 as uint16.
-class RawSource final : public TokenSource {
+class RawSource final : public FileSource {
   public:
     /// Errors: Error{deck} when a file is no whole number of tokens long, or begins with a header of llm.c,
     ///         which would be trained on
     RawSource(const std::string& pattern, spec::RawType type, const std::string& key);
-
-    std::int64_t num_tokens() const override { return files_.num_tokens(); }
-    void read(std::int64_t begin, std::span<std::int32_t> out) const override { files_.read(begin, out); }
-    std::string place_of(std::int64_t token) const override { return files_.place_of(token); }
-    std::vector<SourceFile> files() const override { return files_.files(); }
-
-  private:
-    FileSequence files_;
 };
 
 }  // namespace ziggurat::data
