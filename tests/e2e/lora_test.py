@@ -146,7 +146,7 @@ def what_does_not_fit_is_refused(place):
     plain, tuned = (f"runs/{run}/deck.effective.yaml" for run in ("plain", "tuned"))
     for words, code, said_of_it in (
             (("export", "runs/plain", "plain_out", "--merge"), 2, "has no adapters to merge"),
-            (("train", plain, *from_run("tuned"), "run.dir=runs/other"), 4, "export --merge"),
+            (("train", plain, *from_run("tuned"), "run.dir=runs/other"), 2, "export --merge"),
             (("train", tuned, "parallel.data=auto", "sharding.sum_group=1", "train.lora.alpha=7", *from_run("tuned"), "run.dir=runs/other"), 2, "train.lora.alpha is 6"),
             (("train", deck, *LORA, "train.lora.rank=5", *TUNING, "run.dir=runs/tuned"), 2, "train.lora.rank is 4"),
             (("train", deck, *TUNING, "run.dir=runs/tuned"), 2, "train.lora.rank is 4"),

@@ -356,7 +356,7 @@ TEST(Resume, RefusesTheCheckpointOfAnotherModelOnAllRanks) {
         test::train_and_save(run, test::world(), Keep::nothing, 2);
         FAIL() << "no error";
     } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_EQ(error.kind(), ErrorKind::deck);
         EXPECT_NE(std::string{error.what()}.find("mlp"), std::string::npos) << error.what();
     }
 }

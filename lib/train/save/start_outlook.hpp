@@ -1,4 +1,4 @@
-/// What `train` would begin with here and now, without training.
+/// Outlook on what `train` would begin with here and now.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// What becomes of tensors that are frozen, or were, when a run begins with what is stored of them.
+/// News of tensors that are frozen, or were, for a run that begins with what is stored of them.
 #pragma once
 
 #include <span>
