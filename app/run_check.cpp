@@ -74,26 +74,18 @@ Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     if (!options.start) {
         return {};
     }
-    const auto tell = [&](Severity severity, std::string text, ErrorKind kind = ErrorKind::deck) {
-        loaded.found.add({.severity = severity,
-                          .at = {},
-                          .problem = std::move(text),
-                          .why = "",
-                          .advice = "",
-                          .kind = kind});
-    };
     Start start;
     try {
         auto ahead = options.start(loaded);
         for (auto& warning : ahead.news.warnings) {
-            tell(Severity::warning, std::move(warning));
+            loaded.found.tell(Severity::warning, std::move(warning));
         }
         for (auto& note : ahead.news.notes) {
-            tell(Severity::note, std::move(note));
+            loaded.found.tell(Severity::note, std::move(note));
         }
         start.line = std::move(ahead.line);
     } catch (const Error& error) {
-        tell(Severity::error, error.what(), error.kind());
+        loaded.found.tell(Severity::error, error.what(), error.kind());
         start.exit_code = error.exit_code();
     }
     loaded.found.hide(loaded.secrets);

@@ -84,15 +84,13 @@ LoadedDeck load_text(const std::string& text,
         return loaded;
     }
     if (is_deepspeed_config(*root)) {
-        loaded.found.add({.severity = Severity::error,
-                          .at = {},
-                          .problem = fmt::format(
-                              "{} is a configuration of DeepSpeed (a deck says the like with other keys, and "
-                              "also what the model and the data are). Begin with decks/quickstart.yaml, and "
-                              "give it what is said here:{}",
-                              in_quotes(name), counterparts_of(*root)),
-                          .why = "",
-                          .advice = ""});
+        loaded.found.tell(
+            Severity::error,
+            fmt::format(
+                "{} is a configuration of DeepSpeed (a deck says the like with other keys, and also "
+                "what the model and the data are). Begin with decks/quickstart.yaml, and give it what "
+                "is said here:{}",
+                in_quotes(name), counterparts_of(*root)));
         return loaded;
     }
     apply_overrides(schema, *root, overrides, loaded.found);

@@ -113,6 +113,10 @@ void Diagnostics::note(SourceLocation at, std::string problem, std::string why, 
     add({Severity::note, std::move(at), std::move(problem), std::move(why), std::move(advice)});
 }
 
+void Diagnostics::tell(Severity severity, std::string text, ErrorKind kind) {
+    add({severity, SourceLocation{}, std::move(text), "", "", kind});
+}
+
 void Diagnostics::remember(std::string file, std::string_view text) {
     if (lines_.contains(file)) {
         return;

@@ -63,6 +63,8 @@ class Diagnostics {
     void lack(SourceLocation at, std::string problem, std::string why, std::string advice);
     void warning(SourceLocation at, std::string problem, std::string why, std::string advice);
     void note(SourceLocation at, std::string problem, std::string why = {}, std::string advice = {});
+    /// A message without a location, which is whole.
+    void tell(Severity severity, std::string text, ErrorKind kind = ErrorKind::deck);
 
     /// Keeps the text of `file`, for the line above a caret. Files print in the order of the first mention.
     void remember(std::string file, std::string_view text);
