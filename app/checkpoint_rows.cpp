@@ -148,7 +148,6 @@ CommandRow eval_row() {
                            "run's precision.compute)"),
                     flag("--json", &Arguments::json, "as JSON")},
         .examples = {{"ziggurat eval runs/quickstart", "the loss that its validation has, and perplexity"},
-                     {"ziggurat eval runs/quickstart --data held_out.txt", "the same on a file"},
                      {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
                       "on files of tokens, on two ranks, for programs to read"},
                      {"ziggurat eval runs/a --task hellaswag_val.jsonl --tokenizer models/a",

@@ -156,9 +156,7 @@ CommandRow train_row() {
                      {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
                       "on two ranks, one value changed"},
                      {"ziggurat train runs/quickstart train.steps=4000",
-                      "goes on with a run as it was, for longer, where its folder lies now"},
-                     {"ziggurat train decks/quickstart.yaml run.resume=never --backup",
-                      "from the beginning, what was trained kept aside"}},
+                      "goes on with a run as it was, for longer, where its folder lies now"}},
         .problem = [](const Arguments& arguments, const Given&) { return problem_of_deck(arguments); }};
 }
 

@@ -54,8 +54,6 @@ CommandRow plot_row() {
                              "print runs side by side instead: losses, speed, and the keys that their decks "
                              "differ in")},
             .examples = {{"ziggurat plot runs/quickstart", "into runs/quickstart/plot.svg"},
-                         {"ziggurat plot runs/quickstart --terminal", "here, also while it trains"},
-                         {"ziggurat plot runs/a runs/b --out both.svg", "two runs in one picture"},
                          {"ziggurat plot runs/a runs/b --table", "which is better, and what is different?"},
                          {"ziggurat plot runs/a --csv a.csv", "for a spreadsheet, or a program of yours"}},
             .problem = problem_of_plot};

@@ -74,7 +74,8 @@ TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
         EXPECT_NE(loaded.found.print().find("the run goes on in '" + in("copy") + "', where this deck lies"),
                   std::string::npos)
             << loaded.found.print();
-        EXPECT_NE(loaded.effective.find("dir: " + in("copy") + " "), std::string::npos) << loaded.effective;
+        EXPECT_NE(loaded.effective.find("dir: \"" + in("copy") + "\" # deck "), std::string::npos)
+            << loaded.effective;
     }
     EXPECT_EQ(load_here("copy", {"run.dir=elsewhere"}).run.run.dir, "elsewhere");
 }
