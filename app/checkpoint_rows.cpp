@@ -32,15 +32,16 @@ std::string problem_of_eval(const Arguments& arguments, const Given& given) {
     if (arguments.folder.empty()) {
         return problem_of_folder(arguments);
     }
-    if (given.has("--data") == given.has("--task")) {
-        return given.has("--data") ? "--data and --task are two evaluations. Ask for one at a time."
-                                   : "there is nothing to evaluate on. Give --data FILE, or --task FILE.";
+    if (given.has("--data") && given.has("--task")) {
+        return "--data and --task are two evaluations. Ask for one at a time.";
     }
-    if (given.has("--data") && given.has("--choices")) {
-        return "--choices belongs to --task (of --data nothing is chosen). Leave it out.";
+    if (!given.has("--task") && given.has("--choices")) {
+        return "--choices belongs to --task (of other data nothing is chosen). Leave it out.";
     }
-    if (given.has("--task") && given.has("--format")) {
-        return "--format belongs to --data (a task is JSON lines). Leave it out.";
+    if (!given.has("--data") && given.has("--format")) {
+        return given.has("--task") ? "--format belongs to --data (a task is JSON lines). Leave it out."
+                                   : "--format belongs to --data (the run's deck says it of its own). Leave "
+                                     "it out, or name --data FILE.";
     }
     if (given.has("--dtype") != (arguments.format == "raw")) {
         return given.has("--dtype")
@@ -121,13 +122,13 @@ CommandRow eval_row() {
         .command = Command::eval,
         .name = "eval",
         .doc =
-            "Says the loss of the newest checkpoint of a run on other data, or how often it chooses right in "
-            "a "
-            "multiple-choice task, on any number of ranks.",
+            "Says the loss of the newest checkpoint of a run on its validation data or on others, or how "
+            "often "
+            "it chooses right in a multiple-choice task, on any number of ranks.",
         .positionals = folder_of_run("RUN_DIR"),
         .options = {text_option("--data", "FILE", &Arguments::data, "a file, a pattern or a path",
                                 "file, or a pattern such as 'data/*.bin'; megatron: the path without "
-                                "its suffix"),
+                                "its suffix (default: what the run validates on)"),
                     one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron", "raw"},
                            "of --data: text, llmc, megatron or raw (default: text for a model of bytes, and "
                            "where there is a tokenizer and the file is no .bin; else llmc)"),
@@ -146,7 +147,7 @@ CommandRow eval_row() {
                            "number type of weights, activations and products: fp32 or bf16 (default: the "
                            "run's precision.compute)"),
                     flag("--json", &Arguments::json, "as JSON")},
-        .examples = {{"ziggurat eval runs/quickstart --data held_out.txt", "loss and perplexity on a file"},
+        .examples = {{"ziggurat eval runs/quickstart", "the loss that its validation has, and perplexity"},
                      {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
                       "on files of tokens, on two ranks, for programs to read"},
                      {"ziggurat eval runs/a --task hellaswag_val.jsonl --tokenizer models/a",

@@ -76,6 +76,9 @@ struct Arguments {
     std::string out;        ///< plot, report: the file; empty: beside the first run's metrics;
                             ///< tokenize: what the token files are called
     bool terminal = false;  ///< plot: with characters
+    bool table = false;     ///< plot: runs side by side, in words
+    std::string csv;        ///< plot: a file for its numbers; `-`: standard output
+    std::string png;        ///< plot: a file for its pixels
     bool mpi = false;       ///< doctor: over all ranks that were started
     bool once = false;      ///< top: no screen that goes on
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each

@@ -13,10 +13,13 @@ namespace {
 constexpr int most_ranks = 1'000'000;
 
 std::vector<PositionalRow> deck_and_overrides() {
-    return {{"DECK", "the YAML deck that says what to train, and how it is spread",
-             [](Arguments& arguments, const std::string& word) { arguments.deck = word; }},
-            {"KEY=VALUE...", "takes the place of the deck's value, as train.steps=100",
-             [](Arguments& arguments, const std::string& word) { arguments.overrides.push_back(word); }}};
+    return {
+        {"DECK",
+         "the YAML deck that says what to train, and how it is spread; or the folder of a run, whose deck it "
+         "then is",
+         [](Arguments& arguments, const std::string& word) { arguments.deck = word; }},
+        {"KEY=VALUE...", "takes the place of the deck's value, as train.steps=100",
+         [](Arguments& arguments, const std::string& word) { arguments.overrides.push_back(word); }}};
 }
 
 OptionRow ranks_row() {
@@ -152,8 +155,8 @@ CommandRow train_row() {
         .examples = {{"ziggurat train decks/quickstart.yaml", "in this process"},
                      {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
                       "on two ranks, one value changed"},
-                     {"ziggurat train decks/quickstart.yaml run.resume=never --backup",
-                      "from the beginning, what was trained kept aside"}},
+                     {"ziggurat train runs/quickstart train.steps=4000",
+                      "goes on with a run as it was, for longer, where its folder lies now"}},
         .problem = [](const Arguments& arguments, const Given&) { return problem_of_deck(arguments); }};
 }
 

@@ -51,8 +51,9 @@ std::string drawing_of(const std::vector<plot::History>& histories,
 
 void write_drawing(const std::string& path,
                    const std::string& text,
-                   const std::vector<plot::History>& histories) {
-    write_whole(path, text, "Name a file that may be written: --out FILE.");
+                   const std::vector<plot::History>& histories,
+                   const char* remedy) {
+    write_whole(path, text, remedy);
     std::int64_t steps = 0;
     for (const auto& history : histories) {
         steps += std::ssize(history.steps);

@@ -19,9 +19,12 @@ std::string drawing_of(const std::vector<plot::History>& histories,
                        const char* name);
 
 /// Writes a drawing, complete or not at all, so that a viewer never sees half of it, and says what is in it.
+///
+/// \param remedy  what a person does where it cannot be written
 /// Errors: Error{resource}
 void write_drawing(const std::string& path,
                    const std::string& text,
-                   const std::vector<plot::History>& histories);
+                   const std::vector<plot::History>& histories,
+                   const char* remedy = "Name a file that may be written: --out FILE.");
 
 }  // namespace ziggurat::app

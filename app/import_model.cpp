@@ -13,6 +13,7 @@
 #include "app/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/looked_in.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
@@ -129,9 +130,9 @@ int import_model(const Arguments& arguments) {
     if (config.is_missing) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("cannot read '{}' (there is no such file). Name the folder of a model in the Hugging "
-                        "Face format.",
-                        printable(config.file))};
+            fmt::format("cannot read '{}' (there is no such file in {}). Name the folder of a model in the "
+                        "Hugging Face format.",
+                        printable(config.file), looked_in(config.file))};
     }
     const auto& folder = arguments.target;
     const auto published = load(

@@ -143,7 +143,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
         options.read_source = read_source;        // others do it when they open what they train on
         options.find_shared_files = find_shared_files;
         loaded = deck::load(arguments.deck, arguments.overrides, options);
-        if (loaded->found.errors() + loaded->found.warnings() > 0) {
+        if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->tells_of_record) {
             std::fputs(loaded->found.print().c_str(), stderr);
         }
         agree_to_measure(world, std::nullopt);

@@ -1,31 +1,63 @@
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "app/commands.hpp"
 #include "app/drawn_runs.hpp"
+#include "app/run_differences.hpp"
+#include "app/svg_to_png.hpp"
 #include "app/terminal.hpp"
+#include "plot/comparison.hpp"
+#include "plot/csv.hpp"
 #include "plot/svg.hpp"
 #include "plot/terminal.hpp"
 
 namespace ziggurat::app {
 namespace {
 
-int draw_in_terminal(const std::vector<plot::History>& histories) {
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_drawing(const std::vector<plot::History>& histories) {
     const auto style = style_of_output();
-    std::fputs(plot::terminal_text(plot::make_figure(histories, plot::points_across(style)), style).c_str(),
-               stdout);
-    return 0;
+    print(plot::terminal_text(plot::make_figure(histories, plot::points_across(style)), style));
+}
+
+/// As wide as a terminal; where nobody looks, all runs are beside each other.
+void print_table(const std::vector<plot::History>& histories) {
+    print(plot::comparison_text(histories, differences_of(histories), screen_of_output().columns()));
+}
+
+void give_numbers(const std::vector<plot::History>& histories, const std::string& file) {
+    const auto numbers = plot::csv(histories);
+    if (file == "-") {
+        print(numbers);
+    } else {
+        write_drawing(file, numbers, histories, "Name a file that may be written: --csv FILE.");
+    }
 }
 
 }  // namespace
 
 int plot(const Arguments& arguments) {
     const auto histories = read_histories(arguments.paths);
+    const auto drawing = [&](plot::Scheme scheme) {
+        return plot::svg(plot::make_figure(histories, plot::points_across_svg), scheme);
+    };
     if (arguments.terminal) {
-        return draw_in_terminal(histories);
+        print_drawing(histories);
+    } else if (arguments.table) {
+        print_table(histories);
+    } else if (!arguments.csv.empty()) {
+        give_numbers(histories, arguments.csv);
+    } else if (!arguments.png.empty()) {
+        write_drawing(arguments.png, svg_to_png(drawing(plot::Scheme::light), arguments.png), histories,
+                      remedy_of_png);
+    } else {
+        write_drawing(drawing_of(histories, arguments.out, "plot.svg"),
+                      drawing(plot::Scheme::as_the_viewer_asks), histories);
     }
-    write_drawing(drawing_of(histories, arguments.out, "plot.svg"),
-                  plot::svg(plot::make_figure(histories, plot::points_across_svg)), histories);
     return 0;
 }
 

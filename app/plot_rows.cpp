@@ -9,17 +9,28 @@ PositionalRow runs(const char* name, const char* doc) {
             [](Arguments& arguments, const std::string& word) { arguments.paths.push_back(word); }};
 }
 
-/// `--out`, a file with this ending.
-OptionRow out_row(const char* ending, const char* doc) {
-    return {"--out", std::string{"FILE"} + ending, std::string{"a file whose name ends in "} + ending, doc,
-            [ending](Arguments& arguments, const std::string& text) {
-                arguments.out = text;
+/// A file with this ending.
+OptionRow file_row(const char* name, const char* ending, std::string Arguments::*field, const char* doc) {
+    return {name, std::string{"FILE"} + ending, std::string{"a file whose name ends in "} + ending, doc,
+            [ending, field](Arguments& arguments, const std::string& text) {
+                arguments.*field = text;
                 return text.size() > std::string_view{ending}.size() && text.ends_with(ending);
             }};
 }
 
 std::string needs_a_run(const Arguments& arguments) {
     return arguments.paths.empty() ? "no run is given. Name its folder, for instance runs/quickstart." : "";
+}
+
+std::string problem_of_plot(const Arguments& arguments, const Given& given) {
+    std::string first;
+    for (const char* form : {"--out", "--terminal", "--png", "--csv", "--table"}) {
+        if (given.has(form) && !first.empty()) {
+            return first + " and " + form + " are two forms of one drawing. Ask for one at a time.";
+        }
+        first = given.has(form) ? form : first;
+    }
+    return needs_a_run(arguments);
 }
 
 }  // namespace
@@ -30,34 +41,39 @@ CommandRow plot_row() {
             .doc = "Draws loss, speed and waits of runs, as an SVG file or in the terminal. Starts nothing.",
             .positionals = {runs(
                 "RUN...", "the folder of a run, or its metrics.jsonl; several are drawn beside each other")},
-            .options = {out_row(".svg",
-                                "what is written (default: plot.svg beside the metrics of the first run)"),
+            .options = {file_row("--out", ".svg", &Arguments::out,
+                                 "what is written (default: plot.svg beside the metrics of the first run)"),
                         flag("--terminal", &Arguments::terminal,
-                             "draw with characters instead, as wide as the terminal")},
+                             "draw with characters instead, as wide as the terminal"),
+                        file_row("--png", ".png", &Arguments::png,
+                                 "write pixels instead, by rsvg-convert, inkscape or cairosvg, whichever is "
+                                 "on the PATH"),
+                        text_option("--csv", "FILE", &Arguments::csv, "a file, or - for standard output",
+                                    "write the numbers instead, a row for each step; - is standard output"),
+                        flag("--table", &Arguments::table,
+                             "print runs side by side instead: losses, speed, and the keys that their decks "
+                             "differ in")},
             .examples = {{"ziggurat plot runs/quickstart", "into runs/quickstart/plot.svg"},
-                         {"ziggurat plot runs/quickstart --terminal", "here, also while it trains"},
-                         {"ziggurat plot runs/a runs/b --out both.svg", "two runs in one picture"}},
-            .problem = [](const Arguments& arguments, const Given&) -> std::string {
-                return arguments.terminal && !arguments.out.empty()
-                           ? "--terminal and --out are two places to draw in. Name one of them."
-                           : needs_a_run(arguments);
-            }};
+                         {"ziggurat plot runs/a runs/b --table", "which is better, and what is different?"},
+                         {"ziggurat plot runs/a --csv a.csv", "for a spreadsheet, or a program of yours"}},
+            .problem = problem_of_plot};
 }
 
 CommandRow report_row() {
-    return {.command = Command::report,
-            .name = "report",
-            .doc =
-                "Writes one HTML page of runs: curves, memory, checkpoints, events; no script, nothing from "
-                "elsewhere.",
-            .positionals = {runs(
-                "RUN...", "the folder of a run, or its metrics.jsonl; several are laid over each other")},
-            .options = {out_row(
-                ".html", "what is written (default: report.html beside the metrics of the first run)")},
-            .examples = {{"ziggurat report runs/quickstart", "into runs/quickstart/report.html"},
-                         {"ziggurat report runs/a runs/b --out both.html", "two runs over each other"},
-                         {"ziggurat report runs/*/metrics.jsonl --out all.html", "all of them"}},
-            .problem = [](const Arguments& arguments, const Given&) { return needs_a_run(arguments); }};
+    return {
+        .command = Command::report,
+        .name = "report",
+        .doc =
+            "Writes one HTML page of runs: curves, memory, checkpoints, events; no script, nothing from "
+            "elsewhere.",
+        .positionals = {runs("RUN...",
+                             "the folder of a run, or its metrics.jsonl; several are laid over each other")},
+        .options = {file_row("--out", ".html", &Arguments::out,
+                             "what is written (default: report.html beside the metrics of the first run)")},
+        .examples = {{"ziggurat report runs/quickstart", "into runs/quickstart/report.html"},
+                     {"ziggurat report runs/a runs/b --out both.html", "two runs over each other"},
+                     {"ziggurat report runs/*/metrics.jsonl --out all.html", "all of them"}},
+        .problem = [](const Arguments& arguments, const Given&) { return needs_a_run(arguments); }};
 }
 
 CommandRow top_row() {

@@ -1,12 +1,18 @@
+#include <vector>
+
 #include "app/commands.hpp"
 #include "app/drawn_runs.hpp"
+#include "app/run_differences.hpp"
 #include "plot/page.hpp"
 
 namespace ziggurat::app {
 
 int report(const Arguments& arguments) {
     const auto histories = read_histories(arguments.paths);
-    write_drawing(drawing_of(histories, arguments.out, "report.html"), plot::page(histories), histories);
+    const auto differences =
+        histories.size() > 1 ? differences_of(histories) : std::vector<plot::RunDifference>{};
+    write_drawing(drawing_of(histories, arguments.out, "report.html"), plot::page(histories, differences),
+                  histories);
     return 0;
 }
 

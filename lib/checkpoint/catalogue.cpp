@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/looked_in.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
@@ -161,7 +162,7 @@ void expect_folder(const std::string& path) {
     }
     const bool is_missing = status.type() == fs::file_type::not_found;
     const bool is_other = !is_missing && !error;
-    const std::string why = is_missing ? "there is no such folder"
+    const std::string why = is_missing ? "there is no such folder in " + looked_in(path)
                             : is_other ? "it is no folder"
                                        : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
+#include "base/looked_in.hpp"
 #include "data/lost_pages.hpp"
 
 namespace ziggurat::data {
@@ -32,9 +33,12 @@ FileStamp stamp_from(const struct stat& status) {
             .modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& key,
+                         const std::string& path,
+                         const std::string& why,
+                         const std::string& place = {}) {
     std::string message = key;
-    message += ": cannot read '" + path + "' (" + why + ", seen from " + host_name() +
+    message += ": cannot read '" + path + "' (" + why + ", seen from " + host_name() + place +
                "). Name a file that every node can read.";
     throw Error{ErrorKind::deck, message};
 }
@@ -50,7 +54,8 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
     // O_NONBLOCK: opening a named pipe must not wait for a writer.
     const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file) {
-        refuse(key, path, std::strerror(errno));
+        const int problem = errno;
+        refuse(key, path, std::strerror(problem), problem == ENOENT ? " in " + looked_in(path) : "");
     }
     struct stat status {};
     if (fstat(file.get(), &status) != 0) {
@@ -99,7 +104,7 @@ std::vector<std::string> expand_paths(const std::string& pattern, const std::str
     std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (code == 0 ? found.gl_pathc : 0));
     globfree(&found);
     if (paths.empty()) {
-        refuse(key, pattern, "no file matches this pattern");
+        refuse(key, pattern, "no file matches this pattern", " in " + looked_in(pattern));
     }
     return paths;
 }

@@ -99,6 +99,14 @@ std::string effective_deck(const Schema& schema, const Values& values, Secrets s
     return DeckText{schema, values, secrets}.map("", 0);
 }
 
+std::optional<Origin> origin_in(std::string_view text, int line) {
+    const auto lines = lines_of(text);
+    const auto comment = line < 1 || line > std::ssize(lines)
+                             ? std::string_view{}
+                             : comment_of(lines[static_cast<std::size_t>(line) - 1]);
+    return comment.empty() ? std::nullopt : std::optional{origin_of_comment(comment)};
+}
+
 std::optional<Values> read_effective_deck(const Schema& schema,
                                           const std::string& text,
                                           const std::string& name,

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "deck/messages/diagnostics.hpp"
 #include "deck/schema/schema.hpp"
@@ -19,6 +20,9 @@ enum class Secrets {
 /// `values` as a deck: every key of the schema with its resolved value, and its origin as a comment. It loads
 /// to the same run wherever the ranks are as many, needs no other file, and no variable but hidden secrets.
 std::string effective_deck(const Schema& schema, const Values& values, Secrets secrets = Secrets::hidden);
+
+/// The origin that line `line`, from 1, of an effective deck tells; nothing where it has no comment.
+std::optional<Origin> origin_in(std::string_view text, int line);
 
 /// The values of `text`, an effective deck that a run has recorded, each with the origin that it had in that
 /// run: the comment beside it. A key that the text does not have has its default. Nothing, after complaints,

@@ -7,12 +7,13 @@
 #include "deck/compose/compose.hpp"
 #include "deck/compose/peer_config.hpp"
 #include "deck/effective.hpp"
-#include "deck/files/shipped_files.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/machine/measured_machine.hpp"
+#include "deck/record_choices.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/rules/not_built.hpp"
 #include "deck/rules/rules.hpp"
+#include "deck/run_record.hpp"
 #include "deck/values/reader.hpp"
 #include "deck/values/units.hpp"
 
@@ -53,29 +54,12 @@ std::string effective_elsewhere(const Schema& schema,
     return effective_deck(schema, values, Secrets::told);
 }
 
-}  // namespace
-
-LoadedDeck load(const std::string& path,
-                const std::vector<std::string>& overrides,
-                const LoadOptions& options) {
-    LoadedDeck loaded;
-    const auto file = file_or_shipped(path);
-    const auto text = read_file(file, "deck", {file, 0, 0}, loaded.found);
-    if (!text) {
-        return loaded;
-    }
-    loaded = load_text(*text, file, overrides, options);
-    if (file != path) {
-        loaded.found.note({file, 0, 0}, fmt::format("there is no {} here", in_quotes(path)),
-                          "the deck of that name that comes with the program is taken");
-    }
-    return loaded;
-}
-
-LoadedDeck load_text(const std::string& text,
-                     const std::string& name,
-                     const std::vector<std::string>& overrides,
-                     const LoadOptions& options) {
+/// As load_text(). \param goes_on  `name` is the file, and `text` what a run that goes on has recorded there
+LoadedDeck load_all(const std::string& text,
+                    const std::string& name,
+                    bool goes_on,
+                    const std::vector<std::string>& overrides,
+                    const LoadOptions& options) {
     LoadedDeck loaded;
     const Schema& schema = deck_schema();
     auto root = options.as_record ? compose_record(schema, text, name, loaded.found)
@@ -94,6 +78,9 @@ LoadedDeck load_text(const std::string& text,
         return loaded;
     }
     apply_overrides(schema, *root, overrides, loaded.found);
+    if (goes_on) {
+        loaded.tells_of_record = reopen_choices(schema, *root, text, options.ranks, loaded.found);
+    }
     std::vector<std::optional<std::string>> left;
     if (!options.as_record) {
         left = paths_elsewhere(*root, options.environment);
@@ -101,6 +88,9 @@ LoadedDeck load_text(const std::string& text,
     }
 
     Values values = read_values(schema, *root, loaded.found);
+    if (goes_on && move_to_folder_of(name, values, loaded.found)) {
+        loaded.tells_of_record = true;
+    }
     loaded.sets_threads =
         values.is_written("parallel.threads") && !values.is_word("parallel.threads", "auto");
     loaded.machine = options.machine ? *options.machine : this_machine();
@@ -121,11 +111,43 @@ LoadedDeck load_text(const std::string& text,
         resolve_open_homes(resolution);
         resolve_open_leases(resolution);
         loaded.depths = resolve_depths(resolution);
+        if (goes_on) {
+            keep_origins(values, name, text);
+        }
         loaded.effective = effective_deck(schema, values);
         loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
     }
     loaded.found.hide(loaded.secrets);
     return loaded;
+}
+
+}  // namespace
+
+LoadedDeck load(const std::string& path,
+                const std::vector<std::string>& overrides,
+                const LoadOptions& options) {
+    LoadedDeck loaded;
+    const auto file = find_deck(path, loaded.found);
+    if (file.empty()) {
+        return loaded;
+    }
+    const auto text = read_file(file, "deck", {file, 0, 0}, loaded.found);
+    if (!text) {
+        return loaded;
+    }
+    loaded = load_all(*text, file, is_record(file), overrides, options);
+    if (file != path && !is_record(file)) {
+        loaded.found.note({file, 0, 0}, fmt::format("there is no {} here", in_quotes(path)),
+                          "the deck of that name that comes with the program is taken");
+    }
+    return loaded;
+}
+
+LoadedDeck load_text(const std::string& text,
+                     const std::string& name,
+                     const std::vector<std::string>& overrides,
+                     const LoadOptions& options) {
+    return load_all(text, name, false, overrides, options);
 }
 
 }  // namespace ziggurat::deck

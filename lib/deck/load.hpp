@@ -26,15 +26,16 @@ struct LoadedDeck {
     /// else as in this one.
     std::string effective_elsewhere;
     std::string time_limit_source = "run.time_limit";  ///< or, of an auto, `the end of Slurm job 812331`
-    bool sets_threads = false;  ///< parallel.threads is a number that somebody has written
-    std::string depths;         ///< why state moves as it does, in a line; empty where all is on the device
+    bool sets_threads = false;     ///< parallel.threads is a number that somebody has written
+    bool tells_of_record = false;  ///< notes tell what is not as a run has recorded it (run_record.hpp)
+    std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }
 };
 
-/// Reads, resolves and checks the deck at `path`, with overrides `path.to.key=value`. Every problem is in
-/// `found`; nothing that a deck says makes it throw.
-/// Collective: local. On several ranks, rank 0 loads and the others load its `effective_elsewhere`.
+/// Reads, resolves and checks the deck at `path`, or that of the run whose folder it is, with overrides
+/// `path.to.key=value`. Every problem is in `found`; nothing that a deck says makes it throw. Collective:
+/// local. On several ranks, rank 0 loads and the others load its `effective_elsewhere`.
 LoadedDeck load(const std::string& path,
                 const std::vector<std::string>& overrides,
                 const LoadOptions& options);

@@ -45,19 +45,12 @@ Range range_of(const Panel& panel) {
     return range;
 }
 
-/// The folder of a run that its file lies in, or the file where it has another name.
-std::string place_of(const History& history) {
-    const fs::path path{history.path};
-    return path.filename() == "metrics.jsonl" && path.has_parent_path() ? path.parent_path().string()
-                                                                        : path.string();
-}
-
 std::string title_of(const std::vector<History>& histories) {
     if (histories.size() > 1) {
         return fmt::format("{} runs", histories.size());
     }
     const auto& run = histories.front();
-    auto title = run.name.empty() ? place_of(run) : run.name;
+    auto title = run.name.empty() ? label_of(run) : run.name;
     if (run.parameters > 0) {
         title += fmt::format(", {} parameters", format_count(static_cast<double>(run.parameters)));
     }
@@ -175,13 +168,20 @@ void add_memory_panels(const std::vector<History>& histories,
 
 }  // namespace
 
+std::string label_of(const History& history) {
+    const fs::path path{history.path};
+    return printable(path.filename() == "metrics.jsonl" && path.has_parent_path()
+                         ? path.parent_path().string()
+                         : path.string());
+}
+
 Figure make_figure(const std::vector<History>& histories, std::int64_t most_points, Contents contents) {
     ZG_EXPECTS(!histories.empty() && most_points > 0);
     Figure figure{.title = title_of(histories)};
     Range steps;
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
-        figure.runs.push_back(printable(place_of(history)));
+        figure.runs.push_back(label_of(history));
         steps.add(static_cast<double>(history.steps.front().step));
         steps.add(static_cast<double>(history.steps.back().step));
         for (const auto step : history.restarts) {

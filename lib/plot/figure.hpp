@@ -56,6 +56,10 @@ struct Figure {
     bool has_validations = false;
 };
 
+/// What a run is called beside others: the folder that its metrics lie in, or their file where that has
+/// another name. Printable.
+std::string label_of(const History& history);
+
 /// Curves of some runs, one or more. A line has at most `most_points` points. Of one run, the lanes that it
 /// waited for are told apart; of several, there is one line for each. Pure.
 Figure make_figure(const std::vector<History>& histories,

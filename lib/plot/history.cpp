@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/json_depth.hpp"
+#include "base/looked_in.hpp"
 #include "base/printable.hpp"
 #include "base/text_width.hpp"
 
@@ -34,8 +35,8 @@ constexpr std::size_t longest_line = std::size_t{1} << 20;  ///< of any metrics
 std::string file_of(const std::string& run) {
     std::error_code unused;
     if (!fs::exists(run, unused)) {
-        refuse("'" + printable(run) +
-               "' is not there. Name the folder of a run, such as runs/quickstart, or a file of metrics.");
+        refuse("'" + printable(run) + "' is not there (looked for in " + looked_in(run) +
+               "). Name the folder of a run, such as runs/quickstart, or a file of metrics.");
     }
     const bool is_folder = fs::is_directory(run, unused);
     const std::string file = is_folder ? (fs::path{run} / "metrics.jsonl").string() : run;
@@ -103,6 +104,7 @@ void forget_from(std::vector<T>& rows, std::int64_t step) {
 void add_step(History& history, const Json& event, std::int64_t number_of_step) {
     Step step{
         .step = number_of_step,
+        .time = number(event, "time"),
         .loss = finite(event, "loss"),
         .is_loss_finite = !event.contains("loss_nonfinite"),
         .tok_s = number(event, "tok_s"),

@@ -22,6 +22,7 @@ inline constexpr std::array<std::string_view, 3> tiers{"device", "host", "nvme"}
 
 struct Step {
     std::int64_t step = 0;
+    double time = 0;             ///< of its end, in seconds since 1970, UTC; 0: not told
     std::optional<double> loss;  ///< nothing: there was none, or it was not finite
     bool is_loss_finite = true;
     double tok_s = 0;

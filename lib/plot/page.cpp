@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/printable.hpp"
 #include "base/units.hpp"
 #include "plot/figure.hpp"
 #include "plot/summary.hpp"
@@ -127,6 +128,22 @@ void add_runs(std::string& page, const std::vector<History>& histories, const Fi
     }
 }
 
+void add_differences(std::string& page, const std::vector<RunDifference>& differences, const Figure& figure) {
+    page += "<h2>Keys that differ between the decks</h2>\n";
+    std::vector<std::string> headings{"key"};
+    for (const auto& run : figure.runs) {
+        headings.push_back("#" + run);
+    }
+    Table table{page, headings};
+    for (const auto& difference : differences) {
+        std::vector<std::string> row{difference.key};
+        for (const auto& value : difference.values) {
+            row.push_back(printable(value));
+        }
+        table.row(row);
+    }
+}
+
 /// The latest `most_rows` of `rows`, behind a line that says how many there are.
 template <class Row, class Add>
 void add_latest(std::string& page, const std::vector<Row>& rows, const char* what, const Add& add) {
@@ -161,11 +178,14 @@ void add_events(std::string& page, const History& history) {
 
 }  // namespace
 
-std::string page(const std::vector<History>& histories) {
+std::string page(const std::vector<History>& histories, const std::vector<RunDifference>& differences) {
     ZG_EXPECTS(!histories.empty());
     const auto figure = make_figure(histories, points_across_svg, Contents::all);
     std::string text = fmt::format(head, escape_xml(figure.title));
     add_runs(text, histories, figure);
+    if (!differences.empty()) {
+        add_differences(text, differences, figure);
+    }
     text += svg(figure);
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto of_run = histories.size() > 1 ? " of " + escape_xml(figure.runs[run]) : "";

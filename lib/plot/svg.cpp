@@ -34,7 +34,7 @@ constexpr std::array<Colour, 8> colours{{{"#0072b2", "#56b4e9"},
 /// Of the second eight runs, and so on.
 constexpr std::array<const char*, 4> dashes{"", "6 3", "2 3", "8 3 2 3"};
 
-std::string style_sheet() {
+std::string style_sheet(Scheme scheme) {
     std::string text =
         "text{font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#24292f}"
         ".t{font-size:16px;font-weight:600}.p{font-weight:600}.a{fill:#57606a}"
@@ -42,6 +42,9 @@ std::string style_sheet() {
     for (std::size_t i = 0; i < colours.size(); ++i) {
         text +=
             fmt::format(".s{0}{{stroke:{1};fill:none}}.c{0}{{fill:{1};stroke:none}}", i, colours[i].light);
+    }
+    if (scheme == Scheme::light) {
+        return text;
     }
     text +=
         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.a{fill:#9198a1}.bg{fill:#0d1117}"
@@ -73,6 +76,8 @@ struct Box {
 
 class Drawing {
   public:
+    explicit Drawing(Scheme scheme) : scheme_{scheme} {}
+
     std::string draw(const Figure& figure) {
         const double legend = draw_legend(figure);
         double top = title_height + legend + 16;
@@ -92,7 +97,7 @@ class Drawing {
             "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\">\n<title>{2}</title>\n<style>{3}</style>\n"
             "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n"
             "<text class=\"t\" x=\"{4:.0f}\" y=\"28\">{2}</text>\n{5}</svg>\n",
-            width, height, escape_xml(figure.title), style_sheet(), left, body_);
+            width, height, escape_xml(figure.title), style_sheet(scheme_), left, body_);
     }
 
   private:
@@ -273,6 +278,7 @@ class Drawing {
                        box.at_x(step), box.at_y(value));
     }
 
+    Scheme scheme_;
     std::string body_;
 };
 
@@ -304,8 +310,8 @@ std::string escape_xml(std::string_view text) {
     return safe;
 }
 
-std::string svg(const Figure& figure) {
-    return Drawing{}.draw(figure);
+std::string svg(const Figure& figure, Scheme scheme) {
+    return Drawing{scheme}.draw(figure);
 }
 
 }  // namespace ziggurat::plot

@@ -11,6 +11,7 @@ samples) take at most its columns, so that none wraps; pipes and run.log have al
 import argparse
 import codecs
 import contextlib
+import csv
 import fcntl
 import os
 import pathlib
@@ -34,7 +35,9 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 RECURRING = re.compile(r"step |# |validate |checkpoint of|sample after")
 # By the width of the terminal: the headings of the columns after step, loss, rate, speed and time left.
 MORE = ["mfu", "per step", "waiting, % time", "gradient norm", "per rank", "memory of budget"]
-AT_WIDTH = {80: 0, 100: 2, 120: 3, 200: 6}
+AT_WIDTH = {80: [], 100: MORE[:2], 120: MORE[:3], 200: MORE, 260: [*MORE[:5], "time of day", MORE[5]]}
+TIME = re.compile(r" \| [0-2]\d:[0-5]\d:[0-5]\d UTC \| dev ")
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def resize(terminal, columns):
@@ -115,27 +118,28 @@ def check_widths(what, lines, columns):
 
 def check_width(chosen, columns):
     what = f"{columns} columns"
-    ranks = 2 if columns in (80, 200) else 1  # behind a launcher, or alone
+    ranks = 2 if columns in (80, 200, 260) else 1  # behind a launcher, or alone
     with Shown(command_of(chosen, ranks, wanted(chosen, f"run_{columns}")), chosen.work, columns) as shown:
         text = shown.all()
     lines = shown.lines()
     check_widths(what, lines, columns)
     steps = [line for line in lines if line.startswith("step ")]
     headings = [part.strip() for line in lines if line.startswith("# step ") for part in line.split(" | ")]
-    expect(headings == ["# step", "loss, nats", "rate", "speed", "time left", *MORE[:AT_WIDTH[columns]]],
+    expect(headings == ["# step", "loss, nats", "rate", "speed", "time left", *AT_WIDTH[columns]],
            f"{what}: the columns are {headings}")
     for line in steps:
-        parts = ("loss ", "lr ", "tok/s", "done" if line is steps[-1] else "eta ", *(["dev "] if columns == 200 else []))
+        parts = ("loss ", "lr ", "tok/s", "done" if line is steps[-1] else "eta ", *(["dev "] if columns >= 200 else []))
         expect(len(line.split(" | ")) == len(headings) and all(part in line for part in parts),
                f"{what}: not one column for each heading in\n{line}")
         expect("eta 0" not in line, f"{what}: a forecast of nothing\n{line}")
+        expect(bool(TIME.search(line)) == (columns == 260), f"{what}: the time of day in\n{line}")
     explained = [line for line in lines if line.startswith("# stall: ")]
     expect(len(explained) == (1 if columns >= 120 else 0), f"{what}: stalls are explained {len(explained)} times")
     expect("\x1b[36mvalidate\x1b[0m" in text and "\x1b[2m# step" in text, f"{what}: no colours\n{text!r}")
     log = (chosen.work / f"run_{columns}" / "run.log").read_text()
     expect("\x1b" not in log and "\r" not in log, f"{what}: escape sequences in run.log")
     logged = [line for line in log.splitlines() if line.startswith("step ")]
-    expect(len(logged) == STEPS and all("| norm " in line and "| dev " in line for line in logged),
+    expect(len(logged) == STEPS and all("| norm " in line and "| dev " in line and "UTC" not in line for line in logged),
            f"{what}: run.log has not the whole lines\n{log}")
     expect(log.count("# stall: ") == 1, f"{what}: run.log explains stalls once\n{log}")
     print(f"ok: {what}")
@@ -281,6 +285,60 @@ def check_plots(chosen):
     print("ok: plots")
 
 
+def converter(folder, name, script):
+    """A program of that name which stands for one that draws SVG files."""
+    folder.mkdir()
+    (folder / name).write_text("#!/bin/sh\n" + script)
+    (folder / name).chmod(0o755)
+    return str(folder.resolve())
+
+
+def check_forms(chosen):
+    """The numbers of a drawing as a table, runs side by side, and pixels by a program on the PATH."""
+    first, second = (str(chosen.work / f"run_{columns}") for columns in (80, 100))
+
+    def plot(*words, code=0, **environment):
+        done = subprocess.run([chosen.binary, "plot", *words], cwd=chosen.work, capture_output=True, text=True,
+                              timeout=PATIENCE_S, env=dict(os.environ) | environment)
+        expect(done.returncode == code, f"plot {words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    rows = list(csv.DictReader(plot(first, "--csv", "-").stdout.splitlines()))
+    told = [event for event in events(pathlib.Path(first)) if event["event"] == "step"]
+    expect([(int(row["step"]), int(row["tokens"]), float(row["loss"])) for row in rows]
+           == [(event["step"], event["tokens"], float(event["loss"])) for event in told], f"not the run's numbers: {rows}")
+    plot(first, second, "--csv", "both.csv")
+    with open(chosen.work / "both.csv") as file:
+        rows = list(csv.DictReader(file))
+    expect(len(rows) == STEPS and all(row[f"{name} {run}"] for row in rows for run in (first, second)
+                                      for name in ("tokens", "time", "loss", "tokens_per_second", "waiting_percent")),
+           f"a cell is missing: {rows}")
+
+    changed = chosen.work / "run_changed"
+    changed.mkdir()
+    shutil.copy(f"{first}/metrics.jsonl", changed)
+    deck = pathlib.Path(first, "deck.effective.yaml").read_text()
+    (changed / "deck.effective.yaml").write_text(re.sub(r"(?m)^  lr: \S+ ", "  lr: 0.5 ", deck, count=1))
+    table = plot(first, str(changed), "--table").stdout
+    expect(re.search(r"^steps +12 of 12 +12 of 12$", table, re.M) and re.search(r"^  optimizer.lr +\S+ +0\.5$", table, re.M)
+           and len(table.split("decks differ in\n")[1].splitlines()) == 1, f"one key differs\n{table}")
+    (changed / "deck.effective.yaml").unlink()
+    done = plot(first, str(changed), "--table")
+    expect("note: '" in done.stderr and "decks differ" not in done.stdout, f"a deck is not there\n{done.stdout}{done.stderr}")
+
+    good = converter(chosen.work / "good", "rsvg-convert", "printf '\\211PNG\\r\\n\\032\\n' >\"$2\"\ncat \"$3\" >>\"$2\"\n")
+    plot(first, "--png", "a.png", PATH=good + ":/bin:/usr/bin")
+    drawn = (chosen.work / "a.png").read_bytes()
+    expect(drawn.startswith(PNG + b"<svg ") and b"@media" not in drawn, f"not what the program drew: {drawn[:200]}")
+    bad = converter(chosen.work / "bad", "cairosvg", "echo nonsense >\"$3\"\n")
+    for path, says in ((bad, "cairosvg made no PNG file of it"), ("/nowhere", "nor cairosvg is on the PATH")):
+        said = plot(first, "--png", "b.png", code=3, PATH=path).stderr
+        expect(says in said and "by --out" in said, said)
+    left = [name for name in os.listdir(chosen.work) if re.search(r"\.(in\.svg|out\.png|tmp)$|^b\.png$", name)]
+    expect(not left, f"{left} is left")
+    print("ok: forms of plots")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--binary", "--work", "--mpiexec"):
@@ -296,6 +354,7 @@ def main():
             check_width(chosen, columns)
         check_utilisation(chosen)
         check_plots(chosen)
+        check_forms(chosen)
         check_no_colours(chosen)
         check_resizing(chosen)
         check_breakdown(chosen)

@@ -168,8 +168,34 @@ def evaluates(place):
         expect(abs(said["loss"] - wanted["loss"]) <= place.bound and said["tokens"] == wanted["loss_tokens"],
                f"the loss that validation had, within {place.bound}, on {ranks} ranks", f"{said}\n{wanted}")
         expect(math.isclose(said["perplexity"], math.exp(said["loss"])), "perplexity", said)
+        own = json.loads(place.call("eval", place.run, "--json", ranks=ranks)[0])
+        expect(own == said | {"data": "data.validation of the run: 'other.txt'"}, "the run's own data without --data", own)
     text = place.call("eval", place.run, "--data", "other.txt", "--format", "text")[0]
     expect("nats per token" in text and "bits per byte" in text, "says it to people", text)
+
+
+def evaluates_own_data(place):
+    """Without --data, on what the run's validations take: here two batches of a share that is held out."""
+    run = place.folder / "held"
+    place.train("data.validation=[]", "data.held_out=20%", "validate.batches=2", run=run, sampled=False, ranks=0)
+    wanted = validated(run)
+    said = json.loads(place.call("eval", run, "--json")[0])
+    expect(abs(said["loss"] - wanted["loss"]) <= place.bound and said["tokens"] == wanted["loss_tokens"],
+           "the loss that validation had", f"{said}\n{wanted}")
+    expect(said["data"] == "data.held_out of the run: the last 20 % of 'text.txt' (2 batches, as validate.batches has it)",
+           "says what it is", said)
+    text = (place.folder / "text.txt").read_text()
+    (place.folder / "text.txt").write_text(text + text[:100])
+    message = place.call("eval", run)[1]
+    expect("'text.txt' is not as it was when the checkpoint was written" in message, "another part is the last 20 %", message)
+    (place.folder / "text.txt").rename(place.folder / "gone.txt")
+    message = place.call("eval", run, ranks=2, code=2)[1]
+    expect("text.txt' (No such file" in message and f" in '{place.folder.resolve()}')" in message and "--data FILE" in message,
+           "says where it was looked for", message)
+    (place.folder / "text.txt").write_text(text)
+    place.train("data.validation=[]", "validate.every=none", run=place.folder / "none", sampled=False, ranks=0)
+    message = place.call("eval", place.folder / "none", code=2)[1]
+    expect("has neither data.validation nor data.held_out). Name some by --data FILE." in message, "says what to do", message)
 
 
 def looks_elsewhere(place):
@@ -208,7 +234,8 @@ def refuses(place):
             (("sample", foreign, *prompt), 4, "no checkpoint in"),
             (("sample", half, *prompt), 4, "no checkpoint in"),
             (("sample", place.run), 2, "there is no prompt"),
-            (("eval", place.run), 2, "nothing to evaluate on"),
+            (("eval", place.run, "--format", "text"), 2, "--format belongs to --data"),
+            (("eval", place.run, "--choices", "c.jsonl"), 2, "--choices belongs to --task"),
             (("eval", place.run, "--data", "nowhere.txt"), 2, "nowhere.txt"),
             (("eval", place.run, "--data", "deck.yaml", "--format", "llmc"), 2, "it reads bytes of text"),
             (("eval", empty, *data), 4, "there is no checkpoint")):
@@ -261,8 +288,8 @@ def main():
     cut_by_data.train("sharding.zero=3")
     grid = Place(chosen, "gpt2", "tensor 2, context 1, data 1, pipeline 2", bound=1e-6)
     grid.train("precision.compute=fp32", *GRID, ranks=GRID_RANKS)
-    for place, checks in ((cut_by_data, (lists, compares, shows_numbers, verifies, samples, evaluates, looks_elsewhere,
-                                         refuses)),
+    for place, checks in ((cut_by_data, (lists, compares, shows_numbers, verifies, samples, evaluates, evaluates_own_data,
+                                         looks_elsewhere, refuses)),
                           (grid, (lists, verifies, samples, evaluates))):
         for check in checks:
             check(place)

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/json_depth.hpp"
+#include "base/looked_in.hpp"
 #include "base/printable.hpp"
 #include "storage/directory.hpp"
 
@@ -38,9 +39,9 @@ ModelFolder::ModelFolder(std::string folder) : folder_{std::move(folder)} {
     if (!fs::is_directory(folder_, error)) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("cannot read the model in '{}' (there is no such folder). Name the folder with "
-                        "its config.json.",
-                        printable(folder_))};
+            fmt::format("cannot read the model in '{}' (there is no such folder in {}). Name the folder "
+                        "with its config.json.",
+                        printable(folder_), looked_in(folder_))};
     }
     const auto index = folder_ + "/" + index_name;
     if (fs::exists(folder_ + "/" + single_file_name, error)) {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "deck/messages/missing_path.hpp"
 #include "deck/values/reader.hpp"
 
 namespace ziggurat::deck {
@@ -156,7 +157,11 @@ std::optional<std::string> read_file(const std::string& path,
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        return refuse("there is no such file");
+        refuse("there is no such file");
+        note_where_looked(
+            found, at, path,
+            at.line > 0 ? "paths of include begin at the folder of the file that names them" : "");
+        return std::nullopt;
     }
     if (error || status.type() != fs::file_type::regular) {
         return refuse(error ? error.message() : "it is not a file");

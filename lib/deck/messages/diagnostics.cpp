@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/printable.hpp"
+#include "deck/messages/alike.hpp"
 #include "deck/messages/look_alikes.hpp"
 
 namespace ziggurat::deck {
@@ -185,13 +187,15 @@ std::string Diagnostics::print(std::size_t most) const {
                               [](const Problem& p) { return p.severity == Severity::error; });
         ordered.resize(most);
     }
+    const std::size_t shown = ordered.size();
     std::string text;
-    for (const Problem& problem : ordered) {
-        text += problem.text() + "\n" + caret(problem.at);
+    for (const AlikeProblems& alike : group_alike(std::move(ordered))) {
+        text += alike.first.text() + "\n" + caret(alike.first.at);
+        text += alike.others.empty() ? "" : "     = " + others_like_it(alike) + "\n";
     }
     const std::size_t total = errors_ + warnings_ + notes_;
-    if (total > ordered.size()) {
-        text += fmt::format("... and {} more\n", total - ordered.size());
+    if (total > shown) {
+        text += fmt::format("... and {} more\n", total - shown);
     }
     return text + closing_line() + "\n";
 }

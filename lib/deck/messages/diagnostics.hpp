@@ -82,8 +82,8 @@ class Diagnostics {
     /// All that was kept, ordered by file and location.
     std::vector<Problem> sorted() const;
 
-    /// Up to `most` problems with their lines, and a closing line with the counts. Errors go first into
-    /// `most`, so that no number of notes hides one.
+    /// Up to `most` problems with their lines, errors first into `most`, and a closing line with the counts.
+    /// Notes and warnings that say the same of several things are told once.
     std::string print(std::size_t most = 50) const;
 
     /// `2 errors, 1 warning, 1 note. Nothing was started.`

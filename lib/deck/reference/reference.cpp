@@ -91,7 +91,14 @@ std::string reference_page() {
         "carry\n"
         "units; `auto` is taken where it is listed, and `ziggurat check DECK --print` shows what it became.\n"
         "Any value can be overridden on the command line: `ziggurat train DECK train.steps=100\n"
-        "data.train[0].weight=2`.\n";
+        "data.train[0].weight=2`.\n\n"
+        "A path that does not begin with `/` begins at the folder that the program is started in, whichever "
+        "folder the\ndeck lies in: data, tokenizers, models, checkpoints, disks, `run.dir`. Two are "
+        "otherwise. Paths of `include` begin\nat the folder of the file that names them; and the "
+        "`deck.effective.yaml` of a run trains in the folder that it lies\nin, so that a run that was "
+        "copied or moved goes on where it is now (`ziggurat train RUN_DIR`). `run.dir=...` on the\n"
+        "command line decides. A message about a file that is not there says in which folder it was looked "
+        "for.\n";
     for (const Row* section : deck_schema().children("")) {
         page += fmt::format("\n## {}\n\n{}\n", section->path, section->doc);
         if (!is_container(*section)) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "deck/files/published_config.hpp"
+#include "deck/messages/missing_path.hpp"
 #include "deck/values/reader.hpp"
 #include "layout/family_descriptor.hpp"
 
@@ -21,6 +22,9 @@ class Application {
         resolution_.found.remember(config_.file, config_.text);
         for (const auto& trouble : config_.troubles) {
             resolution_.found.error(at(trouble.line), trouble.problem, trouble.why, trouble.advice);
+        }
+        if (config_.is_missing) {
+            note_where_looked(resolution_.found, at(0), config_.file);
         }
         if (!config_.troubles.empty()) {
             resolution_.values.mark_bad("model");

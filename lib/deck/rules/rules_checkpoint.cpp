@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/looked_in.hpp"
+#include "deck/messages/missing_path.hpp"
 #include "deck/rules/rules.hpp"
 
 namespace ziggurat::deck {
@@ -36,12 +38,17 @@ void expect_a_checkpoint(
     if (trouble.empty()) {
         return;
     }
-    if (!at.options.needs_data && !fs::exists(path, error)) {
-        at.found.note(at.values.location(key), fmt::format("{} is not here", in_quotes(path)),
-                      trouble + "; a plan does without, a training does not");
+    const bool is_missing = !fs::exists(path, error);
+    if (!at.options.needs_data && is_missing) {
+        at.found.note(
+            at.values.location(key), fmt::format("{} is not here", in_quotes(path)),
+            fmt::format("{} in {}; a plan does without, a training does not", trouble, looked_in(path)));
     } else {
         at.found.error(at.values.location(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
                        advice);
+        if (is_missing) {
+            note_where_looked(at.found, at.values.location(key), path);
+        }
     }
 }
 
@@ -50,7 +57,8 @@ void note_if_missing(const Resolution& at, const std::string& path) {
     std::error_code error;
     if (!fs::exists(path, error) && !at.options.needs_data) {
         at.found.note(at.values.location("model.init.path"), fmt::format("{} is not here", in_quotes(path)),
-                      "there is no such folder; a plan does without, a training does not");
+                      fmt::format("there is no such folder in {}; a plan does without, a training does not",
+                                  looked_in(path)));
     }
 }
 

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/looked_in.hpp"
 #include "deck/files/token_file.hpp"
+#include "deck/messages/missing_path.hpp"
 #include "deck/rules/each_source.hpp"
 #include "deck/rules/rules.hpp"
 
@@ -72,12 +74,16 @@ bool is_there(const Resolution& at, const std::string& path, const spec::Source&
     const SourceLocation location = at.values.location(path + ".path");
     if (named.is_missing && !at.options.needs_data) {
         at.found.note(location, fmt::format("{} is not here", in_quotes(source.path)),
-                      named.trouble + "; a plan does without, a training does not");
+                      fmt::format("{}; looked for in {}; a plan does without, a training does not",
+                                  named.trouble, looked_in(source.path)));
     } else if (!named.trouble.empty()) {
         at.found.error(
             location,
             fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
             named.trouble, named.advice.empty() ? "Check the path and the format." : named.advice);
+        if (named.is_missing) {
+            note_where_looked(at.found, location, source.path);
+        }
     }
     return named.trouble.empty();
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "deck/messages/missing_path.hpp"
 #include "deck/rules/rules.hpp"
 #include "spec/depths.hpp"
 
@@ -118,6 +119,9 @@ void folders_are_there(const Resolution& at) {
                           : is_folder ? "it is not writable"
                                       : "it is not a folder",
                           "Mount a disk there, or check the path.");
+            if (error == std::errc::no_such_file_or_directory) {
+                note_where_looked(at.found, at.values.location("tiers.nvme.paths"), path);
+            }
         }
     }
 }

@@ -147,7 +147,8 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
         .budget_bytes = facts.budget_bytes,
         .can_stall = fields.stalls,
         .tells_host = fields.host,
-        .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak)});
+        .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak),
+        .tells_time = true});
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
                       "), so what they exchange goes over MPI, several times slower. Start them in one "
@@ -186,7 +187,7 @@ void Reporter::step(const StepReport& report, bool is_last) {
                 print(*explanation);
             }
         }
-        print(files_->line->line(columns));
+        print(files_->line->line(columns, calendar_seconds()));
     }
     console_.live(files_->line->live());
 }

@@ -17,6 +17,8 @@ constexpr std::string_view bar = " | ";
 constexpr double large_stall = 0.2;
 /// Columns of three tiers with their budgets and the bar before them: the same for lines and headings.
 constexpr int most_memory = 49;
+/// Columns of the time of day and its bar.
+constexpr int time_width = 15;
 /// Less rounds to nothing.
 constexpr double least_stall = 0.0005;
 
@@ -57,6 +59,13 @@ void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes
                    std::string_view{used}.substr(0, used.size() - (is_same_unit ? 1 : 0)), budget);
 }
 
+/// `09:14:02 UTC`.
+void set_time(std::string& text, double now_s) {
+    constexpr std::int64_t day_s = 24 * 60 * 60;
+    const auto second = static_cast<std::int64_t>(now_s >= 0 ? std::min(now_s, 1e15) : 0) % day_s;
+    set(text, "{:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60);
+}
+
 }  // namespace
 
 StepColumns::StepColumns(const StepLineFacts& facts)
@@ -88,6 +97,7 @@ void StepColumns::fill(const StepNumbers& numbers) {
     if (facts_.ranks > 1) {
         set(per_rank_.text, "{:>6}/rank", format_count(numbers.tok_s / static_cast<double>(facts_.ranks)));
     }
+    set_time(time_.text, numbers.now_s);
     fill_memory(numbers, true, memory_.text);
     fill_memory(numbers, false, memory_alone_.text);
 }
@@ -133,12 +143,13 @@ void StepColumns::fill_heading() {
     set(second_stall_.text, "{:<12}", "");
     set(norm_.text, "{:>13}", "gradient norm");
     set(per_rank_.text, "{:>11}", "per rank");
+    set(time_.text, "{:<12}", "time of day");
     set(memory_.text, "memory of budget");
     set(memory_alone_.text, "memory");
     mfu_.text.resize(facts_.mfu_of_one_token_s > 0 ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);
     for (Cell* cell : {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &mfu_, &per_step_,
-                       &stalls_, &second_stall_, &norm_, &per_rank_, &memory_, &memory_alone_}) {
+                       &stalls_, &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
         cell->style = Style::aside;
     }
 }
@@ -180,8 +191,14 @@ bool StepColumns::fit(int columns, StyledText& line) const {
     const int all_but_memory = first_width + sum(std::span{more}.first(5)) + static_cast<int>(bar.size());
     const bool has_second_stall =
         has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + most_memory);
+    const bool has_time =
+        facts_.tells_time && columns > 0 &&
+        has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + most_memory + time_width);
     bool has_stalls = false;
     for (const Cell* cell : more) {
+        if (cell == &memory_ && has_time) {
+            add(time_);
+        }
         const auto width = static_cast<int>(line.plain().size());
         if (cell == &memory_ && !has_room(width + width_of(memory_.text))) {
             cell = &memory_alone_;

@@ -20,6 +20,7 @@ struct StepLineFacts {
     std::array<bool, num_stalls> can_stall{};    ///< which of them may be more than 0
     bool tells_host = true;                      ///< whether more than control values lies there
     double mfu_of_one_token_s = 0;               ///< utilisation at one token per second; 0: peak unknown
+    bool tells_time = false;                     ///< of day, on a terminal with room for it
 };
 
 /// Contents of one line.
@@ -35,6 +36,7 @@ struct StepNumbers {
     double grad_norm = 0;
     std::array<std::int64_t, 3> used_bytes{};  ///< peaks, by spec::Tier
     int num_tiers = 1;                         ///< those that hold something in this run
+    double now_s = 0;                          ///< since 1970, UTC
 };
 
 /// The cells of one line from left to right, padded so that those of all lines stand below each other.
@@ -42,8 +44,9 @@ struct StepNumbers {
 /// The order is fixed, and a terminal shows as many as it has room for: step, loss, learning rate, speed,
 /// time left (80 columns), model FLOPs utilisation, time per step (100), the lane that was waited for longest
 /// (120), gradient norm, speed of each rank, memory by tier (200); with room to spare for all of them, the
-/// lane waited for next too. Where not even the first five fit, these go, in this order: the number of steps,
-/// the rate, the speed, the time left. Files and pipes get all of them.
+/// lane waited for next too, and then, before the memory, the time of day (250). Where not even the first
+/// five fit, these go, in this order: the number of steps, the rate, the speed, the time left. Files and
+/// pipes get all of them but the time of day, which metrics.jsonl has.
 ///
 /// No allocation after the construction. Collective: local
 class StepColumns {
@@ -69,7 +72,8 @@ class StepColumns {
     StepLineFacts facts_;
     int step_width_;
     Cell step_, step_alone_, loss_, rate_, speed_, time_left_;  // always, if there is room
-    Cell mfu_, per_step_, stalls_, second_stall_, norm_, per_rank_, memory_, memory_alone_;  // in wide lines
+    Cell mfu_, per_step_, stalls_, second_stall_, norm_, per_rank_, time_, memory_,
+        memory_alone_;  // in wide lines
 };
 
 }  // namespace ziggurat::train

@@ -73,8 +73,10 @@ Lines StepLine::fitted(int columns) {
     return {shown_, logged_.plain()};
 }
 
-Lines StepLine::line(int columns) {
-    columns_.fill(numbers());
+Lines StepLine::line(int columns, double now_s) {
+    auto made = numbers();
+    made.now_s = now_s;
+    columns_.fill(made);
     ++lines_;
     window_ = {};
     window_steps_ = 0;

@@ -33,7 +33,9 @@ class StepLine {
     void add(const StepReport& report);
 
     /// The line for the steps added since the last one, for a terminal of so many columns; 0: not known.
-    Lines line(int columns);
+    ///
+    /// \param now_s  since 1970, UTC, for StepLineFacts::tells_time
+    Lines line(int columns, double now_s = 0);
     /// The heading of the columns when it is due, which is before the first line and every 50 lines.
     std::optional<Lines> heading(int columns);
     /// The meaning of the short names of lanes, once: under the first heading that has their column.

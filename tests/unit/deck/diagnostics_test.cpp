@@ -51,6 +51,51 @@ TEST(Diagnostics, ShowErrorsFirstWhenThereAreTooMany) {
     EXPECT_NE(found.print(3).find("and 4998 more"), std::string::npos);
 }
 
+TEST(Diagnostics, TellOnceWhatTheySayOfSeveralFiles) {
+    Diagnostics found;
+    found.remember("a.yaml", "x\n");
+    for (int i = 0; i < 3; ++i) {
+        const auto name = "'" + std::string(1, static_cast<char>('a' + i)) + ".txt'";
+        found.note({"a.yaml", 1, 10 * i + 1}, name + " is not here", "there is no such file");
+        found.warning({"a.yaml", 1, 10 * i + 2}, name + " is read as text",
+                      std::to_string(5 + 3 * i) + "% of data.train[" + std::to_string(i) + "] are none", "");
+    }
+    found.note({"b.yaml", 1, 1}, "'d.txt' is not here", "there is no such file");
+    found.note({"a.yaml", 0, 0}, "'e.txt' is not here", "it is not readable");
+    found.error({"a.yaml", 2, 1}, "'f.txt' is bad", "", "");
+    found.error({"a.yaml", 2, 5}, "'g.txt' is bad", "", "");
+
+    EXPECT_EQ(found.print(),
+              "ziggurat: note: a.yaml: 'e.txt' is not here (it is not readable).\n"
+              "ziggurat: note: a.yaml:1:1: 'a.txt' is not here (there is no such file).\n"
+              "   1 | x\n"
+              "     | ^\n"
+              "     = 2 more like it: 'b.txt' (1:11), 'c.txt' (1:21)\n"
+              "ziggurat: warning: a.yaml:1:2: 'a.txt' is read as text (5% of data.train[0] are none).\n"
+              "   1 | x\n"
+              "     |  ^\n"
+              "     = 2 more like it: 'b.txt' (1:12), 'c.txt' (1:22)\n"
+              "ziggurat: error: a.yaml:2:1: 'f.txt' is bad.\n"
+              "   2 | \n"
+              "     | ^\n"
+              "ziggurat: error: a.yaml:2:5: 'g.txt' is bad.\n"
+              "   2 | \n"
+              "     | ^\n"
+              "ziggurat: note: b.yaml:1:1: 'd.txt' is not here (there is no such file).\n"
+              "2 errors, 3 warnings, 5 notes. Nothing was started.\n");
+    EXPECT_EQ(found.sorted().size(), 10U) << "programs get all of them";
+}
+
+TEST(Diagnostics, NameTheFirstOfMany) {
+    Diagnostics found;
+    for (int i = 1; i <= 40; ++i) {
+        found.note({"a.yaml", i, 1}, "'x" + std::to_string(i) + "' is not here");
+    }
+    const auto text = found.print();
+    EXPECT_NE(text.find("39 more like it: 'x2' (2:1), "), std::string::npos) << text;
+    EXPECT_NE(text.find("'x11' (11:1) ...\n"), std::string::npos) << text;
+}
+
 TEST(Diagnostics, SayWhoMustAct) {
     Diagnostics found;
     found.warning({"a.yaml", 1, 1}, "slow", "", "");

@@ -112,6 +112,14 @@ TEST(Svg, HasUnitsALegendAndAllRuns) {
     EXPECT_EQ(count(xml, "<polyline"), 9U);
 }
 
+TEST(Svg, IsLightForProgramsThatKnowNoViewer) {
+    const auto figure = make_figure({test::usual_history(100)}, points_across_svg);
+    const auto xml = svg(figure, Scheme::light);
+    EXPECT_EQ(problem_of(xml), "");
+    EXPECT_EQ(xml.find("@media"), std::string::npos) << "some of them take all rules at once";
+    EXPECT_NE(xml.find(".bg{fill:#ffffff}"), std::string::npos);
+}
+
 TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     auto history = test::usual_history(10);
     for (auto& step : history.steps) {

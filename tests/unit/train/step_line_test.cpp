@@ -113,6 +113,7 @@ TEST(StepLine, NeverWrapsWhateverIsInIt) {
     for (const std::int64_t total : {std::int64_t{1}, std::int64_t{500}, std::int64_t{1'000'000'000}}) {
         auto facts = facts_of(total, {1023LL << 30, 1023LL << 30, 1023LL << 30});
         facts.ranks = 1'000'000;
+        facts.tells_time = true;
         for (const double value : {1.0, 1e10, -1e99, 1e300, infinite, std::nan("")}) {
             for (const double speed : {12.0, 5e9, 1e30, infinite}) {
                 for (const double seconds : {1e-9, 1.0, 86400.0 * 3, 1e20}) {
@@ -128,7 +129,7 @@ TEST(StepLine, NeverWrapsWhateverIsInIt) {
                         lines.add(report);
                         const auto heading = lines.heading(columns);
                         EXPECT_TRUE(!heading || static_cast<int>(heading->shown.plain().size()) <= columns);
-                        const auto line = shown_at(lines, columns);
+                        const auto line = std::string{lines.line(columns, value).shown.plain()};
                         ASSERT_LE(static_cast<int>(line.size()), columns) << line;
                         ASSERT_TRUE(line.starts_with("step ") && line.find("| loss ") != std::string::npos)
                             << line;
@@ -161,6 +162,36 @@ TEST(StepLine, ColumnsDoNotMoveFromLineToLine) {
             }
         }
     }
+}
+
+TEST(StepLine, HasTheTimeOfDayBeforeTheMemoryWhereATerminalHasRoom) {
+    constexpr double at_09_14_02 = 20'000.0 * 86'400 + 9 * 3600 + 14 * 60 + 2.9;
+    auto facts = usual_facts();
+    facts.tells_time = true;
+    int narrowest = 0;
+    for (int columns = 120; columns <= 300; ++columns) {
+        StepLine lines{facts};
+        const std::string heading{lines.heading(columns).value().shown.plain()};
+        lines.add(usual_report(2999));
+        const auto both = lines.line(columns, at_09_14_02);
+        const std::string line{both.shown.plain()};
+        ASSERT_LE(static_cast<int>(std::max(line.size(), heading.size())), columns);
+        EXPECT_EQ(both.logged.find("UTC"), std::string::npos) << "files have it in metrics.jsonl";
+        const auto time = line.find("| 09:14:02 UTC | dev 48M/5.0G host 28M/4.0G");
+        EXPECT_EQ(time, heading.find("| time of day  | memory of budget")) << heading << '\n' << line;
+        if (time != std::string::npos) {
+            narrowest = narrowest == 0 ? columns : narrowest;
+            EXPECT_NE(line.find("data   0.5%"), std::string::npos) << "what else there is comes first";
+        } else {
+            EXPECT_EQ(narrowest, 0) << "no column goes when the window grows";
+        }
+    }
+    EXPECT_GT(narrowest, 200);
+    EXPECT_LT(narrowest, 260);
+
+    StepLine without{usual_facts()};
+    without.add(usual_report(2999));
+    EXPECT_EQ(shown_at(without, 300).find("UTC"), std::string::npos) << "nobody has told it";
 }
 
 TEST(StepLine, SaysThatItIsDone) {
@@ -302,7 +333,9 @@ TEST(StepLine, ForgetsTheSlowFirstStepsInItsForecast) {
 }
 
 TEST(StepLine, DoesNotAllocate) {
-    StepLine lines{usual_facts()};
+    auto facts = usual_facts();
+    facts.tells_time = true;
+    StepLine lines{facts};
     lines.heading(120);
     lines.explanation(120);
     const test::CountedAllocations counted;
@@ -311,7 +344,7 @@ TEST(StepLine, DoesNotAllocate) {
         lines.live();
         lines.heading(120);
         lines.explanation(120);
-        lines.line(step < 50 ? 120 : 0);
+        lines.line(step < 50 ? 120 : step < 75 ? 300 : 0, 1e9);
     }
     EXPECT_EQ(counted.allocations(), 0);
 }

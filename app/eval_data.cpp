@@ -1,0 +1,205 @@
+#include "app/eval_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/tokenizers.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "comm/control.hpp"
+#include "data/corpus.hpp"
+#include "data/file_look.hpp"
+#include "data/fingerprint.hpp"
+#include "data/token_source.hpp"
+#include "spec/token_format.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+bool takes_own_data(const Arguments& arguments) {
+    return arguments.data.empty();
+}
+
+/// What the data of the command line are, where it does not say it.
+std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+    const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
+                         (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
+    return !arguments.format.empty() ? arguments.format : is_text ? "text" : "llmc";
+}
+
+/// Whether the text to evaluate is still to be encoded. A run with the file of a tokenizer trains on tokens.
+bool is_encoded_here(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+    return !takes_own_data(arguments) && format_of(arguments, tokenizer) == "text";
+}
+
+/// The data of the command line in the place of the deck's.
+spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
+    const auto& tokenizer = run.data.tokenizer;
+    const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
+    const std::string format = format_of(arguments, tokenizer);
+    if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--format {} does not fit the model ({}). Use {}.", format,
+                                reads_bytes ? "it reads bytes of text" : "it reads token numbers",
+                                reads_bytes ? "text"
+                                            : "llmc, megatron or raw, or name its tokenizer by --tokenizer")};
+    }
+    spec::Data data = run.data;
+    if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--format {} does not say where documents begin (the model was trained with "
+                                "data.reset_at_document). Use --format megatron.",
+                                format)};
+    }
+    data.held_out = 0;
+    data.train.clear();
+    data.validation = {{.format = spec::token_format_of(format).value(),
+                        .path = arguments.data,
+                        .raw_type = spec::raw_type_of(arguments.dtype).value_or(spec::RawType::uint16)}};
+    return data;
+}
+
+/// What the run validates on; its training files alone where a share of them is held out.
+spec::Data own_data(const spec::RunSpec& run) {
+    spec::Data data = run.data;
+    if (data.held_out > 0) {
+        return data;
+    }
+    if (data.validation.empty()) {
+        throw Error{ErrorKind::deck,
+                    "the run has no validation data (its deck has neither data.validation nor "
+                    "data.held_out). Name some by --data FILE."};
+    }
+    data.train.clear();
+    return data;
+}
+
+/// Options in the place of what a deck would say.
+std::string in_options(std::string message) {
+    for (const auto& [of_deck, option] :
+         {std::pair{"data.validation[0].path", "--data"},
+          std::pair{"{format: raw, dtype: uint16}", "--format raw --dtype uint16"},
+          std::pair{"{format: raw, dtype: uint32}", "--format raw --dtype uint32"},
+          std::pair{"format: ", "--format "}}) {
+        if (const auto at = message.find(of_deck); at != std::string::npos) {
+            message.replace(at, std::string_view{of_deck}.size(), option);
+        }
+    }
+    return message;
+}
+
+[[noreturn]] void complain(const Arguments& arguments, const Error& error) {
+    const std::string what = error.what();
+    throw Error{error.kind(),
+                takes_own_data(arguments) ? what + " Other data are named by --data FILE." : in_options(what),
+                error.where()};
+}
+
+void warn(const std::string& text) {
+    std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
+}
+
+/// A file of another format than it is read as is a warning here too.
+void warn_of_doubts(const spec::Source& source) {
+    if (const auto doubt = data::doubt_of(source, *data::open_source(source, "--data"))) {
+        warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
+                         spec::word_of(source.format), doubt->why, in_options(doubt->remedy)));
+    }
+}
+
+/// Of files that were trained on, another part may be held out than then.
+void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& manifest) {
+    for (const auto& file : data::fingerprints(corpus.files())) {
+        const bool is_known = std::ranges::any_of(
+            manifest.data, [&](const data::FileFingerprint& other) { return other.is_of_same_bytes(file); });
+        if (!is_known && !manifest.data.empty()) {
+            warn(
+                fmt::format("{}: '{}' is not as it was when the checkpoint was written: the loss may be of "
+                            "other data than that of the run's validations, or of some that it trained on.",
+                            file.key, printable(file.path)));
+        }
+    }
+}
+
+data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
+    const auto data = takes_own_data(arguments) ? own_data(run) : named_data(arguments, run);
+    try {
+        return {data, run.model.vocab, run.run.seed};
+    } catch (const Error& error) {
+        complain(arguments, error);
+    }
+}
+
+}  // namespace
+
+spec::Tokenizer find_tokenizer(const Arguments& arguments,
+                               const spec::Tokenizer& of_run,
+                               const comm::Context& world) {
+    auto tokenizer = tokenizer_of(of_run, arguments.tokenizer);
+    std::error_code error;
+    const bool does_without = tokenizer.has_file() && arguments.tokenizer.empty() &&
+                              !is_encoded_here(arguments, tokenizer) &&
+                              !std::filesystem::exists(tokenizer.path, error);
+    if (comm::broadcast(world, does_without ? "without" : "with") == "without") {
+        if (world.rank() == 0) {
+            const auto note = fmt::format(
+                "'{}' is not here, by which bits per byte would be told. Name it by "
+                "--tokenizer.",
+                printable(tokenizer.path));
+            std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+        }
+        tokenizer = {spec::TokenizerKind::none, "", ""};
+    }
+    return tokenizer;
+}
+
+void check_data(const Arguments& arguments, const TrainedModel& model) {
+    const data::Corpus corpus = open_corpus(arguments, model.run);
+    try {
+        corpus.check_tokens();
+        if (takes_own_data(arguments)) {
+            warn_of_changes(corpus, model.reader.manifest());
+        } else {
+            warn_of_doubts(named_data(arguments, model.run).validation.front());
+        }
+    } catch (const Error& error) {
+        complain(arguments, error);
+    }
+}
+
+data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run) {
+    const auto most = takes_own_data(arguments) ? run.validate.batches * run.train.global_batch : 0;
+    return open_corpus(arguments, run).validation(most);
+}
+
+std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run) {
+    if (!takes_own_data(arguments)) {
+        return arguments.data;
+    }
+    const auto paths = [](const std::vector<spec::Source>& sources) {
+        std::string list;
+        for (const auto& source : sources) {
+            list += (list.empty() ? "'" : ", '") + source.path + "'";
+        }
+        return list;
+    };
+    const auto& data = run.data;
+    std::string name = data.validation.empty() ? "" : "data.validation of the run: " + paths(data.validation);
+    if (data.held_out > 0) {
+        name += fmt::format("{}data.held_out of the run: the last {:.6g} % of {}", name.empty() ? "" : "; ",
+                            100 * data.held_out, paths(data.train));
+    }
+    return run.validate.batches > 0
+               ? name + fmt::format(" ({} batch{}, as validate.batches has it)", run.validate.batches,
+                                    run.validate.batches == 1 ? "" : "es")
+               : name;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,129 @@
+#include "deck/record_choices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "deck/effective.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// The node at `path`, keys of maps alone; nothing where there is none.
+Node* find_node(Node& root, std::string_view path) {
+    Node* node = &root;
+    while (node != nullptr && !path.empty()) {
+        const auto key = path.substr(0, path.find('.'));
+        path.remove_prefix(std::min(path.size(), key.size() + 1));
+        node = node->find(key);
+    }
+    return node;
+}
+
+class Reopening {
+  public:
+    Reopening(const Schema& schema, const std::string& text) : schema_{schema}, text_{text} {}
+
+    /// Whether the program chose the value, and not a deck or a command line.
+    bool is_chosen(const Node& value) const {
+        const auto origin = origin_of(value);
+        return origin && (origin->kind == OriginKind::automatic ||
+                          (origin->kind == OriginKind::fallback && !origin->note.empty()));
+    }
+
+    std::optional<Origin> origin_of(const Node& value) const {
+        return value.writer == Writer::deck ? origin_in(text_, value.at.line) : std::nullopt;
+    }
+
+    /// Opens everything in `map`, which is at `path`.
+    void open_all(Node& map, const std::string& path) const {
+        for (auto& [key, key_at, value] : map.entries) {
+            const std::string here = path.empty() ? key : path + "." + key;
+            const Row* row = schema_.find(here);
+            if (value.kind == NodeKind::map && row != nullptr && row->type == Type::map) {
+                open_all(value, here);
+            } else if (row != nullptr && row->type == Type::list) {
+                open_list(value, here, *row);
+            } else if (is_chosen(value)) {
+                open(value, row);
+            }
+        }
+        std::erase_if(map.entries, [](const MapEntry& entry) { return entry.value.kind == NodeKind::null; });
+    }
+
+  private:
+    void open_list(Node& list, const std::string& path, const Row& row) const {
+        if (list.kind != NodeKind::list && is_chosen(list)) {
+            open(list, &row);
+            return;
+        }
+        bool is_empty = list.kind == NodeKind::list && !list.items.empty();
+        for (auto& item : list.items) {
+            if (item.kind == NodeKind::map) {
+                open_all(item, path + "[]");
+            }
+            is_empty = is_empty && item.kind == NodeKind::map && item.entries.empty();
+        }
+        if (is_empty) {
+            open(list, &row);
+        }
+    }
+
+    /// To auto where the key takes it; else to nothing, which is its default.
+    static void open(Node& value, const Row* row) {
+        const auto words = row == nullptr ? std::vector<std::string_view>{} : split_words(row->words);
+        Node opened;
+        opened.at = value.at;
+        opened.writer = value.writer;
+        if (std::ranges::find(words, "auto") != words.end()) {
+            opened.kind = NodeKind::scalar;
+            opened.text = "auto";
+        }
+        value = std::move(opened);
+    }
+
+    const Schema& schema_;
+    const std::string& text_;
+};
+
+/// The N of `N ranks / (tensor 1 ...)`, by which parallel.data was chosen; 0: by nothing.
+int ranks_of_choice(const std::optional<Origin>& origin) {
+    int ranks = 0;
+    if (origin && origin->kind == OriginKind::automatic && origin->note.find(" / (") != std::string::npos) {
+        std::from_chars(origin->note.data(), origin->note.data() + origin->note.size(), ranks);
+    }
+    return ranks;
+}
+
+}  // namespace
+
+bool reopen_choices(
+    const Schema& schema, Node& root, const std::string& text, int ranks, Diagnostics& found) {
+    const Reopening reopening{schema, text};
+    if (Node* limit = find_node(root, "run.time_limit"); limit != nullptr && reopening.is_chosen(*limit)) {
+        limit->text = "auto";
+    }
+    const Node* data = find_node(root, "parallel.data");
+    const int recorded = data == nullptr ? 0 : ranks_of_choice(reopening.origin_of(*data));
+    const bool are_others = recorded > 0 && ranks > 0 && ranks != recorded;
+    if (are_others) {
+        found.note(data->at, fmt::format("the run was on {} rank{}", recorded, recorded == 1 ? "" : "s"),
+                   "what was auto for them is chosen anew");
+        reopening.open_all(root, "");
+    }
+    return are_others;
+}
+
+void keep_origins(Values& values, const std::string& file, const std::string& text) {
+    values.replace_origins([&](const Origin& origin) {
+        const bool is_of_record =
+            origin.kind == OriginKind::deck && origin.at.file == file && origin.note.empty();
+        return is_of_record ? origin_in(text, origin.at.line).value_or(origin) : origin;
+    });
+}
+
+}  // namespace ziggurat::deck

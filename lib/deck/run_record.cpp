@@ -1,0 +1,79 @@
+#include "deck/run_record.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "deck/files/shipped_files.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* dir = "run.dir";
+
+bool has_record(const fs::path& folder) {
+    std::error_code unreadable;
+    return fs::is_regular_file(folder / record_name, unreadable);
+}
+
+/// The run that a checkpoint, or the folder of them, belongs to; empty: none.
+std::string run_around(const fs::path& folder) {
+    for (auto above = folder.lexically_normal(); above.has_relative_path(); above = above.parent_path()) {
+        if (has_record(above)) {
+            return above.string();
+        }
+    }
+    return "";
+}
+
+/// Whether both name one folder, also where it is not there.
+bool is_same(const std::string& one, const std::string& other) {
+    std::error_code unreadable;
+    const auto whole = [&](const std::string& path) {
+        auto found = fs::weakly_canonical(fs::absolute(path, unreadable), unreadable);
+        return found.has_filename() ? found : found.parent_path();
+    };
+    return whole(one) == whole(other);
+}
+
+}  // namespace
+
+std::string find_deck(const std::string& path, Diagnostics& found) {
+    std::error_code unreadable;
+    if (!fs::is_directory(path, unreadable)) {
+        return file_or_shipped(path);
+    }
+    if (has_record(path)) {
+        return (fs::path{path} / record_name).string();
+    }
+    const auto meant = run_around(path);
+    found.error({path, 0, 0}, fmt::format("{} is not the folder of a run", in_quotes(path)),
+                fmt::format("it has no {}", record_name),
+                meant.empty() ? "Name a deck, or a folder in which 'train' has begun a run."
+                              : fmt::format("Did you mean '{}'?", meant));
+    return "";
+}
+
+bool is_record(const std::string& file) {
+    return fs::path{file}.filename() == record_name;
+}
+
+bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& found) {
+    const auto parent = fs::path{file}.parent_path();
+    const std::string folder = parent.empty() ? "." : parent.string();
+    const DeckValue* written = values.find(dir);
+    if (written == nullptr || written->origin.kind == OriginKind::command_line ||
+        is_same(values.text(dir), folder)) {
+        return false;
+    }
+    found.note(
+        values.location(dir), fmt::format("the run goes on in {}, where this deck lies", in_quotes(folder)),
+        fmt::format("it was recorded in {}", in_quotes(values.text(dir))), "Set run.dir to train elsewhere.");
+    values.set_resolved(dir, folder, write_text(folder), "the folder of this deck");
+    return true;
+}
+
+}  // namespace ziggurat::deck

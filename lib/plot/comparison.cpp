@@ -1,0 +1,111 @@
+#include "plot/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "base/contract.hpp"
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+#include "base/units.hpp"
+#include "plot/figure.hpp"
+#include "plot/summary.hpp"
+
+namespace ziggurat::plot {
+namespace {
+
+constexpr int widest_value = 40;  ///< columns; of a longer one its end, as is best for paths
+constexpr int gap = 2;            ///< between columns
+
+std::string padded(const std::string& text, int width) {
+    return text + std::string(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
+}
+
+/// `rows` in the columns first to first + widths.size() of their runs.
+std::string block(std::span<const ComparisonRow> rows,
+                  int label_width,
+                  std::size_t first,
+                  std::span<const int> widths) {
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line = padded(row.label, label_width);
+        for (std::size_t i = 0; i < widths.size() && !row.values.empty(); ++i) {
+            line += std::string(gap, ' ') + padded(row.values[first + i], widths[i]);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+std::vector<ComparisonRow> compare(const std::vector<History>& histories) {
+    std::vector<ComparisonRow> rows{{"best validation", {}}, {"last loss", {}}, {"steps", {}}, {"tokens", {}},
+                                    {"tokens/s", {}},        {"trained", {}},   {"ranks", {}}, {"state", {}}};
+    for (const auto& history : histories) {
+        const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
+        const auto& best = summary.best_validation;
+        const auto of = history.planned_steps > 0 ? " of " + format_grouped(history.planned_steps) : "";
+        const std::string texts[] = {
+            best ? fmt::format("{:.4f} at {}", best->loss, format_grouped(best->step)) : "-",
+            summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
+            format_grouped(summary.last_step) + of,
+            format_count(static_cast<double>(summary.tokens)),
+            format_count(summary.tok_s),
+            format_duration(summary.trained_s),
+            history.ranks > 0 ? format_grouped(history.ranks) : "-",
+            fate_text(history)};
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            rows[row].values.push_back(texts[row]);
+        }
+    }
+    return rows;
+}
+
+std::string comparison_text(const std::vector<History>& histories,
+                            const std::vector<RunDifference>& differences,
+                            int columns) {
+    ZG_EXPECTS(!histories.empty());
+    std::vector<ComparisonRow> rows{{"", {}}};
+    for (const auto& history : histories) {
+        rows.front().values.push_back(label_of(history));
+    }
+    for (auto& row : compare(histories)) {
+        rows.push_back(std::move(row));
+    }
+    if (!differences.empty()) {
+        rows.push_back({"decks differ in", {}});
+    }
+    for (const auto& difference : differences) {
+        ZG_EXPECTS(difference.values.size() == histories.size());
+        rows.push_back({"  " + difference.key, difference.values});
+    }
+    int label_width = 0;
+    std::vector<int> widths(histories.size(), 0);
+    for (auto& row : rows) {
+        label_width = std::max(label_width, text_width(row.label));
+        for (std::size_t run = 0; run < row.values.size(); ++run) {
+            row.values[run] = shortened_from_left(printable(row.values[run]), widest_value);
+            widths[run] = std::max(widths[run], text_width(row.values[run]));
+        }
+    }
+    std::string text;
+    for (std::size_t first = 0; first < widths.size();) {
+        std::size_t count = 0;
+        for (int taken = label_width; first + count < widths.size(); ++count) {
+            taken += gap + widths[first + count];
+            if (columns > 0 && count > 0 && taken > columns) {
+                break;
+            }
+        }
+        text += (first > 0 ? "\n" : "") +
+                block(rows, label_width, first, std::span{widths}.subspan(first, count));
+        first += count;
+    }
+    return text;
+}
+
+}  // namespace ziggurat::plot

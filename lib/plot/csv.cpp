@@ -1,0 +1,137 @@
+#include "plot/csv.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "base/contract.hpp"
+#include "plot/figure.hpp"
+
+namespace ziggurat::plot {
+namespace {
+
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) {
+        return text;
+    }
+    std::string safe = "\"";
+    for (const char c : text) {
+        safe += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return safe + "\"";
+}
+
+/// The columns of one run, filled while steps go up.
+class RunColumns {
+  public:
+    /// \param tells_lanes  a column for each lane that it waited for, instead of one for all
+    RunColumns(const History& history, bool tells_lanes) : history_{history} {
+        for (std::size_t lane = 0; tells_lanes && lane < lanes.size(); ++lane) {
+            if (history.waits_for(lane)) {
+                lanes_.push_back(lane);
+            }
+        }
+        has_lanes_ = tells_lanes;
+    }
+
+    std::vector<std::string> headings() const {
+        std::vector<std::string> all{"tokens", "time", "loss", "validation_loss", "tokens_per_second"};
+        for (const auto lane : lanes_) {
+            all.push_back(fmt::format("waiting_{}_percent", lanes[lane]));
+        }
+        if (!has_lanes_) {
+            all.emplace_back("waiting_percent");
+        }
+        return all;
+    }
+
+    /// \pre steps of the calls go up
+    void append(std::int64_t number, std::string& row) {
+        const Step* step = at(history_.steps, next_step_, number);
+        const Validation* validation = at(history_.validations, next_validation_, number);
+        const auto to = std::back_inserter(row);
+        if (step == nullptr) {
+            row += ",,,";
+        } else {
+            fmt::format_to(to, ",{},", step->tokens);
+            row += step->time > 0 ? fmt::format("{:.3f}", step->time) : "";
+            row += ',';
+            row += step->loss ? fmt::format("{}", *step->loss) : step->is_loss_finite ? "" : "nan";
+        }
+        row += ',';
+        row += validation == nullptr ? "" : fmt::format("{}", validation->loss);
+        row += ',';
+        row += step == nullptr ? "" : fmt::format("{}", step->tok_s);
+        for (const auto lane : lanes_) {
+            row += ',';
+            row += step == nullptr ? "" : percent(static_cast<double>(step->stall_s[lane]), step->step_s);
+        }
+        if (!has_lanes_) {
+            double waited_s = 0;
+            for (std::size_t lane = 0; step != nullptr && lane < lanes.size(); ++lane) {
+                waited_s += static_cast<double>(step->stall_s[lane]);
+            }
+            row += ',';
+            row += step == nullptr ? "" : percent(waited_s, step->step_s);
+        }
+    }
+
+  private:
+    static std::string percent(double part, double whole) {
+        return whole > 0 ? fmt::format("{:.6g}", 100 * part / whole) : "";
+    }
+
+    /// The row of that step; `next` moves on behind what was asked for.
+    template <class Row>
+    static const Row* at(const std::vector<Row>& rows, std::size_t& next, std::int64_t number) {
+        while (next < rows.size() && rows[next].step < number) {
+            ++next;
+        }
+        return next < rows.size() && rows[next].step == number ? &rows[next] : nullptr;
+    }
+
+    const History& history_;
+    bool has_lanes_ = false;
+    std::vector<std::size_t> lanes_ = {};
+    std::size_t next_step_ = 0, next_validation_ = 0;
+};
+
+std::vector<std::int64_t> steps_of(const std::vector<History>& histories) {
+    std::vector<std::int64_t> all;
+    for (const auto& history : histories) {
+        std::ranges::transform(history.steps, std::back_inserter(all), &Step::step);
+        std::ranges::transform(history.validations, std::back_inserter(all), &Validation::step);
+    }
+    std::ranges::sort(all);
+    const auto [first, last] = std::ranges::unique(all);
+    all.erase(first, last);
+    return all;
+}
+
+}  // namespace
+
+std::string csv(const std::vector<History>& histories) {
+    ZG_EXPECTS(!histories.empty());
+    const bool is_one = histories.size() == 1;
+    std::string text = "step";
+    std::vector<RunColumns> runs;
+    for (const auto& history : histories) {
+        runs.emplace_back(history, is_one);
+        for (const auto& heading : runs.back().headings()) {
+            text += "," + quoted(is_one ? heading : heading + " " + label_of(history));
+        }
+    }
+    text += '\n';
+    for (const auto step : steps_of(histories)) {
+        fmt::format_to(std::back_inserter(text), "{}", step);
+        for (auto& run : runs) {
+            run.append(step, text);
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace ziggurat::plot

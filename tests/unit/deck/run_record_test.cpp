@@ -1,0 +1,136 @@
+#include "deck/run_record.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.hpp"
+#include "deck/load.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run in `run` that has recorded its deck, and copies of it; the time limit was that of a job with an hour
+/// left.
+class RunRecord : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        fs::create_directories(folder_ / "run" / "ckpt" / "step-000000010");
+        write("text.txt", std::string(5000, 'a'));
+        write("deck.yaml",
+              "deck_version: 1\n"
+              "run: {dir: '" +
+                  in("run") +
+                  "'}\n"
+                  "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
+                  "data: {seq: 16, train: [{format: text, path: '" +
+                  in("text.txt") +
+                  "'}]}\n"
+                  "train: {steps: 100, global_batch: 24, micro_batch: 2}\n");
+        LoadOptions in_job = options_;
+        in_job.job_end = [] { return JobEnd{.at = calendar_seconds() + 3600, .source = "Slurm job 7"}; };
+        const LoadedDeck begun = load(in("deck.yaml"), {}, in_job);
+        ASSERT_TRUE(begun.ok()) << begun.found.print();
+        write("run/deck.effective.yaml", begun.effective);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    std::string in(const std::string& name) const { return (folder_ / name).string(); }
+    void write(const std::string& name, const std::string& text) const { std::ofstream{in(name)} << text; }
+    void copy_run_to(const std::string& name) const {
+        fs::copy(in("run"), in(name), fs::copy_options::recursive);
+    }
+    LoadedDeck load_here(const std::string& name, const std::vector<std::string>& overrides = {}) const {
+        LoadedDeck loaded = load(in(name), overrides, options_);
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded;
+    }
+
+    fs::path folder_ = fs::temp_directory_path() / ("ziggurat_run_record_" + std::to_string(::getpid()));
+    LoadOptions options_{
+        .ranks = 1, .threads = 1, .machine = spec::MachineSpec{.name = "m", .host_bytes = 1LL << 36}};
+};
+
+TEST_F(RunRecord, IsTheDeckOfTheFolderOfItsRun) {
+    const auto of_folder = load_here("run", {"train.steps=200"});
+    EXPECT_EQ(of_folder.run.run.dir, in("run"));
+    EXPECT_EQ(of_folder.run.train.steps, 200);
+    EXPECT_EQ(of_folder.run.train.global_batch, 24);
+    EXPECT_FALSE(of_folder.tells_of_record) << of_folder.found.print();
+    EXPECT_EQ(load_here("run/").run.run.dir, in("run"));
+    EXPECT_EQ(load_here("run/deck.effective.yaml").run.run.dir, in("run"));
+}
+
+TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
+    copy_run_to("copy");
+    for (const char* named : {"copy", "copy/deck.effective.yaml"}) {
+        const auto loaded = load_here(named);
+        EXPECT_EQ(loaded.run.run.dir, in("copy"));
+        EXPECT_TRUE(loaded.tells_of_record);
+        EXPECT_NE(loaded.found.print().find("the run goes on in '" + in("copy") + "', where this deck lies"),
+                  std::string::npos)
+            << loaded.found.print();
+        EXPECT_NE(loaded.effective.find("dir: \"" + in("copy") + "\" # deck "), std::string::npos)
+            << loaded.effective;
+    }
+    EXPECT_EQ(load_here("copy", {"run.dir=elsewhere"}).run.run.dir, "elsewhere");
+}
+
+TEST_F(RunRecord, IsADeckLikeAnyOtherUnderAnotherName) {
+    fs::copy(in("run/deck.effective.yaml"), in("mine.yaml"));
+    const auto loaded = load_here("mine.yaml");
+    EXPECT_EQ(loaded.run.run.dir, in("run"));
+    EXPECT_TRUE(loaded.run.run.time_limit_seconds.has_value());
+}
+
+TEST_F(RunRecord, LeavesTheTimeLimitOfAJobThatIsOver) {
+    EXPECT_FALSE(load_here("run").run.run.time_limit_seconds.has_value());
+    EXPECT_EQ(load_here("run", {"run.time_limit=1h"}).run.run.time_limit_seconds, 3600);
+    const auto written = load(in("deck.yaml"), {"run.time_limit=2h"}, options_);
+    write("run/deck.effective.yaml", written.effective);
+    EXPECT_EQ(load_here("run").run.run.time_limit_seconds, 7200) << "that somebody has written";
+}
+
+TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
+    LoadOptions on_two = options_;
+    on_two.ranks = 2;
+    const auto begun = load(in("deck.yaml"), {"sharding.zero=1", "train.micro_batch=3"}, on_two);
+    ASSERT_TRUE(begun.ok()) << begun.found.print();
+    write("run/deck.effective.yaml", begun.effective);
+
+    const auto on_one = load_here("run");
+    EXPECT_EQ(on_one.run.parallel.data, 1);
+    EXPECT_EQ(on_one.run.sharding.sum_group, 1);
+    EXPECT_EQ(on_one.run.train.micro_batch, 3) << "that somebody has written";
+    EXPECT_TRUE(on_one.tells_of_record);
+    EXPECT_NE(on_one.found.print().find("the run was on 2 ranks (what was auto for them is chosen anew)"),
+              std::string::npos)
+        << on_one.found.print();
+
+    const auto as_it_was = load(in("run"), {}, on_two);
+    EXPECT_EQ(as_it_was.run, begun.run);
+    EXPECT_EQ(as_it_was.found.notes(), 0U) << as_it_was.found.print();
+    EXPECT_EQ(as_it_was.effective, begun.effective) << "with its origins";
+    const auto fixed = load(in("run"), {"parallel.data=2"}, options_);
+    EXPECT_FALSE(fixed.ok()) << "the command line decides";
+}
+
+TEST_F(RunRecord, IsMissedInAFolderOfNoRun) {
+    const auto inside = load(in("run/ckpt/step-000000010"), {}, options_);
+    EXPECT_EQ(inside.found.exit_code(), 2);
+    EXPECT_NE(inside.found.print().find("Did you mean '" + in("run") + "'?"), std::string::npos)
+        << inside.found.print();
+    fs::create_directories(in("empty"));
+    const auto empty = load(in("empty"), {}, options_);
+    EXPECT_NE(
+        empty.found.print().find("is not the folder of a run (it has no deck.effective.yaml). Name a deck"),
+        std::string::npos)
+        << empty.found.print();
+}
+
+}  // namespace
+}  // namespace ziggurat::deck
