@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "optim/learning_rate.hpp"
@@ -111,6 +112,52 @@ TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
     EXPECT_TRUE(was_free);
     EXPECT_TRUE(is_as_before) << "none gave way to the next before it was taken";
     EXPECT_GT(taken, schedule::places_of_save_ring) << "so some were held up";
+}
+
+/// The updates that let their state pass, each of which changes nothing, in their order.
+std::vector<Action> idle_updates(const HeldState& state) {
+    std::vector<Action> updates;
+    int last = -1;
+    for (const auto& run : schedule::passing_runs(state.model, state.program)) {
+        if (std::exchange(last, run.op) != run.op) {
+            updates.push_back(state.stream_to_save.applied_to(run.op, device::Stream{1}, {.run = [] {}}));
+        }
+    }
+    return updates;
+}
+
+TEST(SaveRing, LetsNoUpdateChangeWhatIsReadAtHome) {
+    const test::ScratchFolder folder;
+    const auto run = run_in(folder);
+    const auto processors = test::processors_for_tests(run.parallel.threads);
+    Assembly assembly{run, test::world(), processors};
+    const auto state = assembly.state();
+    auto& stream = state.stream_to_save;
+    ASSERT_TRUE(stream.is_there());
+    const auto updates = idle_updates(state);
+    const auto& first = updates.front();
+    EXPECT_TRUE(first.may_begin()) << "nothing is saved";
+
+    stream.open();
+    stream.stay_home();
+    EXPECT_EQ(stream.next(false), SaveStream::Next::at_home);
+    EXPECT_FALSE(first.may_begin()) << "it is being read where it lies";
+    EXPECT_EQ(stream.next(false), SaveStream::Next::at_home) << "and nothing passes any more";
+    stream.leave();
+    EXPECT_TRUE(first.may_begin());
+
+    stream.open();
+    for (const auto& update : updates) {
+        ASSERT_TRUE(update.may_begin());
+        update.run();
+        while (stream.next(true) != SaveStream::Next::parts) {
+            first.may_begin();  // looks at what has passed
+        }
+        stream.take([](const SaveStream::Part&) {});
+    }
+    stream.stay_home();
+    EXPECT_TRUE(first.may_begin()) << "all has passed";
+    stream.leave();
 }
 
 }  // namespace

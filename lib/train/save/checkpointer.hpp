@@ -83,7 +83,7 @@ class Checkpointer {
                     const std::function<checkpoint::TrainingProgress()>& progress);
 
     /// No steps follow for a while: what the save under way would have taken from their updates it takes from
-    /// where it lies. Collective: local
+    /// where it lies. A step that follows all the same waits for it with its updates. Collective: local
     void expect_standstill();
     /// Where there are no steps whose end would tell: what all ranks have learned of the save under way.
     ///

@@ -103,7 +103,7 @@ bool SaveStream::may_begin(std::size_t number) {
     look();
     // Else it has passed in a step that was given up, which has changed nothing.
     const bool is_next = is_open_ && number == placed_;
-    if (is_next && placed_ - taken_ == places) {
+    if (is_next && (stays_home_ || placed_ - taken_ == places)) {
         held_since_ns_ = held_since_ns_ == 0 ? monotonic_ns() : held_since_ns_;
         return false;
     }

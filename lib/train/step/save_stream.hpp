@@ -50,7 +50,8 @@ class SaveStream {
     ///
     /// \pre no op of a step is under way, and the writer of the last save has left
     void open();
-    /// No update comes: what has not passed lies at home as it is to be saved.
+    /// What has not passed is taken from home, where it lies as it is to be saved: an update that would have
+    /// let it pass does not begin before the writer has left.
     ///
     /// \pre no op of a step is under way
     void stay_home();
