@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/epochs.hpp"
 #include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 
@@ -16,6 +17,7 @@ struct CheckAnswer {
     const deck::Diagnostics& found;
     const deck::LoadedDeck* loaded = nullptr;
     std::optional<plan::MemoryReport> memory = {};
+    Epochs epochs = {};
 };
 
 /// One JSON object, valid whatever bytes texts have.
