@@ -36,6 +36,10 @@ class Utilisation {
     bool is_known() const noexcept { return peak_ > 0; }
     /// FLOP/s of a rank.
     double peak() const noexcept { return peak_; }
+    /// At one token per second of all ranks, against the peak as it is now; 0 when it is unknown.
+    double of_one_token_s() const noexcept {
+        return mfu_of_one_token_s(flops_per_token_, ranks_, {.flops_of_rank = peak_});
+    }
 
     /// Of the tokens per second of all ranks in a step: up to 1.
     ///

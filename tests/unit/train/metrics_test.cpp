@@ -213,6 +213,7 @@ TEST(Metrics, RaisesThePeakToWhatAStepHasReached) {
     EXPECT_DOUBLE_EQ(lines[3].at("mfu"), 1);
     EXPECT_DOUBLE_EQ(lines[4].at("mfu"), 0.5);
     EXPECT_DOUBLE_EQ(metrics.utilisation().peak(), 3e6);
+    EXPECT_DOUBLE_EQ(metrics.utilisation().of_one_token_s(), 600 / (4 * 3e6));
 }
 
 TEST(Metrics, EveryEventHasItsTime) {
