@@ -18,6 +18,17 @@ int rounded_up(int all, int parts) {
     return static_cast<int>((std::int64_t{all} + parts - 1) / parts);
 }
 
+/// `options` for looking at degrees: nothing is searched for, and no data is read.
+deck::LoadOptions for_degrees(deck::LoadOptions options) {
+    options.job_end = {};
+    options.read_source = {};
+    options.find_shared_files = {};
+    options.choose_homes = {};
+    options.choose_depths = {};
+    options.choose_leases = {};
+    return options;
+}
+
 /// Of as few ranks as its degrees allow.
 int fewest_ranks(const JobDeck& deck, const deck::LoadOptions& options) {
     return std::max(1, deck::load(deck.file, deck.overrides, options).run.parallel.ranks);
@@ -72,9 +83,10 @@ deck::LoadOptions sized(const JobDeck& deck,
         options.threads = options.machine ? 0 : threads_if_started(0);
         return options;
     }
-    const int count = nodes ? *nodes : rounded_up(fewest_ranks(deck, options), all);
+    const auto plain = for_degrees(options);
+    const int count = nodes ? *nodes : rounded_up(fewest_ranks(deck, plain), all);
     const int tasks =
-        choose_tasks(deck, count, all, options, [&](int some) { return of_nodes(options, count, some); });
+        choose_tasks(deck, count, all, plain, [&](int some) { return of_nodes(plain, count, some); });
     return of_nodes(std::move(options), count, tasks);
 }
 

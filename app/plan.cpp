@@ -112,10 +112,15 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
 }
 
 int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress& progress) {
-    const Watched watched{progress};
-    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
-                                            why_not_by_this_program(loaded.run));
-    print(stdout, plan_summary(loaded, epochs, memory, watched.watch()));
+    plan::MemoryReport memory;
+    std::string text;
+    {
+        const Watched watched{progress};  // its line is gone before anything is printed
+        memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
+                                     why_not_by_this_program(loaded.run));
+        text = plan_summary(loaded, epochs, memory, watched.watch());
+    }
+    print(stdout, text);
     return memory.fits ? 0 : does_not_fit;
 }
 
