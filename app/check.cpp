@@ -1,7 +1,10 @@
 #include "app/check.hpp"
 
+#include <utility>
+
+#include "app/built_for.hpp"
 #include "app/commands.hpp"
-#include "app/launch.hpp"
+#include "app/job_size.hpp"
 #include "app/terminal.hpp"
 #include "app/watched.hpp"
 #include "base/progress.hpp"
@@ -26,23 +29,27 @@ train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
 
 int check(const Arguments& arguments) {
     Progress progress{show_progress()};
-    return run_check(
-        {.deck = arguments.deck,
-         .overrides = arguments.overrides,
-         .ranks = arguments.ranks.value_or(0),
-         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
-         .has_nccl = comm::has_nccl,
-         .machine = arguments.machine,
-         .print = arguments.print,
-         .json = arguments.json,
-         .explain = arguments.explain,
-         .choose_homes = watched_choice_of_homes(progress),
-         .choose_depths = watched_choice_of_depths(progress),
-         .choose_leases = watched_choice_of_leases(progress),
-         .start = look_ahead,
-         .memory = [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-             return plan::memory_report(run, machine, {}, Watched{progress}.watch());
-         }});
+    return run_check({.deck = arguments.deck,
+                      .overrides = arguments.overrides,
+                      .size_job =
+                          [&](deck::LoadOptions load) {
+                              return sized({arguments.deck, arguments.overrides}, std::move(load),
+                                           arguments.ranks, arguments.nodes);
+                          },
+                      .has_nccl = comm::has_nccl,
+                      .machine = arguments.machine,
+                      .print = arguments.print,
+                      .json = arguments.json,
+                      .explain = arguments.explain,
+                      .choose_homes = watched_choice_of_homes(progress),
+                      .choose_depths = watched_choice_of_depths(progress),
+                      .choose_leases = watched_choice_of_leases(progress),
+                      .start = look_ahead,
+                      .memory =
+                          [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                              return plan::memory_report(run, machine, {}, Watched{progress}.watch(),
+                                                         why_not_by_this_program(run));
+                          }});
 }
 
 }  // namespace ziggurat::app

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/epochs.hpp"
 #include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 #include "spec/depths.hpp"
@@ -19,11 +20,13 @@ struct CheckOptions {
     std::vector<std::string> overrides;  ///< `path.to.key=value`
     int ranks = 0;                       ///< as if on so many; 0: as few as the deck's degrees allow
     int threads = 0;                     ///< per rank; 0: an equal part of the node's cores
-    bool has_nccl = false;               ///< this program was built with NCCL; those of other machines are
-    std::string machine;                 ///< name or file; empty: this machine
-    bool print = false;                  ///< the effective deck, and nothing else, on standard output
-    bool json = false;                   ///< all answers as one JSON object, and nothing else
-    std::string explain;                 ///< a key to explain; then the deck is not read
+    /// The same and nodes, of a machine that is known, in place of both; none: these hold.
+    std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
+    bool has_nccl = false;  ///< this program was built with NCCL; those of other machines are
+    std::string machine;    ///< name or file; empty: this machine
+    bool print = false;     ///< the effective deck, and nothing else, on standard output
+    bool json = false;      ///< all answers as one JSON object, and nothing else
+    std::string explain;    ///< a key to explain; then the deck is not read
     /// Homes that the deck leaves open; none: they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
     /// Depths that the deck leaves open; none: as deck::LoadOptions has it.
@@ -43,6 +46,6 @@ struct CheckOptions {
 int run_check(const CheckOptions& options);
 
 /// Model, parameters, batch arithmetic and layout of a run, in a few lines.
-std::string summary(const spec::RunSpec& run);
+std::string summary(const spec::RunSpec& run, const Epochs& epochs = {});
 
 }  // namespace ziggurat::app

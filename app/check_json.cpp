@@ -58,14 +58,19 @@ std::int64_t tokens_of_step(const spec::RunSpec& run) {
     return run.train.global_batch * run.data.seq;
 }
 
-Json batch_json(const spec::RunSpec& run) {
+Json batch_json(const spec::RunSpec& run, const Epochs& epochs) {
+    Json by_source = Json::array();
+    for (const auto& of_source : epochs) {
+        by_source.push_back(of_source ? Json(*of_source) : Json(nullptr));
+    }
     return {{"steps", run.train.steps},
             {"sequences", run.train.global_batch},
             {"sequence_tokens", run.data.seq},
             {"micro_batch", run.train.micro_batch},
             {"micro_batches", run.train.micro_batches},
             {"tokens_per_step", tokens_of_step(run)},
-            {"tokens", tokens_of_step(run) * run.train.steps}};
+            {"tokens", tokens_of_step(run) * run.train.steps},
+            {"epochs", by_source}};
 }
 
 Json layout_json(const spec::RunSpec& run) {
@@ -166,7 +171,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["run"] = {{"name", run.run.name}, {"dir", run.run.dir}};
         json["machine"] = answer.loaded->machine.name;
         json["model"] = model_json(run);
-        json["batch"] = batch_json(run);
+        json["batch"] = batch_json(run, answer.epochs);
         json["layout"] = layout_json(run);
         json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
         json["checkpoint"] = checkpoint_json(run);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/epochs.hpp"
 #include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 
@@ -17,6 +18,7 @@ struct CheckAnswer {
     const deck::LoadedDeck* loaded = nullptr;
     std::string start = {};  ///< what the run begins with; empty: initial values, or not known
     std::optional<plan::MemoryReport> memory = {};
+    Epochs epochs = {};
 };
 
 /// One JSON object, valid whatever bytes texts have.

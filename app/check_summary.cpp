@@ -31,15 +31,16 @@ std::string size_line(const spec::RunSpec& run) {
                        format_count(flops), layout::flops_formula(run), format_bytes(state.total()));
 }
 
-std::string batch_line(const spec::RunSpec& run) {
+std::string batch_line(const spec::RunSpec& run, const Epochs& epochs) {
     const spec::Train& train = run.train;
     const double tokens = static_cast<double>(train.steps) * static_cast<double>(train.global_batch) *
                           static_cast<double>(run.data.seq);
     return fmt::format(
         "batch     global {} = micro {} x accumulation {} x data {}; {} tokens a step, {} tokens in {} "
-        "steps\n",
+        "steps{}\n",
         train.global_batch, train.micro_batch, train.micro_batches, run.parallel.data,
-        format_grouped(train.global_batch * run.data.seq), format_count(tokens), format_grouped(train.steps));
+        format_grouped(train.global_batch * run.data.seq), format_count(tokens), format_grouped(train.steps),
+        epochs_text(epochs));
 }
 
 std::string layout_line(const spec::RunSpec& run) {
@@ -86,8 +87,8 @@ std::string save_line(const spec::RunSpec& run) {
 
 }  // namespace
 
-std::string summary(const spec::RunSpec& run) {
-    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + nodes_line(run) +
+std::string summary(const spec::RunSpec& run, const Epochs& epochs) {
+    return model_line(run) + size_line(run) + batch_line(run, epochs) + layout_line(run) + nodes_line(run) +
            homes_line(run) + save_line(run);
 }
 

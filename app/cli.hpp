@@ -34,11 +34,11 @@ struct Arguments {
     Command command = Command::check;
     std::string deck;                        ///< path; may be empty for `check --explain`
     std::vector<std::string> overrides;      ///< `path.to.key=value`
-    std::optional<int> ranks;                ///< check, plan: as if on so many ranks
+    std::optional<int> ranks;                ///< check, plan: as if on so many; none: those of nodes
     std::string machine;                     ///< check, plan, slurm: name or file; empty: this machine
     bool print = false;                      ///< check: the effective deck on stdout
     std::string explain;                     ///< check: a key to explain
-    bool program = false;                    ///< plan: the step program
+    bool program = false;                    ///< plan: the step program; else a summary
     int rank = 0;                            ///< plan: whose program
     std::string unit;                        ///< plan: its ops alone
     std::string lane;                        ///< plan: its ops alone
@@ -83,7 +83,7 @@ struct Arguments {
     bool once = false;      ///< top: no screen that goes on
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
     std::string machine_file;           ///< bench io: where results are kept; empty: the user's own
-    int nodes = 1;                      ///< slurm
+    std::optional<int> nodes;           ///< check, plan: as if on so many; slurm; none: one
     std::optional<int> tasks_per_node;  ///< slurm; none: as the machine, or the deck, wants
     std::optional<int> gpus_per_node;   ///< slurm; none: one for each rank, where the deck computes on GPUs
     std::string time = "24:00:00";      ///< slurm

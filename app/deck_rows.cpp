@@ -1,16 +1,17 @@
 /// The commands that read a deck: check, train, plan, slurm.
+#include <fmt/format.h>
+
 #include <climits>
 #include <filesystem>
 #include <system_error>
 
+#include "app/job_size.hpp"
 #include "app/option_rows.hpp"
 #include "base/printable.hpp"
 #include "deck/slurm/batch_script.hpp"
 
 namespace ziggurat::app {
 namespace {
-
-constexpr int most_ranks = 1'000'000;
 
 std::vector<PositionalRow> deck_and_overrides() {
     return {
@@ -23,7 +24,13 @@ std::vector<PositionalRow> deck_and_overrides() {
 }
 
 OptionRow ranks_row() {
-    return whole("--ranks", "N", &Arguments::ranks, 1, most_ranks, "as if started on so many ranks");
+    return whole("--ranks", "N", &Arguments::ranks, 1, most_ranks,
+                 "as if started on so many ranks (default: as one node has, or the deck wants)");
+}
+
+OptionRow nodes_row() {
+    return whole("--nodes", "N", &Arguments::nodes, 1, most_ranks,
+                 "as if on so many nodes, each with as many ranks as the machine has, or the deck wants");
 }
 
 OptionRow machine_row() {
@@ -50,11 +57,22 @@ std::string problem_of_deck(const Arguments& arguments) {
     return "";
 }
 
+/// The same, where options say on what it is as if started.
+std::string problem_of_job(const Arguments& arguments) {
+    const int ranks = arguments.ranks.value_or(0);
+    const int nodes = arguments.nodes.value_or(1);
+    return ranks % nodes == 0 ? problem_of_deck(arguments)
+                              : fmt::format(
+                                    "--ranks {} cannot be spread evenly over --nodes {}. Give a "
+                                    "multiple, or leave out one of them.",
+                                    ranks, nodes);
+}
+
 std::string problem_of_check(const Arguments& arguments, const Given& given) {
     if (!given.has("--explain")) {
         return given.has("--json") && given.has("--print")
                    ? "--json and --print are two forms of an answer. Ask for one."
-                   : problem_of_deck(arguments);
+                   : problem_of_job(arguments);
     }
     const bool is_alone = given.options.size() == 1 && given.positionals == 0;
     return is_alone ? "" : "--explain says what a key means and reads no deck. Leave out everything else.";
@@ -78,12 +96,14 @@ OptionRow ops_row() {
 }
 
 std::string problem_of_plan(const Arguments& arguments, const Given& given) {
-    if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
+    if (const auto problem = problem_of_job(arguments); !problem.empty()) {
         return problem;
     }
-    if (!given.has("--program")) {
-        return "nothing is asked of 'plan'. Add --program to see what a rank does in a step; 'ziggurat "
-               "check' shows memory, time and layout.";
+    for (const char* option :
+         {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all", "--json"}) {
+        if (given.has(option) && !given.has("--program")) {
+            return fmt::format("{} is about what a rank does in a step. Add --program.", option);
+        }
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {
@@ -116,7 +136,7 @@ std::string problem_of_slurm(const Arguments& arguments, const Given&) {
             return "'" + text + "' cannot stand in a batch script. Use characters that can be printed.";
         }
     }
-    if (arguments.tasks_per_node.value_or(1) > most_ranks / arguments.nodes) {
+    if (arguments.tasks_per_node.value_or(1) > most_ranks / arguments.nodes.value_or(1)) {
         return "--nodes x --ntasks-per-node are more than " + std::to_string(most_ranks) +
                " ranks. Ask for fewer.";
     }
@@ -131,7 +151,7 @@ CommandRow check_row() {
         .name = "check",
         .doc = "Says whether a deck is right and fits, and what it means. Starts nothing.",
         .positionals = deck_and_overrides(),
-        .options = {ranks_row(), machine_row(),
+        .options = {ranks_row(), nodes_row(), machine_row(),
                     flag("--print", &Arguments::print,
                          "print the effective deck: every value, and where it comes from"),
                     flag("--json", &Arguments::json, "all answers as JSON; decks/CHECK.md has the fields"),
@@ -164,9 +184,9 @@ CommandRow plan_row() {
     return {
         .command = Command::plan,
         .name = "plan",
-        .doc = "Shows what a rank will do, without MPI, for any number of ranks.",
+        .doc = "Shows memory, time and what a rank will do, on any number of ranks. Starts nothing.",
         .positionals = deck_and_overrides(),
-        .options = {ranks_row(), machine_row(),
+        .options = {ranks_row(), nodes_row(), machine_row(),
                     flag("--program", &Arguments::program,
                          "print what a rank does in a step: a summary, or the ops that are asked for"),
                     whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1, "whose program (default 0)"),
@@ -180,12 +200,12 @@ CommandRow plan_row() {
                                 "print ops of that kind: compute, all_gather, update ..."),
                     ops_row(), flag("--all", &Arguments::all, "print every op"),
                     flag("--json", &Arguments::json, "every op as JSON")},
-        .examples = {{"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
+        .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
+                      "does it fit there, and how long does it take?"},
+                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
                       "what rank 0 of two does, by unit and lane"},
                      {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
-                      "when rank 1 communicates"},
-                     {"ziggurat plan decks/quickstart.yaml --program --variant evaluate --all",
-                      "every op of a validation"}},
+                      "when rank 1 communicates"}},
         .problem = problem_of_plan};
 }
 

@@ -1,5 +1,7 @@
 #include "app/measure_rates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "app/rate_samples.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/control.hpp"
@@ -22,13 +25,11 @@
 namespace ziggurat::app {
 namespace {
 
-/// A run of `work` when nothing disturbs it: the first of these touch memory and wake the processor. No more
-/// of them once two have been and `patience_s` is over.
-double least_seconds(const std::function<void()>& work, double patience_s = 1e9) {
+/// A run of `work` when nothing disturbs it: the first of these touch memory and wake the processor.
+double least_seconds(const std::function<void()>& work) {
     constexpr int runs = 6;
     double least = 1e9;
-    const auto first = monotonic_ns();
-    for (int run = 0; run < runs && (run < 2 || seconds_between(first, monotonic_ns()) < patience_s); ++run) {
+    for (int run = 0; run < runs; ++run) {
         const auto begin = monotonic_ns();
         work();
         least = std::min(least, seconds_between(begin, monotonic_ns()));
@@ -42,22 +43,34 @@ struct ProductShape {
 };
 /// As the layers of a small model have them.
 constexpr ProductShape small_product{256, 512};
-/// Large enough to come near to what the processor can do.
-constexpr ProductShape large_product{512, 1024};
-constexpr double peak_patience_s = 0.03;
+/// Large enough to come near to what a processor can do; short enough that the system seldom takes it away
+/// from one of the host meanwhile.
+constexpr ProductShape peak_product{128, 1024};
+constexpr ProductShape peak_product_of_gpu{512, 1024};
+constexpr double peak_patience_s = 0.1;
 
 template <class T>
-double seconds_of_flop(device::Device& device, const ProductShape& shape, double patience_s) {
-    const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
-    return least_seconds([&] { product.run(); }, patience_s) / product.flops();
+double seconds_of_flop(device::Device& device) {
+    const kernels::SampleProduct<T> product{device, small_product.rows, small_product.width};
+    return least_seconds([&] { product.run(); }) / product.flops();
 }
 
-double seconds_of_flop(spec::DType type,
-                       device::Device& device,
-                       const ProductShape& shape,
-                       double patience_s = 1e9) {
-    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(device, shape, patience_s)
-                                     : seconds_of_flop<float>(device, shape, patience_s);
+double seconds_of_flop(spec::DType type, device::Device& device) {
+    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(device)
+                                     : seconds_of_flop<float>(device);
+}
+
+/// FLOP/s of the product at its best.
+template <class T>
+double best_rate(device::Device& device, const ProductShape& shape, double known) {
+    const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
+    RateSamples samples{product.flops(), known, peak_patience_s};
+    while (samples.wants_more()) {
+        const auto begin = monotonic_ns();
+        product.run();
+        samples.add(seconds_between(begin, monotonic_ns()));
+    }
+    return samples.best();
 }
 
 double seconds_of_copied_byte() {
@@ -116,7 +129,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
 
 MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted) {
     comm::barrier(world);
-    const double flop = seconds_of_flop(wanted.type, *device::make_host(wanted.threads), small_product);
+    const double flop = seconds_of_flop(wanted.type, *device::make_host(wanted.threads));
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
         comm::barrier(world);  // those who compute would slow disks down
@@ -134,18 +147,35 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
 train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
                       device::Device& device,
-                      double given_flops) {
-    std::array<double, 1> given{world.rank() == 0 ? given_flops : 0};
-    comm::all_reduce_max(world, given);
-    if (given[0] > 0) {
-        return {given[0], "given by the machine file"};
+                      double given_flops,
+                      const KnownPeaks& known) {
+    const auto way = way_of(run);
+    std::array<double, 2> of_first{};  // given, known
+    if (world.rank() == 0) {
+        of_first = {given_flops, known.of(way)};
+    }
+    comm::all_reduce_max(world, of_first);
+    const auto [given, best] = of_first;
+    if (given > 0) {
+        return {given, "given by the machine file"};
     }
     comm::barrier(world);
     constexpr double unit = 1e6;
-    std::array<std::int64_t, 1> all{std::llround(
-        1 / unit / seconds_of_flop(run.precision.compute, device, large_product, peak_patience_s))};
+    const auto& shape = run.tiers.device == spec::DeviceKind::cuda ? peak_product_of_gpu : peak_product;
+    const double mine = run.precision.compute == spec::DType::bf16
+                            ? best_rate<tensor::bfloat16>(device, shape, best)
+                            : best_rate<float>(device, shape, best);
+    std::array<std::int64_t, 1> all{std::llround(mine / unit)};
     comm::all_reduce_sum(world, all);
-    return {unit * static_cast<double>(all[0]) / world.size(), "measured at the start, all ranks at once"};
+    const double now = unit * static_cast<double>(all[0]) / world.size();
+    if (now < best) {
+        return {best, fmt::format("measured at an earlier start, all ranks at once; {:.1f} at this one",
+                                  now * 1e-9)};
+    }
+    if (world.rank() == 0) {
+        known.raise(way, now);
+    }
+    return {now, "measured at the start, all ranks at once"};
 }
 
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node) {

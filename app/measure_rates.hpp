@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/known_peaks.hpp"
 #include "comm/context.hpp"
 #include "device/device.hpp"
 #include "spec/machine_spec.hpp"
@@ -47,17 +48,19 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
 /// Collective: over `world`, with the same arguments; the same result on all ranks
 MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted);
 
-/// What the model FLOPs utilisation of `run` is measured against: what rank 0's machine file gives, or, where
-/// that is 0, the mean over ranks of what a large product in the compute type reaches now. Some hundredths of
-/// a second.
+/// What the model FLOPs utilisation of `run` is measured against: what rank 0's machine file gives; or, where
+/// that is 0, the mean over ranks of the best that a large product in the compute type reaches now, or in an
+/// earlier start where that was more, for others may be using the machine. Up to about a tenth of a second.
 ///
 /// \param device       that the run computes with
 /// \param given_flops  FLOP/s of a rank by the machine file; 0: it says nothing
+/// \param known        of earlier starts; rank 0's file is read, and keeps what is more
 /// Collective: over `world`; the same result on all ranks
 train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
                       device::Device& device,
-                      double given_flops);
+                      double given_flops,
+                      const KnownPeaks& known);
 
 /// `machine` with what was measured where nothing is known.
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);

@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "app/built_for.hpp"
 #include "app/commands.hpp"
-#include "app/launch.hpp"
+#include "app/epochs.hpp"
+#include "app/job_size.hpp"
+#include "app/plan_summary.hpp"
 #include "app/terminal.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
@@ -17,6 +23,7 @@
 #include "deck/machine/machine.hpp"
 #include "deck/messages/nearest.hpp"
 #include "layout/family.hpp"
+#include "plan/memory_report.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/op_selection.hpp"
 #include "schedule/print_program.hpp"
@@ -27,6 +34,7 @@ namespace ziggurat::app {
 namespace {
 
 constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
 
 void print(std::FILE* stream, std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stream);
@@ -92,37 +100,31 @@ void print_text(const Arguments& arguments,
     print("--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
 }
 
-}  // namespace
+deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
+    return {.for_plan = true,
+            .needs_data = false,
+            .read_tokenizer = read_tokenizer,
+            .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
+            .find_shared_files = find_shared_files,
+            .choose_homes = watched_choice_of_homes(progress),
+            .choose_depths = watched_choice_of_depths(progress),
+            .choose_leases = watched_choice_of_leases(progress)};
+}
 
-int plan(const Arguments& arguments) {
-    Progress progress{show_progress()};
-    deck::LoadOptions load{
-        .ranks = arguments.ranks.value_or(0),
-        .has_nccl = comm::has_nccl || !arguments.machine.empty(),
-        .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
-        .for_plan = true,
-        .needs_data = false,
-        .read_tokenizer = read_tokenizer,
-        .read_source = read_source,
-        .find_shared_files = find_shared_files,
-        .choose_homes = watched_choice_of_homes(progress),
-        .choose_depths = watched_choice_of_depths(progress),
-        .choose_leases = watched_choice_of_leases(progress)};
-    if (!arguments.machine.empty()) {
-        deck::Diagnostics found;
-        load.machine = deck::load_called_machine(arguments.machine, found);
-        if (!load.machine) {
-            print(stderr, found.print());
-            return deck_is_wrong;
-        }
+int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress& progress) {
+    plan::MemoryReport memory;
+    std::string text;
+    {
+        const Watched watched{progress};  // its line is gone before anything is printed
+        memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
+                                     why_not_by_this_program(loaded.run));
+        text = plan_summary(loaded, epochs, memory, watched.watch());
     }
-    const auto loaded = deck::load(arguments.deck, arguments.overrides, load);
-    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
-        print(stderr, loaded.found.print());
-    }
-    if (!loaded.ok()) {
-        return loaded.found.exit_code();
-    }
+    print(stdout, text);
+    return memory.fits ? 0 : does_not_fit;
+}
+
+int print_program(const Arguments& arguments, const deck::LoadedDeck& loaded, Progress& progress) {
     if (arguments.rank >= loaded.run.parallel.ranks) {
         throw Error{ErrorKind::deck,
                     fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", arguments.rank,
@@ -140,6 +142,33 @@ int plan(const Arguments& arguments) {
         print_text(arguments, loaded.run, program, out);
     }
     return 0;
+}
+
+}  // namespace
+
+int plan(const Arguments& arguments) {
+    Progress progress{show_progress()};
+    SourceSizes sizes;
+    auto load = load_options(sizes, progress);
+    load.has_nccl = comm::has_nccl || !arguments.machine.empty();
+    if (!arguments.machine.empty()) {
+        deck::Diagnostics found;
+        load.machine = deck::load_called_machine(arguments.machine, found);
+        if (!load.machine) {
+            print(stderr, found.print());
+            return deck_is_wrong;
+        }
+    }
+    load = sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks, arguments.nodes);
+    const auto loaded = deck::load(arguments.deck, arguments.overrides, load);
+    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
+        print(stderr, loaded.found.print());
+    }
+    if (!loaded.ok()) {
+        return loaded.found.exit_code();
+    }
+    return arguments.program ? print_program(arguments, loaded, progress)
+                             : print_summary(loaded, sizes.epochs(loaded.run), progress);
 }
 
 }  // namespace ziggurat::app

@@ -8,17 +8,15 @@
 
 #include "app/check_json.hpp"
 #include "app/run_folder.hpp"
+#include "app/time_text.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine/job_end.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/reference/reference.hpp"
-#include "layout/counts.hpp"
 #include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {
@@ -92,11 +90,15 @@ Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     return start;
 }
 
-int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Start& start) {
+int answer_as_json(const CheckOptions& options,
+                   const deck::LoadedDeck& loaded,
+                   const Epochs& epochs,
+                   const Start& start) {
     CheckAnswer all{.deck = options.deck,
                     .exit_code = start.exit_code,
                     .found = loaded.found,
                     .loaded = &loaded,
+                    .epochs = epochs,
                     .start = start.line};
     if (options.memory) {
         all.memory = options.memory(loaded.run, loaded.machine);
@@ -106,40 +108,26 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
     return all.exit_code;
 }
 
-/// Where rates are missing, which of them; but of a machine that nobody has described nothing.
-std::string time_line(const CheckOptions& options,
-                      const spec::RunSpec& run,
-                      const spec::MachineSpec& machine) {
-    const auto seconds = plan::planned_step_seconds(run, machine);
-    if (!seconds) {
-        return options.machine.empty()
-                   ? ""
-                   : fmt::format("time      not known: {} does not say {}\n", printable(machine.name),
-                                 plan::missing_rates(run, machine));
-    }
-    const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
-    const double flops =
-        layout::flops_per_token(run) * step_tokens / *seconds / static_cast<double>(run.parallel.ranks);
-    return fmt::format(
-        "time      a step takes {} by the rates of {}{}, all {} of them {}\n"
-        "speed     {} tok/s, {:.3g} TFLOP/s of a rank, mfu {:.1f}% of what products reach there\n",
-        format_duration(*seconds), printable(machine.name),
-        run.parallel.ranks > 1 ? ", without what ranks exchange" : "", format_grouped(run.train.steps),
-        format_duration(*seconds * static_cast<double>(run.train.steps)),
-        format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
+/// Of a machine that nobody has described nothing where rates are missing.
+std::string time_lines(const CheckOptions& options, const deck::LoadedDeck& loaded) {
+    const bool is_known = plan::missing_rates(loaded.run, loaded.machine).empty();
+    return is_known || !options.machine.empty() ? time_text(loaded.run, loaded.machine) : "";
 }
 
-int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const Start& start) {
+int answer(const CheckOptions& options,
+           const deck::LoadedDeck& loaded,
+           const Epochs& epochs,
+           const Start& start) {
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
     if (options.print) {
         print(stdout, loaded.effective);
     } else {
-        print(stdout, summary(loaded.run));
+        print(stdout, summary(loaded.run, epochs));
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, start.line.empty() ? "" : fmt::format("start     {}\n", start.line));
-        print(stdout, time_line(options, loaded.run, loaded.machine));
+        print(stdout, time_lines(options, loaded));
     }
     if (!options.memory) {
         return start.exit_code;
@@ -155,16 +143,18 @@ int run_check(const CheckOptions& options) {
     if (!options.explain.empty()) {
         return explain(options.explain);
     }
-    deck::LoadOptions load{.ranks = options.ranks,
-                           .has_nccl = options.has_nccl || !options.machine.empty(),
-                           .threads = options.threads,
-                           .needs_data = options.machine.empty(),
-                           .read_tokenizer = read_tokenizer,
-                           .read_source = read_source,
-                           .find_shared_files = find_shared_files,
-                           .choose_homes = options.choose_homes,
-                           .choose_depths = options.choose_depths,
-                           .choose_leases = options.choose_leases};
+    SourceSizes sizes;
+    deck::LoadOptions load{
+        .ranks = options.ranks,
+        .has_nccl = options.has_nccl || !options.machine.empty(),
+        .threads = options.threads,
+        .needs_data = options.machine.empty(),
+        .read_tokenizer = read_tokenizer,
+        .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
+        .find_shared_files = find_shared_files,
+        .choose_homes = options.choose_homes,
+        .choose_depths = options.choose_depths,
+        .choose_leases = options.choose_leases};
     if (options.machine.empty()) {  // as a run that starts here and now
         load.job_end = deck::find_own_job_end;
     } else {
@@ -173,6 +163,9 @@ int run_check(const CheckOptions& options) {
         if (!load.machine) {
             return refuse(options, found);
         }
+    }
+    if (options.size_job) {
+        load = options.size_job(std::move(load));
     }
     deck::LoadedDeck loaded = deck::load(options.deck, options.overrides, load);
     if (!loaded.ok()) {
@@ -183,7 +176,9 @@ int run_check(const CheckOptions& options) {
         warn_of_run_folder(loaded);
         start = look_ahead(options, loaded);
     }
-    return options.json ? answer_as_json(options, loaded, start) : answer(options, loaded, start);
+    const auto epochs = sizes.epochs(loaded.run);
+    return options.json ? answer_as_json(options, loaded, epochs, start)
+                        : answer(options, loaded, epochs, start);
 }
 
 }  // namespace ziggurat::app

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/launch.hpp"
+#include "app/job_size.hpp"
 #include "app/terminal.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
@@ -38,27 +38,18 @@ std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOption
 }
 
 /// The options of a job with so many ranks on each node.
-deck::LoadOptions of_job(const Arguments& arguments, deck::LoadOptions options, int tasks) {
-    options.ranks = arguments.nodes * tasks;
-    options.ranks_per_node = tasks;
-    options.ranks_per_device = rounded_up(tasks, known_gpus(arguments, options).value_or(tasks));
-    options.threads = options.machine ? 0 : threads_if_started(tasks);
-    return options;
+deck::LoadOptions of_job(const Arguments& arguments, const deck::LoadOptions& options, int tasks) {
+    auto job = of_nodes(options, arguments.nodes.value_or(1), tasks);
+    job.ranks_per_device = rounded_up(tasks, known_gpus(arguments, options).value_or(tasks));
+    return job;
 }
 
-/// Ranks of a node where nobody says it: all that the machine has, or, where the degrees of the deck are for
-/// fewer, as many as these take.
-int choose_tasks(const Arguments& arguments, const deck::LoadOptions& options) {
-    const auto load = [&](const deck::LoadOptions& of) {
-        return deck::load(arguments.deck, arguments.overrides, of);
-    };
-    const int wanted = rounded_up(std::max(1, load(options).run.parallel.ranks), arguments.nodes);
-    if (!options.machine) {
-        return wanted;
-    }
-    const int all = options.machine->ranks_per_node;
-    const auto is_right = [&](int tasks) { return load(of_job(arguments, options, tasks)).ok(); };
-    return wanted < all && !is_right(all) && is_right(wanted) ? wanted : all;
+int tasks_of_a_node(const Arguments& arguments, const deck::LoadOptions& options) {
+    return arguments.tasks_per_node
+               ? *arguments.tasks_per_node
+               : choose_tasks({arguments.deck, arguments.overrides}, arguments.nodes.value_or(1),
+                              options.machine ? options.machine->ranks_per_node : 0, options,
+                              [&](int tasks) { return of_job(arguments, options, tasks); });
 }
 
 /// What a job that is queued again cannot do with.
@@ -89,7 +80,7 @@ deck::BatchJob job_of(const Arguments& arguments,
         .deck = deck::file_or_shipped(arguments.deck),
         .overrides = arguments.overrides,
         .name = arguments.job_name.empty() ? run.run.name : arguments.job_name,
-        .nodes = arguments.nodes,
+        .nodes = arguments.nodes.value_or(1),
         .tasks_per_node = tasks,
         .time = arguments.time,
         .account = arguments.account,
@@ -113,9 +104,7 @@ int slurm(const Arguments& arguments) {
             return found.exit_code();
         }
     }
-    options = of_job(arguments, options,
-                     arguments.tasks_per_node.value_or(0) > 0 ? *arguments.tasks_per_node
-                                                              : choose_tasks(arguments, options));
+    options = of_job(arguments, options, tasks_of_a_node(arguments, options));
     options.read_source = read_source;
     options.find_shared_files = find_shared_files;
     options.choose_homes = watched_choice_of_homes(progress);

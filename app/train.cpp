@@ -6,6 +6,7 @@
 #include "app/commands.hpp"
 #include "app/cores_here.hpp"
 #include "app/is_to_fit.hpp"
+#include "app/known_peaks.hpp"
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
 #include "app/rank_processors.hpp"
@@ -50,6 +51,7 @@ int train_together(const Arguments& arguments,
                                                         : train::ThreadsBy::share_of_cores);
     const RankProcessors processors{loaded->run, world};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
+    const KnownPeaks peaks{deck::process_environment};
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     console.hide(loaded->secrets);
     return train::train(
@@ -63,7 +65,8 @@ int train_together(const Arguments& arguments,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
          .time_limit_source = loaded->time_limit_source,
-         .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops),
+         .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops, peaks),
+         .keep_peak = [&](double flops_of_rank) { peaks.raise(way_of(loaded->run), flops_of_rank); },
          .depths = loaded->depths,
          .job_cores = job_cores,
          .notes = notes},

@@ -104,7 +104,7 @@ LoadedDeck load_all(const std::string& text,
         judge_record(resolution);
     } else {
         judge(resolution);
-        refuse_not_built(resolution);
+        loaded.only_planned = refuse_not_built(resolution);
     }
     if (loaded.ok()) {
         resolve_open_stages(resolution);

@@ -28,6 +28,7 @@ struct LoadedDeck {
     std::string time_limit_source = "run.time_limit";  ///< or, of an auto, `the end of Slurm job 812331`
     bool sets_threads = false;     ///< parallel.threads is a number that somebody has written
     bool tells_of_record = false;  ///< notes tell what is not as a run has recorded it (run_record.hpp)
+    std::string only_planned;      ///< what cannot be trained yet, of a plan: see refuse_not_built
     std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }

@@ -89,7 +89,8 @@ const StageUsage& MemoryReport::fullest() const {
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            const std::optional<Footprint>& known,
-                           const Watch& watch) {
+                           const Watch& watch,
+                           const std::string& but) {
     auto plan = plan_run(spec, machine, PlannedRanks::several, watch);
     plan.footprint = known.value_or(plan.footprint);
     MemoryReport report;
@@ -106,7 +107,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
         (spec.parallel.stages == 1 ? memory_table(spec, fullest.program.rank, report.fullest().table)
                                    : stages_table(spec, report.stages)) +
         (plan.how_exact.empty() ? "" : fmt::format("  planned {}\n", plan.how_exact)) +
-        shares_as_cut(spec, fullest) + verdict(spec, plan.footprint, report.stages);
+        shares_as_cut(spec, fullest) + verdict(spec, plan.footprint, report.stages, but);
     const auto slowed = throttled(machine, spec);
     const auto of_fullest = spec::of_stage(spec, fullest.stage);
     report.infinity = infinity_tables(of_fullest, slowed, report.fullest().table) +

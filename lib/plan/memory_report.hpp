@@ -29,9 +29,11 @@ struct MemoryReport {
 /// Plans the run, reports on the rank of each stage that needs the most, and finds remedies.
 ///
 /// \param known  what is known to be needed, where that is more than a plan of some ranks
+/// \param but    as verdict() has it
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine = {},
                            const std::optional<Footprint>& known = {},
-                           const Watch& watch = {});
+                           const Watch& watch = {},
+                           const std::string& but = {});
 
 }  // namespace ziggurat::plan

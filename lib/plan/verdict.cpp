@@ -86,7 +86,8 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
 
 std::string verdict(const spec::RunSpec& spec,
                     const Footprint& footprint,
-                    std::span<const StageUsage> stages) {
+                    std::span<const StageUsage> stages,
+                    const std::string& but) {
     if (!footprint.fits()) {
         return lacks(spec, footprint, stages);
     }
@@ -103,7 +104,7 @@ std::string verdict(const spec::RunSpec& spec,
                                 is_device ? "rank" : node);
         }
     }
-    return text.empty() ? "" : "  FITS, to spare: " + text + "\n";
+    return text.empty() ? "" : fmt::format("  FITS, to spare: {}{}{}\n", text, but.empty() ? "" : "; ", but);
 }
 
 }  // namespace ziggurat::plan

@@ -13,8 +13,10 @@ namespace ziggurat::plan {
 /// consumers that take most of it.
 ///
 /// \param stages  the fullest rank of each; of a tier, the stage that takes most of it is spoken of
+/// \param but     what is said besides where it fits: why it cannot be run all the same
 std::string verdict(const spec::RunSpec& spec,
                     const Footprint& footprint,
-                    std::span<const StageUsage> stages);
+                    std::span<const StageUsage> stages,
+                    const std::string& but = {});
 
 }  // namespace ziggurat::plan

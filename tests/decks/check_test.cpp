@@ -50,7 +50,7 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "size      34,176 parameters, 208.1kFLOP/token (6 (N - E) + 6 L C T), model state 600.8 KiB per "
         "rank\n"
         "batch     global 8 = micro 2 x accumulation 2 x data 2; 128 tokens a step, 1.28k tokens in 10 "
-        "steps\n"
+        "steps, 3.98 epochs\n"
         "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
         "parameters 1, gradients 1, optimizer 1\n"
         "saves     400.5 KiB every 30min and at the end; 2 stay, 801.0 KiB\n");
@@ -258,12 +258,44 @@ TEST_F(CheckAsJson, SaysWhatTheTableSays) {
 TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
     options_.json = false;
     EXPECT_EQ(run(), 0);
-    EXPECT_NE(out_.find("\ntime      a step takes "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(" by the rates of rates, without what ranks exchange, all 10 of them "),
-              std::string::npos)
-        << out_;
+    EXPECT_NE(out_.find("\ntime      estimated: a step takes "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" by the rates of rates, all 10 of them "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(", without what ranks exchange and saves\n"), std::string::npos) << out_;
     EXPECT_NE(out_.find("\nspeed     "), std::string::npos) << out_;
     EXPECT_NE(out_.find(" TFLOP/s of a rank, mfu "), std::string::npos) << out_;
+}
+
+TEST_F(CheckAsJson, SaysHowOftenEachSourceIsGoneThrough) {
+    const double tokens = 10 * 8 * 16;
+    const auto held = static_cast<double>(std::filesystem::file_size("parts/text.txt"));
+    options_.overrides.push_back("data.held_out=33%");
+    EXPECT_EQ(json(0)["batch"]["epochs"], Json::array({tokens / (322 - 106)}))
+        << "the last 106 of 322 tokens are not trained on";
+
+    std::ofstream{folder_.file("two.txt")} << std::string(4000, 'a');
+    options_.overrides.back() =
+        "data.train=[{format: text, path: parts/text.txt, weight: 3}, {format: text, path: " +
+        folder_.file("two.txt") + "}]";
+    const Json both = json(0)["batch"]["epochs"];
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_DOUBLE_EQ(both[0], tokens * 0.75 / held);
+    EXPECT_DOUBLE_EQ(both[1], tokens * 0.25 / 4000);
+
+    options_.overrides.back() =
+        "data.train[0].path=no/such/text.txt";  // which a plan for a machine does without
+    options_.json = false;
+    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(out_.find("epochs"), std::string::npos) << out_;
+    options_.json = true;
+    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(Json::parse(out_)["batch"]["epochs"], Json::array({nullptr}));
+}
+
+TEST(Epochs, AreToldOfEachSource) {
+    EXPECT_EQ(epochs_text({}), "");
+    EXPECT_EQ(epochs_text({std::nullopt, std::nullopt}), "");
+    EXPECT_EQ(epochs_text({0.01234}), ", 0.0123 epochs");
+    EXPECT_EQ(epochs_text({1.5, std::nullopt, 3.0}), ", epochs of data.train 1.5, unknown and 3");
 }
 
 TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {

@@ -79,15 +79,21 @@ std::span<const Feature> missing_features() {
     return features;
 }
 
-void refuse_not_built(const Resolution& at) {
+std::string refuse_not_built(const Resolution& at) {
+    std::string only_planned;
     for (const Feature& feature : features) {
-        const bool is_taken = feature.missing == Missing::in_training && at.options.for_plan;
-        if (!is_taken && !at.values.is_bad(feature.key) && feature.is_asked(at.run, at.values)) {
-            complain(at, feature.key, fmt::format("{}: {} is not built yet", feature.key, feature.what),
-                     feature.missing == Missing::in_training
-                         ? "Leave it out; `ziggurat plan --program` takes it."
-                         : "Leave it out.");
+        if (at.values.is_bad(feature.key) || !feature.is_asked(at.run, at.values)) {
+            continue;
         }
+        const bool can_be_planned = feature.missing == Missing::in_training;
+        if (can_be_planned && at.options.for_plan) {
+            only_planned +=
+                fmt::format("{}{} ({})", only_planned.empty() ? "" : ", ", feature.what, feature.key);
+            continue;
+        }
+        complain(
+            at, feature.key, fmt::format("{}: {} is not built yet", feature.key, feature.what),
+            can_be_planned ? "Leave it out; `ziggurat plan` shows its memory and time." : "Leave it out.");
     }
     for (const Row& row : deck_schema().rows()) {
         if (row.built == Built::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
@@ -95,6 +101,7 @@ void refuse_not_built(const Resolution& at) {
                      fmt::format("Leave it out; its default is {}.", row.fallback));
         }
     }
+    return only_planned;
 }
 
 }  // namespace ziggurat::deck

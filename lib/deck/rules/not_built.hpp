@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 
 #include "deck/resolve/resolve.hpp"
 
@@ -27,7 +28,10 @@ struct Feature {
 std::span<const Feature> missing_features();
 
 /// Complains about every missing feature that the deck asks for, and every key whose row is not built yet and
-/// has another value than its default.
-void refuse_not_built(const Resolution& resolution);
+/// has another value than its default. Of a plan, features that are missing in training alone are not
+/// complained of.
+///
+/// \return these, as in `context parallelism (parallel.context.degree)`
+std::string refuse_not_built(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

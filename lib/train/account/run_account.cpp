@@ -27,7 +27,7 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
     : spec_{spec},
       world_{world},
       assembly_{assembly},
-      mfu_of_one_token_s_{mfu_of_one_token_s(layout::flops_per_token(spec), world.size(), peak)},
+      utilisation_{layout::flops_per_token(spec), world.size(), peak},
       times_{first_step},
       ops_{assembly.train_executor().program(), table, assembly.times(), times_},
       traffic_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
@@ -61,6 +61,12 @@ void RunAccount::add_step(StepReport& report) {
     report.process_peak_bytes = figures.process_peak_bytes;
     if (trace_) {
         ops_.add_to(*trace_, records);
+    }
+}
+
+void RunAccount::add_speed(double tok_s) noexcept {
+    if (utilisation_.is_known()) {
+        utilisation_.of_step(tok_s);
     }
 }
 
@@ -123,7 +129,7 @@ std::string RunAccount::table(RunEnd* end) const {
         }
     }
     return world_.rank() == 0 ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_,
-                                              mfu_of_one_token_s_)
+                                              utilisation_.of_one_token_s())
                               : "";
 }
 

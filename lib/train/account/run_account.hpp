@@ -46,6 +46,8 @@ class RunAccount {
     /// The trainer's executor has run a step: its records go into the account and into `report`, which has
     /// the wait for data already.
     void add_step(StepReport& report);
+    /// All ranks came to so many tokens per second in a step, which may raise the peak.
+    void add_speed(double tok_s) noexcept;
     /// The trainer's executor has finished: what ended after the last step is counted too.
     void add_rest();
 
@@ -71,7 +73,7 @@ class RunAccount {
     const spec::RunSpec& spec_;
     comm::Context world_;
     Assembly& assembly_;
-    double mfu_of_one_token_s_;
+    Utilisation utilisation_;
     Account times_;
     OpAccount ops_;
     Traffic traffic_;

@@ -1,6 +1,7 @@
 /// Model FLOPs utilisation: how much of what the machine can compute goes into the model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -22,5 +23,37 @@ inline double mfu_of_one_token_s(double flops_per_token, std::int64_t ranks, con
     const double all = static_cast<double>(ranks) * peak.flops_of_rank;
     return all > 0 ? flops_per_token / all : 0;
 }
+
+/// The utilisation of steps. A step that reaches more than the peak raises it: a peak that was measured while
+/// others used the machine was too low.
+class Utilisation {
+  public:
+    /// Of a run whose peak is unknown.
+    Utilisation() = default;
+    Utilisation(double flops_per_token, std::int64_t ranks, const Peak& peak) noexcept
+        : flops_per_token_{flops_per_token}, ranks_{ranks}, peak_{peak.flops_of_rank} {}
+
+    bool is_known() const noexcept { return peak_ > 0; }
+    /// FLOP/s of a rank.
+    double peak() const noexcept { return peak_; }
+    /// At one token per second of all ranks, against the peak as it is now; 0 when it is unknown.
+    double of_one_token_s() const noexcept {
+        return mfu_of_one_token_s(flops_per_token_, ranks_, {.flops_of_rank = peak_});
+    }
+
+    /// Of the tokens per second of all ranks in a step: up to 1.
+    ///
+    /// \pre is_known()
+    double of_step(double tok_s) noexcept {
+        const double reached = tok_s * flops_per_token_ / static_cast<double>(ranks_);
+        peak_ = std::max(peak_, reached);
+        return reached / peak_;
+    }
+
+  private:
+    double flops_per_token_ = 0;
+    std::int64_t ranks_ = 1;
+    double peak_ = 0;
+};
 
 }  // namespace ziggurat::train

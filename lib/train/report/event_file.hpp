@@ -52,7 +52,7 @@ class EventFile {
     std::string folder_;
     std::string path_ = {};
     StepFields fields_;
-    double mfu_of_one_token_s_;
+    Utilisation utilisation_;
     Warn warn_;
     FileHandle file_;
     std::vector<std::string> stall_tags_;  ///< by Stall

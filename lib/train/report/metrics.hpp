@@ -52,14 +52,15 @@ class Metrics {
     /// Once, before the first step.
     void start(const RunFacts& facts);
     /// Beside the fields of its report, `tok_s_rank`: tokens per second and rank. `mfu`: model FLOPs
-    /// utilisation against the peak of `start`; not there when none is known. `stall_<lane>_cause`: what of
-    /// that lane was waited for longest, or null. `sent_<purpose>_B`: what all ranks have sent to others
-    /// since the row before, counted where it was copied, up to when a rank knows its part of the gradient's
-    /// norm; what a step sends behind that, such as parameters after the update, is in the row after it.
-    /// `plan_<purpose>_B`: what the plan says of one step of all ranks.
+    /// utilisation against the peak of `start`, or of the latest event `peak` before it; not there when none
+    /// is known. `stall_<lane>_cause`: what of that lane was waited for longest, or null. `sent_<purpose>_B`:
+    /// what all ranks have sent to others since the row before, counted where it was copied, up to when a
+    /// rank knows its part of the gradient's norm; what a step sends behind that, such as parameters after
+    /// the update, is in the row after it. `plan_<purpose>_B`: what the plan says of one step of all ranks.
     /// `nvme_read_B`, `nvme_written_B`, `host_to_device_B`, `device_to_host_B` and their plan: the same of
     /// what all ranks have moved between tiers. `process_peak_B`: of the rank with most. What cannot be
-    /// anything but 0 in this run is left out (StepFields).
+    /// anything but 0 in this run is left out (StepFields). A step that reaches more than the peak raises it:
+    /// then the event `peak` comes first, with `step` and `peak_flops_rank`.
     void step(const StepReport& report);
     /// The run goes on from a checkpoint of `step`; rows before this one are of earlier jobs.
     void resume(std::int64_t step);
@@ -81,6 +82,9 @@ class Metrics {
     void stop(std::string_view reason, std::int64_t step);
     void end(const RunEnd& facts);
 
+    /// Of the steps so far.
+    const Utilisation& utilisation() const noexcept { return utilisation_; }
+
     const std::string& path() const noexcept { return path_; }
     /// Another descriptor of the file, for a flush beside training; none where nothing is written any more.
     FileHandle again() const;
@@ -92,6 +96,8 @@ class Metrics {
 
   private:
     void begin(std::string_view event);
+    /// The utilisation of the step, after a row about the peak where it has raised it. \pre it is known
+    double utilise(const StepReport& report);
     /// null where there are no target tokens.
     void loss(const std::optional<double>& mean);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
@@ -110,7 +116,7 @@ class Metrics {
     FileHandle file_;
     StepFields fields_;
     std::int64_t ranks_ = 1;
-    double mfu_of_one_token_s_ = 0;
+    Utilisation utilisation_;
     std::atomic<std::int64_t> step_{0}, tokens_{0};  ///< of the latest step
     std::atomic<bool> is_open_{true};                ///< more lines may follow
 };

@@ -309,6 +309,10 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     auto told = facts;
     told.reason = is_finished ? "finished" : requests.reason();
+    if (const double peak = files_->metrics.utilisation().peak();
+        context_.keep_peak && peak > context_.peak.flops_of_rank) {
+        context_.keep_peak(peak);
+    }
     files_->metrics.end(told);
     account(table, true);
     if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct RunContext {
     std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
     std::string time_limit_source = "run.time_limit";  ///< who says when the run ends, for messages
     Peak peak = {};                                    ///< of this machine's products
+    /// On rank 0, told of FLOP/s of a rank when steps have reached more than the peak; none: nobody is told.
+    std::function<void(double flops_of_rank)> keep_peak = {};
     data::OpenSource open_source =
         data::open_source;                ///< of data.train and data.validation, the same on all ranks
     std::string depths = {};              ///< how far ahead and in what pieces state moves, and why

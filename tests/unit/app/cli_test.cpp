@@ -123,6 +123,17 @@ TEST(CommandLine, TakesOptionsAnywhere) {
     EXPECT_EQ(arguments.overrides, std::vector<std::string>{"x.y=1"});
 }
 
+TEST(CommandLine, PlansAndChecksForNodes) {
+    for (const char* command : {"plan", "check"}) {
+        const Arguments plain = say({command, "a.yaml"}).arguments();
+        EXPECT_EQ(plain.nodes, std::nullopt);
+        EXPECT_FALSE(plain.program);
+        const Arguments job = say({command, "a.yaml", "--nodes", "2", "--ranks", "6"}).arguments();
+        EXPECT_EQ(job.nodes, 2);
+        EXPECT_EQ(job.ranks, 6);
+    }
+}
+
 TEST(CommandLine, PlansTheProgramOfARank) {
     const Answer answer = say(
         {"plan", "a.yaml", "--ranks", "4", "--program", "--rank", "3", "--json", "--variant", "evaluate"});
@@ -353,8 +364,11 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"train", "a.yaml", "-n", "8"}, "ranks are started by `mpirun -n 8`"},
         {{"train", "a.yaml", "--resume"}, "a run goes on by itself from what its run.dir has"},
         {{"check", "a.yaml", "--json", "--print"}, "two forms of an answer"},
-        {{"plan", "a.yaml"}, "nothing is asked of 'plan'. Add --program"},
-        {{"plan", "a.yaml", "--rank", "1"}, "Add --program"},
+        {{"plan", "a.yaml", "--rank", "1"}, "--rank is about what a rank does in a step. Add --program."},
+        {{"plan", "a.yaml", "--json"}, "--json is about what a rank does in a step. Add --program."},
+        {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"},
+         "--ranks 7 cannot be spread evenly over --nodes 2."},
+        {{"check", "a.yaml", "--ranks", "1", "--nodes", "2"}, "Give a multiple, or leave out one of them."},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},
         {{"plan", "a.yaml", "--program", "--json", "--ops", "3-4"}, "Leave out --ops."},
         {{"plan", "a.yaml", "--program", "--ops", "4-3"},

@@ -161,7 +161,10 @@ TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
     const std::string deck = "parallel: {context: 2}\n";
 
     EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
-    EXPECT_TRUE(load_base(deck, {}, {.ranks = 2, .for_plan = true}).ok());
+    const auto planned = load_base(deck, {}, {.ranks = 2, .for_plan = true});
+    EXPECT_TRUE(planned.ok());
+    EXPECT_EQ(planned.only_planned, "context parallelism (parallel.context.degree)");
+    EXPECT_EQ(load_base("", {}, {.ranks = 2, .for_plan = true}).only_planned, "");
     EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
 }
 

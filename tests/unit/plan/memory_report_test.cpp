@@ -125,6 +125,16 @@ TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
     EXPECT_TRUE(memory_report(spec).fits);
 }
 
+TEST(MemoryReport, SaysBesideTheVerdictWhyItCannotBeRunAllTheSame) {
+    auto spec = wide();
+    spec.tiers.device_budget_bytes = std::int64_t{1} << 40;
+    const std::string but = "but nobody is there";
+    const auto fits = memory_report(spec, {}, {}, {}, but).table;
+    EXPECT_NE(fits.find(" device memory per rank; but nobody is there\n"), std::string::npos) << fits;
+    spec.tiers.device_budget_bytes = 1;
+    EXPECT_EQ(memory_report(spec, {}, {}, {}, but).table.find(but), std::string::npos) << "it does not fit";
+}
+
 TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
     auto spec = wide();
     spec.tiers.device_budget_bytes = 1;

@@ -194,6 +194,28 @@ TEST(Metrics, TellsTheUtilisationAgainstThePeak) {
     EXPECT_DOUBLE_EQ(lines[1].at("tok_s_rank"), 1500);
 }
 
+TEST(Metrics, RaisesThePeakToWhatAStepHasReached) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.start({.ranks = 4, .flops_per_token = 600, .peak = {2e6, "measured"}});
+    StepReport report = some_report();
+    for (const double tok_s : {10000.0, 20000.0, 10000.0}) {  // a rank reaches 1.5, 3 and 1.5 MFLOP/s
+        report.tok_s = tok_s;
+        metrics.step(report);
+    }
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    ASSERT_EQ(lines.size(), 5u);
+    EXPECT_DOUBLE_EQ(lines[1].at("mfu"), 0.75);
+    EXPECT_EQ(lines[2].at("event"), "peak");
+    EXPECT_EQ(lines[2].at("step"), report.step);
+    EXPECT_DOUBLE_EQ(lines[2].at("peak_flops_rank"), 3e6);
+    EXPECT_DOUBLE_EQ(lines[3].at("mfu"), 1);
+    EXPECT_DOUBLE_EQ(lines[4].at("mfu"), 0.5);
+    EXPECT_DOUBLE_EQ(metrics.utilisation().peak(), 3e6);
+    EXPECT_DOUBLE_EQ(metrics.utilisation().of_one_token_s(), 600 / (4 * 3e6));
+}
+
 TEST(Metrics, EveryEventHasItsTime) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};

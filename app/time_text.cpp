@@ -1,0 +1,57 @@
+#include "app/time_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "layout/counts.hpp"
+#include "plan/time_to_train.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// `, without what ranks exchange, validation and saves`: what the run does and plan::planned_step_seconds
+/// does not count.
+std::string left_out(const spec::RunSpec& run) {
+    std::vector<const char*> parts;
+    if (run.parallel.ranks > 1) {
+        parts.push_back("what ranks exchange");
+    }
+    if (run.validate.every) {
+        parts.push_back("validation");
+    }
+    if (run.checkpoint.every) {
+        parts.push_back("saves");
+    }
+    if (parts.empty()) {
+        return "";
+    }
+    const auto last = parts.back();
+    parts.pop_back();
+    return parts.empty() ? fmt::format(", without {}", last)
+                         : fmt::format(", without {} and {}", fmt::join(parts, ", "), last);
+}
+
+}  // namespace
+
+std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    const auto seconds = plan::planned_step_seconds(run, machine);
+    if (!seconds) {
+        return fmt::format("time      not known: {} does not say {}\n", printable(machine.name),
+                           plan::missing_rates(run, machine));
+    }
+    const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
+    const double flops =
+        layout::flops_per_token(run) * step_tokens / *seconds / static_cast<double>(run.parallel.ranks);
+    return fmt::format(
+        "time      estimated: a step takes {} by the rates of {}, all {} of them {}{}\n"
+        "speed     {} tok/s, {:.3g} TFLOP/s of a rank, mfu {:.1f}% of what products reach there\n",
+        format_duration(*seconds), printable(machine.name), format_grouped(run.train.steps),
+        format_duration(*seconds * static_cast<double>(run.train.steps)), left_out(run),
+        format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
+}
+
+}  // namespace ziggurat::app
