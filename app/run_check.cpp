@@ -98,8 +98,8 @@ int answer_as_json(const CheckOptions& options,
                     .exit_code = start.exit_code,
                     .found = loaded.found,
                     .loaded = &loaded,
-                    .epochs = epochs,
-                    .start = start.line};
+                    .start = start.line,
+                    .epochs = epochs};
     if (options.memory) {
         all.memory = options.memory(loaded.run, loaded.machine);
         all.exit_code = all.memory->fits ? start.exit_code : does_not_fit;
