@@ -23,13 +23,15 @@ namespace ziggurat::app {
 namespace {
 
 /// Errors: Error{deck} where nothing was foretold, so that there is no loss
-void expect_targets(const std::string& data, const train::ValidationLoss& loss) {
+void expect_targets(const Arguments& arguments, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("{} has no target tokens (each of its tokens begins a document, and "
-                                "the model was trained with data.reset_at_document: nothing before it "
-                                "foretells it). Name files with longer documents by --data.",
-                                printable(data))};
+        const auto name = name_of_data(arguments, run);
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("{} has no target tokens (each of its tokens begins a document, and the model "
+                        "was trained with data.reset_at_document: nothing before it foretells it). "
+                        "Name files with longer documents by --data.",
+                        printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
     }
 }
 
@@ -81,7 +83,7 @@ std::optional<int> eval_model(const Arguments& arguments, const comm::Context& w
         const auto tokenizer = data::open_tokenizer(model.run.data.tokenizer);
         const auto loss = inference.loss(evaluated_data(arguments, model.run), &progress, tokenizer.get());
         progress.end();
-        if (!is_agreed(world, exit_code, [&] { expect_targets(name_of_data(arguments, model.run), loss); })) {
+        if (!is_agreed(world, exit_code, [&] { expect_targets(arguments, model.run, loss); })) {
             return exit_code;
         }
         if (world.rank() == 0) {
