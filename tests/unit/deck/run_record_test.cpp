@@ -74,7 +74,10 @@ TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
         EXPECT_NE(loaded.found.print().find("the run goes on in '" + in("copy") + "', where this deck lies"),
                   std::string::npos)
             << loaded.found.print();
-        EXPECT_NE(loaded.effective.find("dir: \"" + in("copy") + "\" # deck "), std::string::npos)
+        const auto line = loaded.effective.find("dir: \"" + in("copy") + "\" ");
+        ASSERT_NE(line, std::string::npos) << loaded.effective;
+        EXPECT_NE(loaded.effective.substr(line, loaded.effective.find('\n', line) - line).find(" # deck "),
+                  std::string::npos)
             << loaded.effective;
     }
     EXPECT_EQ(load_here("copy", {"run.dir=elsewhere"}).run.run.dir, "elsewhere");
