@@ -22,7 +22,7 @@ train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
     const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
     const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
                                    corpus.order()};
-    return train::look_ahead({run, loaded.effective, data}, false);
+    return train::look_ahead({run, loaded.effective, data});
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ namespace ziggurat::app {
 struct CheckOptions {
     std::string deck;
     std::vector<std::string> overrides;  ///< `path.to.key=value`
-    int ranks = 0;                       ///< as if on so many; 0: as few as the deck's degrees allow
-    int threads = 0;                     ///< per rank; 0: an equal part of the node's cores
-    /// The same and nodes, of a machine that is known, in place of both; none: these hold.
+    /// Ranks, nodes and threads, of a machine that is known; none: as few ranks as the deck's degrees allow.
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
     bool has_nccl = false;  ///< this program was built with NCCL; those of other machines are
     std::string machine;    ///< name or file; empty: this machine

@@ -145,9 +145,7 @@ int run_check(const CheckOptions& options) {
     }
     SourceSizes sizes;
     deck::LoadOptions load{
-        .ranks = options.ranks,
         .has_nccl = options.has_nccl || !options.machine.empty(),
-        .threads = options.threads,
         .needs_data = options.machine.empty(),
         .read_tokenizer = read_tokenizer,
         .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },

@@ -88,8 +88,10 @@ LoadedDeck load_all(const std::string& text,
     }
 
     Values values = read_values(schema, *root, loaded.found);
-    if (goes_on && move_to_folder_of(name, values, loaded.found)) {
-        loaded.tells_of_record = true;
+    if (goes_on) {
+        const bool is_moved = move_to_folder_of(name, values, loaded.found);
+        const bool was_afresh = let_go_on(values, loaded.found);
+        loaded.tells_of_record = loaded.tells_of_record || is_moved || was_afresh;
     }
     loaded.sets_threads =
         values.is_written("parallel.threads") && !values.is_word("parallel.threads", "auto");

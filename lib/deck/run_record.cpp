@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* dir = "run.dir";
+constexpr const char* resume = "run.resume";
 
 bool has_record(const fs::path& folder) {
     std::error_code unreadable;
@@ -27,6 +28,10 @@ std::string run_around(const fs::path& folder) {
         }
     }
     return "";
+}
+
+bool is_of_command_line(const DeckValue* value) {
+    return value != nullptr && value->origin.kind == OriginKind::command_line;
 }
 
 /// Whether both name one folder, also where it is not there.
@@ -65,14 +70,28 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
     const auto parent = fs::path{file}.parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
     const DeckValue* written = values.find(dir);
-    if (written == nullptr || written->origin.kind == OriginKind::command_line ||
-        is_same(values.text(dir), folder)) {
+    if (written == nullptr || is_of_command_line(written) || is_same(values.text(dir), folder)) {
         return false;
     }
     found.note(
         values.location(dir), fmt::format("the run goes on in {}, where this deck lies", in_quotes(folder)),
         fmt::format("it was recorded in {}", in_quotes(values.text(dir))), "Set run.dir to train elsewhere.");
     values.set_resolved(dir, folder, write_text(folder), "the folder of this deck");
+    return true;
+}
+
+bool let_go_on(Values& values, Diagnostics& found) {
+    const DeckValue* written = values.find(resume);
+    if (written == nullptr || !values.is_word(resume, "never") || is_of_command_line(written) ||
+        is_of_command_line(values.find(dir))) {
+        return false;
+    }
+    found.note(values.location(resume), "the run goes on, as by run.resume=auto",
+               "it was begun afresh by run.resume: never, which its record keeps",
+               "To begin it again, set run.resume=never on the command line.");
+    DeckValue now = *written;
+    now.word = now.written = "auto";
+    values.set(resume, now);
     return true;
 }
 

@@ -22,4 +22,8 @@ bool is_record(const std::string& file);
 /// sets it: the run may have been copied or moved. True, after a note, where it was another.
 bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& found);
 
+/// Makes run.resume of `values`, those of a record, auto where it was never: who names a run that has begun
+/// means it to go on. The command line decides, also by another run.dir. True, after a note, where it was.
+bool let_go_on(Values& values, Diagnostics& found);
+
 }  // namespace ziggurat::deck

@@ -22,7 +22,11 @@ class Check : public ::testing::Test {
                                       "tests/decks/bad");
         options_.deck = "parts/base.yaml";
         options_.overrides = {"deck_version=1"};
-        options_.ranks = 2;
+        options_.size_job = [this](deck::LoadOptions load) {
+            load.ranks = ranks_;
+            load.threads = threads_;
+            return load;
+        };
     }
 
     int run() {
@@ -35,12 +39,14 @@ class Check : public ::testing::Test {
     }
 
     CheckOptions options_;
+    int ranks_ = 2;
+    int threads_ = 0;  ///< an equal part of the cores
     std::string out_;
     std::string err_;
 };
 
 TEST_F(Check, SaysWhatAGoodDeckMeans) {
-    options_.threads = 1;
+    threads_ = 1;
 
     EXPECT_EQ(run(), 0);
     EXPECT_EQ(err_, "");
@@ -57,7 +63,7 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
 }
 
 TEST_F(Check, NamesPretendedNodes) {
-    options_.threads = 1;
+    threads_ = 1;
     options_.overrides.push_back("debug.nodes=2");
 
     EXPECT_EQ(run(), 0);
@@ -81,7 +87,7 @@ TEST_F(Check, NamesHomesAwayFromTheDevice) {
 }
 
 TEST_F(Check, NamesTheSecondCopy) {
-    options_.ranks = 4;
+    ranks_ = 4;
     options_.overrides = {"deck_version=1", "sharding.zero=3", "sharding.secondary=2"};
 
     EXPECT_EQ(run(), 0);

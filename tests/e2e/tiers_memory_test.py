@@ -235,7 +235,8 @@ def no_huge_pages():
 
 
 def stays_flat(place):
-    """Over many steps and saves nothing grows."""
+    """Over many steps and saves nothing grows. The first save leaves what is made once, HDF5's tables and the stack of
+    the thread that writes: what is there before it says nothing about those that follow."""
     steps, every = 200, 20
     shape = ["model.layers=4"] if place.shape is SMALL else []
     with MemoryGroup(place.limit(2)) as group:
@@ -249,11 +250,12 @@ def stays_flat(place):
             watch.thread.join()
             expect(code == 0, f"it ended with {code}\n{job.tail()}")
         note(f"{steps} steps and {steps // every} saves", group)
-    expect(len(watch.parts) >= 5, f"only {len(watch.parts)} parts of it were seen")
+    parts = watch.parts[1:]
+    expect(len(parts) >= 5, f"only {len(watch.parts)} parts of it were seen")
     for number, name in enumerate(("resident memory", "open files", "bytes of the disk")):
-        first, *rest = (part[number] for part in watch.parts)
+        first, *rest = (part[number] for part in parts)
         expect(first > 0 and max(rest) <= 1.01 * first, f"{name} grow over {every} steps each: {watch.parts}")
-        say(f"{name}: {first} over the first {every} steps, {min(rest)} to {max(rest)} over {every} later ones")
+        say(f"{name}: {first} over the {every} steps after the first save, {min(rest)} to {max(rest)} over later ones")
 
 
 def main(chosen):

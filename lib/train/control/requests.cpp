@@ -166,12 +166,13 @@ std::string Requests::killed_text(const Moment& now) const {
         : now.saved_step == now.steps_done
             ? fmt::format("the step under way, as step {} is saved,", now.saved_step)
             : fmt::format("the steps since step {}, the last that is saved,", now.saved_step);
+    const std::string stop = end->pid > 0 ? fmt::format("`kill -USR1 {}`", end->pid)
+                                          : fmt::format("`pkill -USR1 {}` on its node", end->name);
     return fmt::format(
         "received SIGTERM of {}, which kills the ranks in {}: a step and a checkpoint {}, so {} may be lost. "
-        "To have them saved, stop with `{}` instead, or touch STOP in the run's folder.",
+        "To have them saved, stop with {} instead, or touch STOP in the run's folder.",
         end->name, format_duration(end->seconds_to_kill),
-        is_known ? "take " + format_duration(needed) : "may take longer", lost,
-        end->pid > 0 ? fmt::format("kill -USR1 {}", end->pid) : "pkill -USR1 " + end->name);
+        is_known ? "take " + format_duration(needed) : "may take longer", lost, stop);
 }
 
 std::string Requests::stop_text(const Moment& now) const {

@@ -1,8 +1,6 @@
 /// Agreement of ranks on the checkpoint to read after one that was removed meanwhile.
 #pragma once
 
-#include <optional>
-
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "comm/context.hpp"

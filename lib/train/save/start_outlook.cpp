@@ -40,11 +40,11 @@ StartOutlook outlook_of_weights(const Intent& intent) {
 
 }  // namespace
 
-StartOutlook look_ahead(const Intent& intent, bool backup) {
+StartOutlook look_ahead(const Intent& intent) {
     ResumeChoice choice{intent.spec};
     const auto chosen = choice.open();
     if (!chosen) {
-        if (intent.spec.run.resume == spec::Resume::never && !backup) {
+        if (intent.spec.run.resume == spec::Resume::never) {
             expect_no_checkpoints(intent.spec.run.dir);
         }
         return outlook_of_weights(intent);

@@ -15,9 +15,8 @@ struct StartOutlook {
 /// Looks at the checkpoints and models that the run would begin with, as resume() does before it loads them:
 /// names, sizes, headers and the hashes that are quickly checked.
 ///
-/// \param backup  checkpoints that run.resume=never finds are kept aside, not refused
 /// Collective: local
-/// Errors:     those of resume(), and of RunDirectory::begin_afresh()
-StartOutlook look_ahead(const Intent& intent, bool backup);
+/// Errors:     those of resume(), and of RunDirectory::begin_afresh() without a backup
+StartOutlook look_ahead(const Intent& intent);
 
 }  // namespace ziggurat::train

@@ -98,6 +98,18 @@ TEST_F(RunRecord, LeavesTheTimeLimitOfAJobThatIsOver) {
     EXPECT_EQ(load_here("run").run.run.time_limit_seconds, 7200) << "that somebody has written";
 }
 
+TEST_F(RunRecord, GoesOnThoughItWasBegunAfresh) {
+    const auto begun = load(in("deck.yaml"), {"run.resume=never"}, options_);
+    write("run/deck.effective.yaml", begun.effective);
+    const auto loaded = load_here("run");
+    EXPECT_EQ(loaded.run.run.resume, spec::Resume::automatic);
+    EXPECT_TRUE(loaded.tells_of_record);
+    EXPECT_NE(loaded.found.print().find("the run goes on, as by run.resume=auto"), std::string::npos)
+        << loaded.found.print();
+    EXPECT_EQ(load_here("run", {"run.resume=never"}).run.run.resume, spec::Resume::never);
+    EXPECT_EQ(load_here("run", {"run.dir=" + in("new")}).run.run.resume, spec::Resume::never);
+}
+
 TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
     LoadOptions on_two = options_;
     on_two.ranks = 2;

@@ -122,7 +122,8 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
     EXPECT_EQ(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
     moment.saved_step = -1;
     EXPECT_NE(said_of_mpirun(moment, 9, 0).find("all steps, as none is saved yet,"), std::string::npos);
-    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`pkill -USR1 mpirun` instead"), std::string::npos)
+    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`pkill -USR1 mpirun` on its node instead"),
+              std::string::npos)
         << "elsewhere";
 }
 
