@@ -141,14 +141,13 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
         files_->events.emplace(directory_->path(), resumed_step_, facts,
                                [this](std::string_view text) { console_.warn(text); });
     }
-    files_->line.emplace(StepLineFacts{
-        .total_steps = facts.steps,
-        .ranks = facts.ranks,
-        .budget_bytes = facts.budget_bytes,
-        .can_stall = fields.stalls,
-        .tells_host = fields.host,
-        .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak),
-        .tells_time = true});
+    files_->line.emplace(StepLineFacts{.total_steps = facts.steps,
+                                       .ranks = facts.ranks,
+                                       .budget_bytes = facts.budget_bytes,
+                                       .can_stall = fields.stalls,
+                                       .tells_host = fields.host,
+                                       .utilisation = files_->metrics.utilisation(),
+                                       .tells_time = true});
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
                       "), so what they exchange goes over MPI, several times slower. Start them in one "

@@ -8,18 +8,19 @@
 #include <utility>
 
 #include "train/account/step_report.hpp"
+#include "train/account/utilisation.hpp"
 #include "train/report/styled_text.hpp"
 
 namespace ziggurat::train {
 
-/// Facts that do not change during a run.
+/// What is known of a run at its start.
 struct StepLineFacts {
     std::int64_t total_steps = 0;                ///< the last step's number
     std::int64_t ranks = 1;                      ///< 1: no column for the speed of each
     std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
     std::array<bool, num_stalls> can_stall{};    ///< which of them may be more than 0
     bool tells_host = true;                      ///< whether more than control values lies there
-    double mfu_of_one_token_s = 0;               ///< utilisation at one token per second; 0: peak unknown
+    Utilisation utilisation = {};                ///< at the start; steps raise its peak
     bool tells_time = false;                     ///< of day, on a terminal with room for it
 };
 
@@ -30,6 +31,7 @@ struct StepNumbers {
     bool is_spike = false;
     double lr = 0;
     double tok_s = 0;
+    double mfu = 0;
     double left_s = 0;
     double step_s = 0;
     std::array<double, num_stalls> stall_share{};  ///< of the time

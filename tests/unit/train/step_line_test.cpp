@@ -23,7 +23,7 @@ StepLineFacts usual_facts() {
     auto facts = facts_of(3000, {5LL << 30, 4LL << 30, 0});
     facts.ranks = 2;
     facts.can_stall = {true, true};
-    facts.mfu_of_one_token_s = 0.469 / 54000;
+    facts.utilisation = {1e6, facts.ranks, Peak{.flops_of_rank = 27e9 / 0.469}};
     return facts;
 }
 
@@ -108,6 +108,19 @@ TEST(StepLine, NarrowTerminalsKeepStepAndLossLongest) {
     }
 }
 
+TEST(StepLine, IsNeverMoreThanThePeakThatStepsHaveReached) {
+    StepLine lines{usual_facts()};
+    auto report = usual_report(1);
+    lines.add(report);
+    EXPECT_NE(shown_at(lines, 100).find("mfu 46.9%"), std::string::npos);
+    report.tok_s *= 4;
+    lines.add(report);
+    EXPECT_NE(shown_at(lines, 100).find("mfu 100.0%"), std::string::npos) << shown_at(lines, 100);
+    report.tok_s /= 2;
+    lines.add(report);
+    EXPECT_NE(shown_at(lines, 100).find("mfu 50.0%"), std::string::npos) << "of that step";
+}
+
 TEST(StepLine, NeverWrapsWhateverIsInIt) {
     const double infinite = std::numeric_limits<double>::infinity();
     for (const std::int64_t total : {std::int64_t{1}, std::int64_t{500}, std::int64_t{1'000'000'000}}) {
@@ -117,7 +130,7 @@ TEST(StepLine, NeverWrapsWhateverIsInIt) {
         for (const double value : {1.0, 1e10, -1e99, 1e300, infinite, std::nan("")}) {
             for (const double speed : {12.0, 5e9, 1e30, infinite}) {
                 for (const double seconds : {1e-9, 1.0, 86400.0 * 3, 1e20}) {
-                    facts.mfu_of_one_token_s = value;
+                    facts.utilisation = {1e6, facts.ranks, Peak{.flops_of_rank = value}};
                     StepLine lines{facts};
                     StepReport report = report_of(total / 2 + 1, seconds);
                     report.loss = report.grad_norm = report.lr = value;
