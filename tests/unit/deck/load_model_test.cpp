@@ -1,0 +1,93 @@
+#include "deck/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "layout/family_descriptor.hpp"
+#include "tests/unit/deck/load_fixture.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+TEST_F(Load, FillsTheModelFromAPreset) {
+    const LoadedDeck loaded =
+        load_base("", {"model={preset: llama-8b, layers: 4}", "data.seq=128", "model.norm_epsilon=1e-6"});
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.model.layers, 4);
+    EXPECT_EQ(loaded.run.model.kv_heads, 8);
+    EXPECT_EQ(loaded.run.model.rope_theta, 500000);
+    EXPECT_EQ(loaded.run.model.max_seq, 8192);
+    EXPECT_EQ(loaded.found.notes(), 1u);
+    EXPECT_NE(loaded.found.print().find("model.layers = 4 takes the place of 32 in preset llama-8b"),
+              std::string::npos);
+    EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
+}
+
+TEST_F(Load, PadsTheVocabularyToWhatTensorRanksShare) {
+    const std::map<int, std::int64_t> padded{{1, 50304}, {2, 50304}, {3, 50304}, {5, 50560}};
+    for (const auto& [tensor, rows] : padded) {
+        const LoadedDeck loaded =
+            load_base("",
+                      {"model={family: gpt2, layers: 2, hidden: 60, heads: 30, vocab: 50257}",
+                       "parallel.tensor=" + std::to_string(tensor)},
+                      {.ranks = tensor});
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(loaded.run.model.vocab_padded, rows) << "tensor " << tensor;
+    }
+    const LoadedDeck own =
+        load_base("",
+                  {"model={family: gpt2, layers: 2, hidden: 60, heads: 30, vocab: 50257, vocab_pad_to: 1}",
+                   "parallel.tensor=3"},
+                  {.ranks = 3});
+    EXPECT_FALSE(own.ok());
+    EXPECT_NE(own.found.print().find("model.vocab_pad_to: auto makes its rows fit"), std::string::npos);
+}
+
+TEST_F(Load, LetsTensorRanksShareHeadsOfKeys) {
+    for (const int tensor : {2, 4, 12}) {
+        const LoadedDeck loaded =
+            load_base("",
+                      {"model={family: llama, layers: 2, hidden: 48, heads: 12, kv_heads: 2, ffn_hidden: 24}",
+                       "parallel.tensor=" + std::to_string(tensor)},
+                      {.ranks = tensor});
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+    }
+}
+
+TEST_F(Load, FillsEveryPresetWithTheModelOfThatName) {
+    for (const auto* family : layout::families()) {
+        for (const auto& preset : family->presets) {
+            const LoadedDeck loaded =
+                load_base("", {std::string{"model={preset: "} + preset.name + "}", "data.seq=128"});
+
+            ASSERT_TRUE(loaded.ok()) << preset.name << loaded.found.print();
+            auto expected = preset.model;
+            expected.head_dim = expected.hidden / expected.heads;
+            expected.vocab_padded = loaded.run.model.vocab_padded;
+            EXPECT_EQ(loaded.run.model, expected) << preset.name;
+        }
+    }
+}
+
+TEST_F(Load, TakesWhatADeckDoesNotSayFromTheFamily) {
+    for (const auto* family : layout::families()) {
+        const std::string model_text{family->name};
+        const LoadedDeck loaded =
+            load_base("", {"model={family: " + model_text + ", layers: 2, hidden: 64, heads: 2}"});
+
+        ASSERT_TRUE(loaded.ok()) << family->name << loaded.found.print();
+        const auto& model = loaded.run.model;
+        EXPECT_EQ(model.family, family->name);
+        EXPECT_EQ(model.ffn_hidden, family->usual_ffn_hidden(64)) << family->name;
+        EXPECT_EQ(model.tie_embeddings, family->ties_embeddings) << family->name;
+        EXPECT_EQ(model.rotary_fraction, family->rotary_fraction) << family->name;
+        EXPECT_EQ(loaded.effective.find("rope_theta") != std::string::npos, family->has_rotary_positions());
+        EXPECT_EQ(loaded.effective.find("rotary_fraction") != std::string::npos,
+                  family->has_rotary_positions());
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::deck
