@@ -108,8 +108,6 @@ def named(chosen):
          start="after step 4 of 8, from first/")
     both("the same command goes on", place, "run", "train.steps=10", "run.resume=first",
          start="after step 8 of 10, from run/", ranks=2)
-    both("however it is spelt", place, "run", "train.steps=11", "run.resume=second/../first/",
-         start="after step 10 of 11, from run/")
     both("another name is no note", place, "run", "train.steps=12", "run.resume=second", code=DECK,
          says=["cannot begin with 'second' in 'run'", "run.resume=auto"])
     both("nor a first one later", place, "first", "train.steps=12", "run.resume=second", code=DECK,

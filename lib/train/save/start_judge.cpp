@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -21,7 +19,6 @@
 namespace ziggurat::train {
 namespace {
 
-namespace fs = std::filesystem;
 using checkpoint::DeckChange;
 
 void add(std::vector<std::string>& all, std::vector<std::string> more) {
@@ -55,19 +52,13 @@ std::vector<DeckChange> compare_decks(const std::string& before, const std::stri
     return found;
 }
 
-/// Whether both name one file or folder, however they are spelt.
-bool is_same_place(const fs::path& one, const fs::path& other) {
-    std::error_code no_place;
-    return fs::equivalent(one, other, no_place) && !no_place;
-}
-
 /// What run.resume names is where this run came from, or the choice is that of whoever asks.
 void expect_same_origin(const Intent& intent,
                         const std::vector<DeckChange>& deck,
                         const std::string& chosen,
                         std::int64_t step) {
     for (const auto& change : deck) {
-        if (change.key == "run.resume" && !is_same_place(change.before, change.after)) {
+        if (change.key == "run.resume") {
             throw Error{
                 ErrorKind::deck,
                 fmt::format("cannot begin with '{}' in '{}' (run.resume names it, but run.dir has "
