@@ -1,8 +1,10 @@
 /// Products of cuBLASLt in plain loops, and refusals where the library refuses or would take a slow or
 /// changing way: without an algorithm, on other layouts than the algorithm was asked for, at addresses less
 /// aligned than was promised.
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "tests/emulated_cuda/cublas_lt_objects.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
@@ -79,32 +81,49 @@ struct Product {
     void* d;
     float alpha, beta;
 
-    float element(std::size_t i, std::size_t j) const {
-        const auto depth = desc.turns_a != CUBLAS_OP_N ? a_layout.rows : a_layout.columns;
-        const auto lda = static_cast<std::size_t>(a_layout.ld), ldb = static_cast<std::size_t>(b_layout.ld);
-        float sum = 0;
+    /// Element (i, k) of the turned or unturned first factor at [k * rows + i], as the inner loop reads it.
+    void read_first_factor(std::size_t depth, std::vector<float>& read_in) const {
+        const auto rows = d_layout.rows, ld = static_cast<std::size_t>(a_layout.ld);
+        read_in.resize(depth * rows);
         for (std::size_t k = 0; k < depth; ++k) {
-            const auto in_a = desc.turns_a != CUBLAS_OP_N ? k + i * lda : i + k * lda;
-            const auto in_b = desc.turns_b != CUBLAS_OP_N ? j + k * ldb : k + j * ldb;
-            sum += read(a, a_layout.type, in_a) * read(b, b_layout.type, in_b);
-        }
-        return alpha * sum;
-    }
-
-    void run() const {
-        for (std::size_t j = 0; j < d_layout.columns; ++j) {
-            for (std::size_t i = 0; i < d_layout.rows; ++i) {
-                const auto at = i + j * static_cast<std::size_t>(d_layout.ld);
-                float value = element(i, j);
-                if (beta != 0) {
-                    value += beta * read(c, d_layout.type, at);
-                }
-                if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS) {
-                    value += read(desc.bias, d_layout.type, i);
-                }
-                write(d, d_layout.type, at, value);
+            for (std::size_t i = 0; i < rows; ++i) {
+                const auto at = desc.turns_a != CUBLAS_OP_N ? k + i * ld : i + k * ld;
+                read_in[k * rows + i] = read(a, a_layout.type, at);
             }
         }
+    }
+
+    /// Each sum in the order of the depth.
+    void run() const {
+        const auto rows = d_layout.rows, ldb = static_cast<std::size_t>(b_layout.ld);
+        const auto depth = desc.turns_a != CUBLAS_OP_N ? a_layout.rows : a_layout.columns;
+        static thread_local std::vector<float> first, sums;
+        read_first_factor(depth, first);
+        sums.resize(rows);
+        for (std::size_t j = 0; j < d_layout.columns; ++j) {
+            std::ranges::fill(sums, 0.0F);
+            for (std::size_t k = 0; k < depth; ++k) {
+                const float factor =
+                    read(b, b_layout.type, desc.turns_b != CUBLAS_OP_N ? j + k * ldb : k + j * ldb);
+                const float* column = &first[k * rows];
+                for (std::size_t i = 0; i < rows; ++i) {
+                    sums[i] += column[i] * factor;
+                }
+            }
+            for (std::size_t i = 0; i < rows; ++i) {
+                finish(i + j * static_cast<std::size_t>(d_layout.ld), i, alpha * sums[i]);
+            }
+        }
+    }
+
+    void finish(std::size_t at, std::size_t row, float value) const {
+        if (beta != 0) {
+            value += beta * read(c, d_layout.type, at);
+        }
+        if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS) {
+            value += read(desc.bias, d_layout.type, row);
+        }
+        write(d, d_layout.type, at, value);
     }
 };
 
