@@ -6,10 +6,11 @@
 
 Checked are: a module depends (DEPENDS, PRIVATE_DEPENDS) on strictly lower layers only; it includes only what
 its CMakeLists.txt names, in headers only what is in DEPENDS; nothing of app/, tests/ or perf/; vendor
-headers, and words of code, only where LIBRARIES_OF and WORDS_OF say. Within a module: a folder includes only itself, the folders that its entry
-in FOLDERS names, all of which stand before it, and those files of the module's root that include no more than
-that; nothing includes TEST_FOLDERS, and CUDA_FOLDERS and NCCL_FOLDERS only each other; headers include each other in no circle; no folder has more than
-MOST_FILES sources.
+headers, and words of code, only where LIBRARIES_OF and WORDS_OF say; a module names the libraries of its
+headers (LINKED). Within a module: a folder includes only itself, the folders that its entry in FOLDERS names, all
+of which stand before it, and those files of the module's root that include no more than that; nothing includes
+TEST_FOLDERS, and CUDA_FOLDERS and NCCL_FOLDERS only each other; headers include each other in no circle; no folder
+has more than MOST_FILES sources.
 """
 
 import pathlib
@@ -45,6 +46,9 @@ LIBRARIES_OF = [
     ("cudnn", r"kernels/cuda/\w+_cuda\.(cpp|hpp)"),
     ("nccl", r"comm/nccl/\w+_cuda\.(cu|hpp)"),
 ]
+
+# What a module links (LIBRARIES) that includes such headers: those whose functions are not all in their headers.
+LINKED = {"fmt/": "fmt::fmt", "nlohmann/": "nlohmann_json::nlohmann_json", "yaml-cpp/": "yaml-cpp"}
 
 # Code that only some files may have: its pattern, what it does, and which files.
 WORDS_OF = [
@@ -175,6 +179,13 @@ def problems_of_include(file, name, header, quoted, public, private):
         yield f"{name} includes {target}, which its CMakeLists.txt does not name"
 
 
+def problems_of_links(header, quoted, named):
+    """A library that the module's CMakeLists.txt does not name: some builds link it by chance."""
+    for start, library in LINKED.items():
+        if not quoted and header.startswith(start) and library not in named:
+            yield f"<{header}> needs {library} in its module's LIBRARIES"
+
+
 def problems_of_words(lib, source):
     """What a source says that others alone may say."""
     file = str(source.relative_to(lib))
@@ -192,7 +203,8 @@ def check(lib):
     modules = sorted(path.parent.name for path in lib.glob("*/CMakeLists.txt"))
     for name in modules:
         cmake = lib / name / "CMakeLists.txt"
-        words = words_of(cmake.read_text())
+        text = cmake.read_text()
+        words, named = words_of(text), set(re.split(r"[\s()]+", text))
         public, private = dependencies(words)
         if name not in LAYER_OF:
             problems.append(f"{cmake}: {name} has no layer in {pathlib.Path(__file__).name}")
@@ -202,7 +214,8 @@ def check(lib):
                 problems.append(f"{cmake}: {name} depends on {other}, which is not below it")
         for source in sources_of(lib / name):
             for number, header, quoted in includes_of(source):
-                found = problems_of_include(source.relative_to(lib), name, header, quoted, public, private)
+                found = [*problems_of_include(source.relative_to(lib), name, header, quoted, public, private),
+                         *problems_of_links(header, quoted, named)]
                 problems += [f"{source}:{number}: {problem}" for problem in found]
             problems += problems_of_words(lib, source)
         problems += problems_of_folders(lib, name, words)
@@ -215,6 +228,7 @@ def self_test():
         "base/CMakeLists.txt": "ziggurat_module(base)",
         "base/error.hpp": "#include <string>\n",
         "spec/CMakeLists.txt": "ziggurat_module(spec\n  PRIVATE_DEPENDS base)  # train",
+        "base/text.cpp": "#include <fmt/format.h>\n",
         "spec/a.hpp": '#include "base/error.hpp"\n',
         "spec/a.cpp": '#include "base/error.hpp"\n#include "spec/a.hpp"\n#include "a.hpp"\n',
         "layout/CMakeLists.txt": "ziggurat_module(layout DEPENDS spec device)",
@@ -243,6 +257,7 @@ def self_test():
     }
     expected = sorted([
         "attic/CMakeLists.txt: attic has no layer",
+        "base/text.cpp:1: <fmt/format.h> needs fmt::fmt",
         "plot/CMakeLists.txt: folder odd names late,",
         "plot/attic/a.hpp: folder attic is not in FOLDERS",
         "plot/high/g.hpp:1: proof is for tests alone",
