@@ -4,9 +4,9 @@
 #   scripts/gpu_bundle.sh              programs for GPUs (preset cuda), for processors of x86-64-v3
 #   scripts/gpu_bundle.sh --emulated   build/gpu_bundle_emulated instead: programs with emulated GPUs, for this machine
 #
-# In it: bundle.tar.gz with the program, tests on GPUs, decks and texts they read, the libraries that a bare machine
-# lacks, and an Open MPI that lies anywhere, from PyPI. CUDA's own libraries stay out: they come from the toolkit or from
-# Python's nvidia packages over there.
+# In it: bundle.tar.xz with the program, tests on GPUs, decks and texts they read, the libraries that a bare machine
+# lacks, and an Open MPI that lies anywhere, from PyPI; and the xz that unpacks it. CUDA's own libraries stay out: they
+# come from the toolkit or from Python's nvidia packages over there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 most_mib=45
@@ -127,7 +127,8 @@ equivalence.write_text(pathlib.Path(sys.argv[1]))' "$files/tree/tests/e2e/decks/
 
 mkdir -p "$bundle"
 rm -f "$bundle"/*
-tar -C "$files" -czf "$bundle/bundle.tar.gz" .
-bytes=$(stat -c %s "$bundle/bundle.tar.gz")
+cp -L "$(command -v xz)" "$(ldd "$(command -v xz)" | awk '/liblzma/ {print $3}')" "$bundle/"
+tar -C "$files" -c . | xz -T0 >"$bundle/bundle.tar.xz"
+bytes=$(du -cb "$bundle"/* | tail -1 | cut -f 1)
 say "$bundle: $((bytes / 1048576)) MiB, unpacked $(du -sm "$files" | cut -f 1) MiB; $(wc -l <"$files/tests") tests on GPUs"
 [ "$bytes" -le $((most_mib * 1048576)) ] || stop "that is more than $most_mib MiB"

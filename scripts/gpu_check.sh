@@ -210,7 +210,7 @@ case ${1:-} in
 esac
 
 bundle=${1:-build/gpu_bundle}
-[ -f "$bundle/bundle.tar.gz" ] || { echo "gpu_check: there is no $bundle/bundle.tar.gz: scripts/gpu_bundle.sh makes it" >&2; exit 1; }
+[ -f "$bundle/bundle.tar.xz" ] || { echo "gpu_check: there is no $bundle/bundle.tar.xz: scripts/gpu_bundle.sh makes it" >&2; exit 1; }
 export out=${OUT:-$PWD/build/gpu_check}
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
 temporary=$(mktemp -d)
@@ -218,7 +218,8 @@ trap 'rm -rf "$temporary"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 export files=$temporary/files work=$temporary/work deck=
-mkdir "$files" "$work" && tar -C "$files" -xzf "$bundle/bundle.tar.gz" || exit 1
+mkdir "$files" "$work" || exit 1
+LD_LIBRARY_PATH=$bundle "$bundle/xz" -dc "$bundle/bundle.tar.xz" | tar -C "$files" -x || exit 1
 kind=$(sed -n 's/^kind=//p' "$files/facts")
 export kind
 if [ "$kind" != emulated ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null && ! command -v nvidia-smi >/dev/null; then

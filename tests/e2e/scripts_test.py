@@ -4,6 +4,7 @@ gpu_check.sh tells a machine without a GPU from one where something fails."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,8 @@ class GpuCheck(unittest.TestCase):
             place = pathlib.Path(folder)
             if kind is not None:
                 (place / "facts").write_text(f"kind={kind}\ncommit=0\n")
-                subprocess.run(["tar", "-C", place, "-czf", place / "bundle.tar.gz", "facts"], check=True)
+                subprocess.run(["tar", "-C", place, "-cJf", place / "bundle.tar.xz", "facts"], check=True)
+                (place / "xz").symlink_to(shutil.which("xz"))
             done = subprocess.run(["/bin/bash", ROOT / "scripts" / "gpu_check.sh", place], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, env=dict(os.environ, OUT=str(place / "out")), check=False)
             table = place / "out" / "table.txt"
