@@ -211,7 +211,7 @@ void TrainingLoop::one_step() {
     look_for_spike(report);
     report.step_s = step_seconds;
     report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
-    account_.add_speed(report.tok_s);
+    account_.add_utilisation(report);
     report.device_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::device)];
     report.nvme_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::nvme)];
     report.host_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::host)];

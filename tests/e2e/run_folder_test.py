@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from trainings import PATIENCE_S, Place, complete_steps, events, expect, losses, run_script, say
+from trainings import PATIENCE_S, Place, complete_steps, expect, losses, run_script, say
 
 DECK = 2
 SETTINGS = ["train.steps=6", "validate.every=3 steps", "checkpoint.every=3 steps", "checkpoint.keep=4", "schedule=constant",
@@ -71,6 +71,23 @@ def trains_on(chosen):
     say("train")
 
 
+def was_begun_afresh(chosen):
+    """By run.resume=never: its folder has it go on all the same, unless that is said again."""
+    place = Runs(chosen, "afresh")
+    (place.folder / place.deck).write_text((place.folder / "run" / "deck.effective.yaml").read_text())
+    place.train("new", 1, "run.dir=new", "run.resume=never")
+    run = place.folder / "new"
+    shutil.copytree(run, place.folder / "again")
+
+    for command in ("check", "train"):
+        _, said = place.call(command, "new", "train.steps=9")
+        expect("begun afresh by run.resume: never" in said, f"{command}: {said}")
+    expect(complete_steps(run) == [3, 6, 9] and len(losses(run, 1, 9)) == 9, "it goes on with its own checkpoints")
+    _, said = place.call("train", "again", "run.resume=never", code=DECK)
+    expect("begun afresh by" not in said and "cannot begin afresh in 'again'" in said, said)
+    say("begun afresh")
+
+
 def is_understood_alike(chosen):
     """By the commands that start nothing; and those that read checkpoints read the folder that is named."""
     place = Runs(chosen, "alike")
@@ -94,4 +111,4 @@ def is_understood_alike(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, trains_on, is_understood_alike)
+    run_script(__doc__, trains_on, was_begun_afresh, is_understood_alike)

@@ -64,9 +64,10 @@ void RunAccount::add_step(StepReport& report) {
     }
 }
 
-void RunAccount::add_speed(double tok_s) noexcept {
+void RunAccount::add_utilisation(StepReport& report) noexcept {
     if (utilisation_.is_known()) {
-        utilisation_.of_step(tok_s);
+        report.mfu = utilisation_.of_step(report.tok_s);
+        report.peak_flops_rank = utilisation_.peak();
     }
 }
 

@@ -46,8 +46,8 @@ class RunAccount {
     /// The trainer's executor has run a step: its records go into the account and into `report`, which has
     /// the wait for data already.
     void add_step(StepReport& report);
-    /// All ranks came to so many tokens per second in a step, which may raise the peak.
-    void add_speed(double tok_s) noexcept;
+    /// The utilisation of a step, by its `tok_s`, and the peak, which it may raise, go into its report.
+    void add_utilisation(StepReport& report) noexcept;
     /// The trainer's executor has finished: what ended after the last step is counted too.
     void add_rest();
 

@@ -21,6 +21,8 @@ struct StepReport {
     double grad_norm = 0;  ///< before clipping
     double step_s = 0;
     double tok_s = 0;
+    std::optional<double> mfu = {};  ///< model FLOPs utilisation; none: the peak is unknown
+    double peak_flops_rank = 0;      ///< that it is of: FLOP/s, as this step has left it
     double compute_s = 0;
     std::array<double, num_stalls> stall_s{};
     std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none

@@ -16,16 +16,10 @@ struct Peak {
 /// Formula behind the utilisation, for the lines that show it.
 inline constexpr const char* mfu_formula = "tok/s x FLOP/token / (ranks x peak of a rank)";
 
-/// The utilisation at one token per second of all ranks; 0 when the peak is unknown.
-///
-/// Source: Chowdhery et al., "PaLM", 2022, appendix B: what is computed again counts as nothing.
-inline double mfu_of_one_token_s(double flops_per_token, std::int64_t ranks, const Peak& peak) noexcept {
-    const double all = static_cast<double>(ranks) * peak.flops_of_rank;
-    return all > 0 ? flops_per_token / all : 0;
-}
-
 /// The utilisation of steps. A step that reaches more than the peak raises it: a peak that was measured while
 /// others used the machine was too low.
+///
+/// Source: Chowdhery et al., "PaLM", 2022, appendix B: what is computed again counts as nothing.
 class Utilisation {
   public:
     /// Of a run whose peak is unknown.
@@ -38,7 +32,7 @@ class Utilisation {
     double peak() const noexcept { return peak_; }
     /// At one token per second of all ranks, against the peak as it is now; 0 when it is unknown.
     double of_one_token_s() const noexcept {
-        return mfu_of_one_token_s(flops_per_token_, ranks_, {.flops_of_rank = peak_});
+        return is_known() ? flops_per_token_ / (static_cast<double>(ranks_) * peak_) : 0;
     }
 
     /// Of the tokens per second of all ranks in a step: up to 1.

@@ -67,7 +67,6 @@ EventFile::EventFile(const std::string& run_dir,
                      Warn warn)
     : folder_{run_dir + "/" + events_folder},
       fields_{facts.fields},
-      utilisation_{facts.flops_per_token, facts.ranks, facts.peak},
       warn_{std::move(warn)} {
     for (int i = 0; i < num_stalls; ++i) {
         stall_tags_.push_back(fmt::format("stall/{}_pct", name_of(static_cast<Stall>(i))));
@@ -96,8 +95,8 @@ void EventFile::step(const StepReport& report) {
     add("optim/skipped", static_cast<double>(report.skipped));
     add("perf/tokens_per_s", report.tok_s);
     add("perf/step_s", report.step_s);
-    if (utilisation_.is_known()) {
-        add("perf/mfu", utilisation_.of_step(report.tok_s));
+    if (report.mfu) {
+        add("perf/mfu", *report.mfu);
     }
     for (std::size_t i = 0; i < stall_tags_.size(); ++i) {
         if (fields_.stalls[i] && report.step_s > 0) {

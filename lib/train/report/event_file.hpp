@@ -52,7 +52,6 @@ class EventFile {
     std::string folder_;
     std::string path_ = {};
     StepFields fields_;
-    Utilisation utilisation_;
     Warn warn_;
     FileHandle file_;
     std::vector<std::string> stall_tags_;  ///< by Stall

@@ -54,7 +54,7 @@ FileHandle Metrics::again() const {
 void Metrics::start(const RunFacts& facts) {
     fields_ = facts.fields;
     ranks_ = facts.ranks;
-    utilisation_ = {facts.flops_per_token, facts.ranks, facts.peak};
+    peak_flops_rank_ = facts.peak.flops_of_rank;
     begin("start");
     line_.field("name", facts.name);
     line_.field("version", facts.version);
@@ -79,7 +79,13 @@ void Metrics::start(const RunFacts& facts) {
 void Metrics::step(const StepReport& report) {
     step_ = report.step;
     tokens_ = report.tokens;
-    const double mfu = utilisation_.is_known() ? utilise(report) : 0;
+    if (report.peak_flops_rank > peak_flops_rank_) {
+        peak_flops_rank_ = report.peak_flops_rank;
+        begin("peak");
+        line_.field("step", report.step);
+        line_.field("peak_flops_rank", peak_flops_rank_);
+        write();
+    }
     begin("step");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
@@ -89,8 +95,8 @@ void Metrics::step(const StepReport& report) {
     line_.field("step_s", report.step_s);
     line_.field("tok_s", report.tok_s);
     line_.field("tok_s_rank", report.tok_s / static_cast<double>(ranks_));
-    if (utilisation_.is_known()) {
-        line_.field("mfu", mfu);
+    if (report.mfu) {
+        line_.field("mfu", *report.mfu);
     }
     line_.field("compute_s", report.compute_s);
     for (std::size_t i = 0; i < num_stalls; ++i) {
@@ -112,18 +118,6 @@ void Metrics::step(const StepReport& report) {
     line_.field("process_peak_B", report.process_peak_bytes);
     line_.field("skipped", report.skipped);
     write();
-}
-
-double Metrics::utilise(const StepReport& report) {
-    const double before = utilisation_.peak();
-    const double mfu = utilisation_.of_step(report.tok_s);
-    if (utilisation_.peak() > before) {
-        begin("peak");
-        line_.field("step", report.step);
-        line_.field("peak_flops_rank", utilisation_.peak());
-        write();
-    }
-    return mfu;
 }
 
 void Metrics::resume(std::int64_t step) {

@@ -82,8 +82,8 @@ class Metrics {
     void stop(std::string_view reason, std::int64_t step);
     void end(const RunEnd& facts);
 
-    /// Of the steps so far.
-    const Utilisation& utilisation() const noexcept { return utilisation_; }
+    /// The peak of the utilisation as steps have left it, FLOP/s of a rank; 0 when none is known.
+    double peak_flops_rank() const noexcept { return peak_flops_rank_; }
 
     const std::string& path() const noexcept { return path_; }
     /// Another descriptor of the file, for a flush beside training; none where nothing is written any more.
@@ -96,8 +96,6 @@ class Metrics {
 
   private:
     void begin(std::string_view event);
-    /// The utilisation of the step, after a row about the peak where it has raised it. \pre it is known
-    double utilise(const StepReport& report);
     /// null where there are no target tokens.
     void loss(const std::optional<double>& mean);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
@@ -116,7 +114,7 @@ class Metrics {
     FileHandle file_;
     StepFields fields_;
     std::int64_t ranks_ = 1;
-    Utilisation utilisation_;
+    double peak_flops_rank_ = 0;
     std::atomic<std::int64_t> step_{0}, tokens_{0};  ///< of the latest step
     std::atomic<bool> is_open_{true};                ///< more lines may follow
 };

@@ -146,7 +146,7 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
                                        .budget_bytes = facts.budget_bytes,
                                        .can_stall = fields.stalls,
                                        .tells_host = fields.host,
-                                       .utilisation = files_->metrics.utilisation(),
+                                       .tells_mfu = facts.peak.flops_of_rank > 0,
                                        .tells_time = true});
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
@@ -308,7 +308,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     auto told = facts;
     told.reason = is_finished ? "finished" : requests.reason();
-    if (const double peak = files_->metrics.utilisation().peak();
+    if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
     }

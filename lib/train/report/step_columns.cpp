@@ -86,7 +86,7 @@ void StepColumns::fill(const StepNumbers& numbers) {
         is_done ? std::string{"done"} : "eta " + format_duration(std::max(numbers.left_s, 1e-3)));
 
     mfu_.text.clear();
-    if (facts_.utilisation.is_known()) {
+    if (facts_.tells_mfu) {
         set(mfu_.text, "mfu {:>4.1f}%", 100 * numbers.mfu);
     }
     set(per_step_.text, "{:>8}", format_duration(numbers.step_s));
@@ -146,7 +146,7 @@ void StepColumns::fill_heading() {
     set(time_.text, "{:<12}", "time of day");
     set(memory_.text, "memory of budget");
     set(memory_alone_.text, "memory");
-    mfu_.text.resize(facts_.utilisation.is_known() ? mfu_.text.size() : 0);
+    mfu_.text.resize(facts_.tells_mfu ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);
     for (Cell* cell : {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &mfu_, &per_step_,
                        &stalls_, &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {

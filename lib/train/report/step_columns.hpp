@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "train/account/step_report.hpp"
-#include "train/account/utilisation.hpp"
 #include "train/report/styled_text.hpp"
 
 namespace ziggurat::train {
@@ -20,7 +19,7 @@ struct StepLineFacts {
     std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
     std::array<bool, num_stalls> can_stall{};    ///< which of them may be more than 0
     bool tells_host = true;                      ///< whether more than control values lies there
-    Utilisation utilisation = {};                ///< at the start; steps raise its peak
+    bool tells_mfu = false;                      ///< whether the peak is known
     bool tells_time = false;                     ///< of day, on a terminal with room for it
 };
 

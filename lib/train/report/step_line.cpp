@@ -23,9 +23,6 @@ StepLine::StepLine(const StepLineFacts& facts) : facts_{facts}, columns_{facts} 
 
 void StepLine::add(const StepReport& report) {
     last_ = report;
-    if (facts_.utilisation.is_known()) {
-        facts_.utilisation.of_step(report.tok_s);
-    }
     ++window_steps_;
     window_loss_ += report.loss.value_or(0);
     window_losses_ += report.loss ? 1 : 0;
@@ -53,11 +50,12 @@ StepNumbers StepLine::numbers() {
                      .loss = {},
                      .lr = last_.lr,
                      .tok_s = seconds > 0 ? static_cast<double>(window_tokens_) / seconds : 0,
-                     .mfu = 0,  // below
                      .left_s = seconds_left(),
                      .step_s = seconds / steps,
                      .grad_norm = last_.grad_norm};
-    made.mfu = made.tok_s * facts_.utilisation.of_one_token_s();
+    if (last_.mfu && last_.tok_s > 0) {
+        made.mfu = made.tok_s * (*last_.mfu / last_.tok_s);  // against the peak as it is now
+    }
     if (window_losses_ > 0) {
         made.loss = window_loss_ / static_cast<double>(window_losses_);
     }
