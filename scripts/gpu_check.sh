@@ -232,6 +232,7 @@ export LD_LIBRARY_PATH=$files/openmpi/lib:$files/lib
 [ "$kind" = emulated ] || LD_LIBRARY_PATH+=:$(cuda_folders)${CUDA_LIBRARIES:+:$CUDA_LIBRARIES}
 # An Open MPI that lies anywhere, on one machine, without ssh.
 export OPAL_PREFIX=$files/openmpi OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
+export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers may refuse to read another process's memory
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 
 if [ "$kind" = emulated ]; then

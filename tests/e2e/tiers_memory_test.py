@@ -235,7 +235,7 @@ def no_huge_pages():
 
 
 def stays_flat(place):
-    """Over many steps and saves nothing grows. The first save leaves what is made once, HDF5's tables and the stack of
+    """Over many steps and saves nothing grows. The first save leaves what is made once, in the heap and as the stack of
     the thread that writes: what is there before it says nothing about those that follow."""
     steps, every = 200, 20
     shape = ["model.layers=4"] if place.shape is SMALL else []
