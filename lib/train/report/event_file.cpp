@@ -65,9 +65,7 @@ EventFile::EventFile(const std::string& run_dir,
                      std::optional<std::int64_t> resumed_step,
                      const RunFacts& facts,
                      Warn warn)
-    : folder_{run_dir + "/" + events_folder},
-      fields_{facts.fields},
-      warn_{std::move(warn)} {
+    : folder_{run_dir + "/" + events_folder}, fields_{facts.fields}, warn_{std::move(warn)} {
     for (int i = 0; i < num_stalls; ++i) {
         stall_tags_.push_back(fmt::format("stall/{}_pct", name_of(static_cast<Stall>(i))));
     }

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <string>
 
 #include "tests/support/scratch_folder.hpp"
 
@@ -26,15 +26,23 @@ struct Terminal {
         const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
         ::ioctl(screen.get(), TIOCSWINSZ, &size);
     }
-    /// What was written since the last call.
+    /// What was written since the last call. The system hands it over in parts, when it gets to it: a mark
+    /// that is written behind all of it tells the end.
     std::string shown() const {
-        pollfd asked{screen.get(), POLLIN, 0};
-        if (::poll(&asked, 1, 0) == 0) {
-            return "";
+        constexpr char mark = '\x05';
+        EXPECT_EQ(write_all(program.get(), {&mark, 1}), 0);
+        std::string text;
+        while (!text.ends_with(mark)) {
+            std::array<char, 4096> part{};
+            const ssize_t length = ::read(screen.get(), part.data(), part.size());
+            if (length <= 0) {
+                ADD_FAILURE() << "the terminal ends after " << text;
+                return text;
+            }
+            text.append(part.data(), static_cast<std::size_t>(length));
         }
-        std::array<char, 4096> text{};
-        const ssize_t length = ::read(screen.get(), text.data(), text.size());
-        return {text.data(), static_cast<std::size_t>(length > 0 ? length : 0)};
+        text.pop_back();
+        return text;
     }
 
     FileHandle screen;
