@@ -109,11 +109,16 @@ for program in "${targets[@]}"; do
 done
 # Of the machine over there are the C and C++ libraries, and CUDA's.
 theirs='/(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s|cuda|cudart|cublas|cublasLt|nccl|cudnn\w*|nvrtc\S*))[.-]'
-for program in "$files"/bin/*; do
-  LD_LIBRARY_PATH=$files/openmpi/lib ldd "$program" | awk '$3 ~ /^\// {print $3}'
-done | sort -u | grep -vE "$theirs" | while read -r library; do
-  case $library in "$files"/*) ;; *) cp -L "$library" "$files/lib/" ;; esac
-done
+copy_libraries() { # FOLDER PROGRAM...: those that the programs lack over there
+  local folder=$1 program library
+  shift
+  for program; do
+    LD_LIBRARY_PATH=$files/openmpi/lib ldd "$program" | awk '$3 ~ /^\// {print $3}'
+  done | sort -u | grep -vE "$theirs" | while read -r library; do
+    case $library in "$files"/*) ;; *) cp -L "$library" "$folder/" ;; esac
+  done
+}
+copy_libraries "$files/lib" "$files"/bin/*
 cp -r decks "$files/share/ziggurat/"
 cp -r lib/kernels "$files/tree/lib/" # a test counts its kernels
 cp -r tests/oracle "$files/tree/tests/"
@@ -127,7 +132,8 @@ equivalence.write_text(pathlib.Path(sys.argv[1]))' "$files/tree/tests/e2e/decks/
 
 mkdir -p "$bundle"
 rm -f "$bundle"/*
-cp -L "$(command -v xz)" "$(ldd "$(command -v xz)" | awk '/liblzma/ {print $3}')" "$bundle/"
+cp -L "$(command -v xz)" "$bundle/"
+copy_libraries "$bundle" "$bundle/xz"
 tar -C "$files" -c . | xz -T0 >"$bundle/bundle.tar.xz"
 bytes=$(du -cb "$bundle"/* | tail -1 | cut -f 1)
 say "$bundle: $((bytes / 1048576)) MiB, unpacked $(du -sm "$files" | cut -f 1) MiB; $(wc -l <"$files/tests") tests on GPUs"

@@ -218,8 +218,8 @@ trap 'rm -rf "$temporary"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 export files=$temporary/files work=$temporary/work deck=
-mkdir "$files" "$work" || exit 1
-LD_LIBRARY_PATH=$bundle "$bundle/xz" -dc "$bundle/bundle.tar.xz" | tar -C "$files" -x || exit 1
+mkdir "$files" "$work" && install "$bundle/xz" "$temporary/" || exit 1 # on its way here it may have lost its mode
+LD_LIBRARY_PATH=$bundle "$temporary/xz" -dc "$bundle/bundle.tar.xz" | tar -C "$files" -x || exit 1
 kind=$(sed -n 's/^kind=//p' "$files/facts")
 export kind
 if [ "$kind" != emulated ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null && ! command -v nvidia-smi >/dev/null; then

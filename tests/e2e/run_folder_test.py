@@ -21,10 +21,10 @@ MOVED = "the run goes on in '{}', where this deck lies (it was recorded in 'run'
 class Runs(Place):
     """A run of six steps, of which the deck in the folder is another now."""
 
-    def __init__(self, chosen, name):
+    def __init__(self, chosen, name, *settings):
         super().__init__(chosen, name)
         (self.folder / "other.txt").write_text("a text on which nobody has trained: 0123456789\n" * 20)
-        self.train("run", 1, *SETTINGS)
+        self.train("run", 1, *SETTINGS, *settings)
         (self.folder / self.deck).write_text("deck_version: 1\n")
 
     def call(self, *words, code=0):
@@ -73,14 +73,12 @@ def trains_on(chosen):
 
 def was_begun_afresh(chosen):
     """By run.resume=never: its folder has it go on all the same, unless that is said again."""
-    place = Runs(chosen, "afresh")
-    (place.folder / place.deck).write_text((place.folder / "run" / "deck.effective.yaml").read_text())
-    place.train("new", 1, "run.dir=new", "run.resume=never")
-    run = place.folder / "new"
+    place = Runs(chosen, "afresh", "run.resume=never")
+    run = place.folder / "run"
     shutil.copytree(run, place.folder / "again")
 
     for command in ("check", "train"):
-        _, said = place.call(command, "new", "train.steps=9")
+        _, said = place.call(command, "run", "train.steps=9")
         expect("begun afresh by run.resume: never" in said, f"{command}: {said}")
     expect(complete_steps(run) == [3, 6, 9] and len(losses(run, 1, 9)) == 9, "it goes on with its own checkpoints")
     _, said = place.call("train", "again", "run.resume=never", code=DECK)

@@ -124,11 +124,10 @@ TEST(StepLine, NeverWrapsWhateverIsInIt) {
     for (const std::int64_t total : {std::int64_t{1}, std::int64_t{500}, std::int64_t{1'000'000'000}}) {
         auto facts = facts_of(total, {1023LL << 30, 1023LL << 30, 1023LL << 30});
         facts.ranks = 1'000'000;
-        facts.tells_time = true;
+        facts.tells_mfu = facts.tells_time = true;
         for (const double value : {1.0, 1e10, -1e99, 1e300, infinite, std::nan("")}) {
             for (const double speed : {12.0, 5e9, 1e30, infinite}) {
                 for (const double seconds : {1e-9, 1.0, 86400.0 * 3, 1e20}) {
-                    facts.tells_mfu = true;
                     StepLine lines{facts};
                     StepReport report = report_of(total / 2 + 1, seconds);
                     report.loss = report.grad_norm = report.lr = value;
