@@ -18,12 +18,14 @@ SUM_PLAN = "sharding.reduce=each_microbatch"  # that of gradients at home on the
 ON_HOST = "tiers.device.kind=host"
 ON_GPU = "tiers.device.kind=cuda"
 LATE, THREADS = "late", "threads"
+GPU_BYTES = 1 << 32  # of which libraries take a part: NCCL most, where each rank has a GPU
 LACK, BUG = 3, 70  # exit codes
 
 
 def gpus(mode=LATE, count=1, faults=""):
     """What the emulation is told; a real GPU does not care."""
-    told = {"ZIGGURAT_EMULATED_CUDA": mode, "ZIGGURAT_EMULATED_CUDA_DEVICES": str(count)}
+    told = {"ZIGGURAT_EMULATED_CUDA": mode, "ZIGGURAT_EMULATED_CUDA_DEVICES": str(count),
+            "ZIGGURAT_EMULATED_CUDA_MEMORY": str(GPU_BYTES)}
     if faults:
         told["ZIGGURAT_EMULATED_CUDA_FAULT"] = faults
     return told

@@ -101,7 +101,8 @@ long allocations_of_run(const std::string& folder, const Training& training, int
                              ", global_batch: " + std::to_string(4 * ranks) +
                              ", micro_batch: 2}\nlogging: {every: 1 steps}\nschedule: {kind: constant, "
                              "warmup: 0 steps}\nsharding: {" +
-                             training.sharding + "}\ncheckpoint: {every: none}\n";
+                             training.sharding +
+                             "}\ntiers: {device: {kind: host}}\ncheckpoint: {every: none}\n";
     const auto loaded = deck::load_text(text, "step_allocations", {}, options);
     EXPECT_TRUE(loaded.ok()) << loaded.found.print();
     if (!loaded.ok()) {
