@@ -34,12 +34,28 @@ ZG_ELEMENT inline void add_powers(LossStatistics& kept, float before, float sum)
     kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(before) - pivot_of(kept.top)), sum);
 }
 
+/// The top of both.
+ZG_ELEMENT inline float merged_top(float top, float other) noexcept {
+    return top < other ? other : top;
+}
+
+/// What other columns do to a sum: it becomes fma(sum, factor, addend). The sum itself has no part in it.
+struct SumChange {
+    float factor;
+    float addend;
+};
+
+/// \param top  of the sum that is changed, before
+ZG_ELEMENT inline SumChange change_by(float other_top, float other_sum, float top) noexcept {
+    const float pivot = pivot_of(merged_top(top, other_top));
+    return {exp2_not_large(pivot_of(top) - pivot), other_sum * exp2_not_large(pivot_of(other_top) - pivot)};
+}
+
 /// Adds the statistics of other columns of the row. Those of no columns change nothing.
 ZG_ELEMENT inline void merge(LossStatistics& kept, const LossStatistics& other) noexcept {
-    const float top = kept.top < other.top ? other.top : kept.top;
-    kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(kept.top) - pivot_of(top)),
-                        other.sum * exp2_not_large(pivot_of(other.top) - pivot_of(top)));
-    kept.top = top;
+    const auto change = change_by(other.top, other.sum, kept.top);
+    kept.sum = std::fma(kept.sum, change.factor, change.addend);
+    kept.top = merged_top(kept.top, other.top);
     kept.at_target += other.at_target;
 }
 

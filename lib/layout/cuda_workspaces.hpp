@@ -12,8 +12,11 @@ namespace ziggurat::layout {
 /// below from it.
 class CudaWorkspaces final : public Workspaces {
   public:
-    /// Blocks into which column sums cut their rows: the order of their sums.
-    static constexpr std::int64_t column_sum_blocks = 32;
+    /// Blocks into which sums of columns cut their rows, at most: what an H100's 132 multiprocessors are at
+    /// at once.
+    static constexpr std::int64_t column_sum_blocks(std::int64_t width) {
+        return width <= 2048 ? 4 * 132 : 2 * 132;
+    }
     /// Beginnings of what cuBLASLt and cuDNN put into a workspace are multiples of so many bytes.
     static constexpr std::int64_t alignment = 256;
 
@@ -64,7 +67,8 @@ class CudaWorkspaces final : public Workspaces {
     static constexpr std::int64_t column_sum_stride(std::int64_t width) { return (width + 15) / 16 * 16; }
     /// Partial rows of two sums (gain and bias) for each block of rows.
     static constexpr std::int64_t column_sum_bytes(std::int64_t width) {
-        return column_sum_blocks * column_sum_stride(width) * 2 * static_cast<std::int64_t>(sizeof(float));
+        return column_sum_blocks(width) * column_sum_stride(width) * 2 *
+               static_cast<std::int64_t>(sizeof(float));
     }
 
   private:

@@ -11,6 +11,7 @@
 #include "base/philox.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
+#include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -55,8 +56,11 @@ tensor::TensorRef<T, 1> row(std::vector<T>& values) {
     return {values.data(), {static_cast<std::int64_t>(values.size())}};
 }
 
+/// Exactly as large as the memory plan has it.
 inline std::vector<std::byte> column_sum_workspace(std::int64_t width) {
-    return std::vector<std::byte>(static_cast<std::size_t>(layout::HostWorkspaces::column_sum_bytes(width)));
+    return std::vector<std::byte>(
+        static_cast<std::size_t>(tests_on_cuda() ? layout::CudaWorkspaces::column_sum_bytes(width)
+                                                 : layout::HostWorkspaces::column_sum_bytes(width)));
 }
 
 /// |got - expected| / |expected| in the Euclidean norm; NaN where lengths differ.
@@ -114,5 +118,8 @@ struct Extents {
 /// Widths that no vector length divides, up to more than a GPU's block takes at once, and rows that no number
 /// of blocks or threads divides.
 inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5, 129}, {33, 768}, {2, 2065}};
+/// Of norms also rows wider than a GPU has registers for.
+inline constexpr Extents norm_extents[] = {{1, 1},    {3, 1},    {1, 37},   {67, 37}, {5, 129},
+                                           {33, 768}, {2, 2065}, {9, 4100}, {6, 8200}};
 
 }  // namespace ziggurat::test

@@ -1,24 +1,63 @@
 #include "kernels/column_sum.hpp"
 
-#include "kernels/cuda/column_sums_cuda.hpp"
+#include <algorithm>
+
+#include "kernels/cuda/partial_sums_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {
 
+constexpr int warps = 8;
+constexpr int threads = warps * warp_size;
+/// Columns that a block of threads adds: a pack for each lane.
+constexpr int strip = warp_size * pack;
+static_assert(strip == threads);
+/// Blocks of threads that there should be: four for each multiprocessor of an H100.
+constexpr std::int64_t wanted_blocks = 4 * 132;
+
+/// A block of threads adds one block of rows of one strip: each warp every so manieth of them, then the sums
+/// of the warps are added in order.
 template <class T>
-__global__ void __launch_bounds__(256) sum_rows(ColumnSums sums, const T* dy) {
-    const auto block = sums.block();
-    if (block >= ColumnSums::blocks) {
-        return;
+__global__ void __launch_bounds__(threads)
+    sum_rows(PartialSums sums, std::int64_t strips, std::int64_t rows, bool is_aligned, const T* dy) {
+    __shared__ float of_warps[warps][strip];
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
+    const int lane = static_cast<int>(threadIdx.x) % warp_size;
+    const auto block = blockIdx.x / strips;
+    const auto first_column = blockIdx.x % strips * strip;
+    const auto begin = first_column + lane * pack;
+    const auto left = sums.width - begin;
+    const int count = static_cast<int>(left < pack ? left : pack);
+    float total[pack] = {};
+    if (count > 0) {
+        const auto end = (block + 1) * rows / sums.blocks;
+#pragma unroll 4
+        for (auto row = block * rows / sums.blocks + warp; row < end; row += warps) {
+            float value[pack];
+            load_some(dy + row * sums.width + begin, count, is_aligned, value);
+#pragma unroll
+            for (int i = 0; i < pack; ++i) {
+                total[i] += value[i];
+            }
+        }
     }
-    const auto column = sums.column();
-    float total = 0;
-    for (auto row = sums.first_row(block); row < sums.first_row(block + 1); ++row) {
-        total += float(dy[row * sums.width + column]);
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        of_warps[warp][lane * pack + i] = total[i];
     }
-    sums.partial(block, 0, column) = total;
+    __syncthreads();
+    const auto column = first_column + threadIdx.x;
+    if (column < sums.width) {
+        float of_block = 0;
+#pragma unroll
+        for (int of = 0; of < warps; ++of) {
+            of_block += of_warps[of][threadIdx.x];
+        }
+        sums.of_block(block, 0)[column] = of_block;
+    }
 }
 
 }  // namespace
@@ -29,9 +68,14 @@ void column_sum(const device::Stream& stream,
                 tensor::TensorRef<float, 1> out,
                 Accumulate accumulate,
                 std::span<std::byte> workspace) {
-    const ColumnSums sums{dy.extent(0), dy.extent(1), workspace};
-    launch_grid(stream, "column_sum", sums.grid(), sum_rows<T>, sums, dy.data);
-    finish(stream, sums, 0, accumulate, out);
+    const auto rows = dy.extent(0), width = dy.extent(1);
+    const auto strips = (width + strip - 1) / strip;
+    const auto most = std::min((rows + warps - 1) / warps, layout::CudaWorkspaces::column_sum_blocks(width));
+    const PartialSums sums{width, std::max<std::int64_t>(std::min(wanted_blocks / strips, most), 1),
+                           workspace};
+    launch_grid(stream, "column_sum", {strips * sums.blocks, threads}, sum_rows<T>, sums, strips, rows,
+                are_rows_aligned(width, dy.data), dy.data);
+    finish(stream, sums, accumulate, out);
 }
 
 ZG_CUDA_SIBLING(column_sum<float>);

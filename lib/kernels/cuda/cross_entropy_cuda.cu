@@ -15,7 +15,10 @@ namespace {
 
 using tensor::TensorRef;
 
-constexpr int threads = 256;
+/// Of the block that a row has. Few blocks with many threads each: of bfloat16 logits, a row of a vocabulary
+/// of 50 thousand takes 100 KB, and those that blocks are at should lie in the second cache (50 MB, H100)
+/// until their gradients are made.
+constexpr int threads = 512;
 constexpr int warps = threads / warp_size;
 /// Columns that a warp adds by itself; tiles of the vocabulary are multiples of it.
 constexpr std::int64_t chunk = 1024;
@@ -39,10 +42,11 @@ Row row_of(std::int64_t vocab,
     return {vocab, targets.data, mask.empty() ? nullptr : mask.data};
 }
 
-/// What a block keeps between its warps.
+/// What a block keeps between its warps, in __shared__ memory.
 struct Chunks {
-    float (&top)[chunks_at_once];
-    float (&sum)[chunks_at_once];
+    float top[chunks_at_once], sum[chunks_at_once];
+    SumChange change[chunks_at_once];
+    LossStatistics kept;
 };
 
 /// Calls body(columns, number of them) for the packs of a chunk that belong to this lane.
@@ -80,10 +84,12 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
     return {top, warp_sum(sum), 0};
 }
 
-/// Adds `count` columns, chunk after chunk. What thread 0 has kept is the result. All threads must come here.
+/// Adds `count` columns, chunk after chunk, as merge() does: it has the same bits. What chunks do to the sum
+/// is found for all of them at once, for it takes no sum but their own. All threads must come here, and with
+/// the same `kept`; all have the result.
 template <class T>
 __device__ void add_columns(
-    const T* x, std::int64_t count, bool is_aligned, const Chunks& chunks, LossStatistics& kept) {
+    const T* x, std::int64_t count, bool is_aligned, Chunks& chunks, LossStatistics& kept) {
     const auto all = (count + chunk - 1) / chunk;
     for (std::int64_t first = 0; first < all; first += chunks_at_once) {
         const auto some = static_cast<int>(all - first < chunks_at_once ? all - first : chunks_at_once);
@@ -97,12 +103,24 @@ __device__ void add_columns(
             }
         }
         __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int c = 0; c < some; ++c) {
-                merge(kept, {chunks.top[c], chunks.sum[c], 0});
+        const int own = static_cast<int>(threadIdx.x);
+        if (own < some) {
+            float top = kept.top;
+            for (int c = 0; c < own; ++c) {
+                top = merged_top(top, chunks.top[c]);
             }
+            chunks.change[own] = change_by(chunks.top[own], chunks.sum[own], top);
         }
         __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int c = 0; c < some; ++c) {
+                kept.top = merged_top(kept.top, chunks.top[c]);
+                kept.sum = std::fma(kept.sum, chunks.change[c].factor, chunks.change[c].addend);
+            }
+            chunks.kept = kept;
+        }
+        __syncthreads();
+        kept = chunks.kept;
     }
 }
 
@@ -150,10 +168,9 @@ __device__ void gradient_row(T* x,
 
 /// A block for each row; `logits` become gradients unless `inputs` is null.
 template <class T, class Logits>
-__global__ void __launch_bounds__(threads) whole_rows(
+__global__ void __launch_bounds__(threads, 2) whole_rows(
     Row of, Logits* logits, std::int64_t padded, bool is_aligned, const StepInputs* inputs, float* losses) {
-    __shared__ float top[chunks_at_once], sum[chunks_at_once];
-    __shared__ float log2_of_sum;
+    __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
     auto* x = logits + row * padded;
     if (!of.is_counted(row)) {
@@ -166,36 +183,37 @@ __global__ void __launch_bounds__(threads) whole_rows(
         return;
     }
     LossStatistics kept = no_columns;
-    add_columns<T>(x, of.vocab, is_aligned, {top, sum}, kept);
+    add_columns<T>(x, of.vocab, is_aligned, chunks, kept);
+    const float log2_of_sum = of.has_target(row) ? log2_sum(kept) : NAN;
     if (threadIdx.x == 0) {
-        log2_of_sum = of.has_target(row) ? log2_sum(kept) : NAN;
         losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) : 0.0f, log2_of_sum);
     }
-    __syncthreads();
+    __syncthreads();  // the target's logit has been read
     if constexpr (!std::is_const_v<Logits>) {
         gradient_row(x, of.vocab, padded, of.targets[row], log2_of_sum, inputs->loss_scale, is_aligned);
     }
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) tile_of_rows(Row of,
-                                                        const T* logits,
-                                                        std::int64_t first,
-                                                        std::int64_t width,
-                                                        bool is_aligned,
-                                                        Accumulate accumulate,
-                                                        LossStatistics* statistics) {
-    __shared__ float top[chunks_at_once], sum[chunks_at_once];
+__global__ void __launch_bounds__(threads, 2) tile_of_rows(Row of,
+                                                           const T* logits,
+                                                           std::int64_t first,
+                                                           std::int64_t width,
+                                                           bool is_aligned,
+                                                           Accumulate accumulate,
+                                                           LossStatistics* statistics) {
+    __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
     LossStatistics kept = no_columns;
-    if (threadIdx.x == 0 && accumulate == Accumulate::yes) {
+    if (accumulate == Accumulate::yes) {
         kept = statistics[row];
+        __syncthreads();  // all have read it
     }
     if (of.is_counted(row)) {
         const T* x = logits + row * width;
         const auto to_end = of.vocab > first ? of.vocab - first : 0;
         const auto valid = to_end < width ? to_end : width;
-        add_columns<T>(x, valid, is_aligned, {top, sum}, kept);
+        add_columns<T>(x, valid, is_aligned, chunks, kept);
         const auto target = of.targets[row] - first;
         if (!of.has_target(row)) {
             kept.sum = NAN;

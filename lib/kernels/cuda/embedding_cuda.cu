@@ -1,9 +1,11 @@
 #include "kernels/embedding.hpp"
 
+#include <algorithm>
+
 #include "kernels/cuda/dropout_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
+#include "kernels/cuda/matches_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/rows_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -107,78 +109,89 @@ __global__ void __launch_bounds__(256)
     store_some(to + part.row * of.width + part.begin, part.count, of.is_aligned, value);
 }
 
-constexpr int scan_threads = 256;
-constexpr int scan_warps = scan_threads / warp_size;
+/// Rows that are on their way to a warp that adds them.
+constexpr int added_at_once = 8;
+constexpr int most_scatter_warps = 8;
 
-/// Which of the rows from `begin` on, as many as there are threads and before `end`, ask for `index`: bits of
-/// `matches`, until the next call.
-__device__ inline void find_matches(const std::int32_t* indices,
-                                    std::int64_t begin,
-                                    std::int64_t end,
-                                    std::int32_t index,
-                                    unsigned (&matches)[scan_warps]) {
-    __syncthreads();  // those of the call before have been read
-    const auto row = begin + threadIdx.x;
-    const unsigned found = __ballot_sync(all_lanes, row < end && indices[row] == index);
-    if (threadIdx.x % warp_size == 0) {
-        matches[threadIdx.x / warp_size] = found;
-    }
-    __syncthreads();
+/// A block for each row of d_out, of a warp for as many columns as its lanes have packs for, up to
+/// most_scatter_warps.
+Grid scatter_grid(std::int64_t rows, std::int64_t width) {
+    const auto warps = (packs_of(width) + warp_size - 1) / warp_size;
+    return {rows, warp_size * static_cast<int>(std::min<std::int64_t>(warps, most_scatter_warps))};
 }
 
-/// A block for each row of d_out; that of the first row which asks for an index adds all that do, in their
-/// order.
+/// The block of the first row that asks for an index adds all rows that do, in their order. Whether a row is
+/// the first its warps look up together; then each adds columns of its own.
 template <class T>
-__global__ void __launch_bounds__(scan_threads) scatter(Looked of,
-                                                        const std::int32_t* indices,
-                                                        const T* d_out,
-                                                        ReadableDropout dropout,
-                                                        TablePart<float> table,
-                                                        float scale,
-                                                        float* d_table) {
-    __shared__ unsigned matches[scan_warps];
+__global__ void __launch_bounds__(most_scatter_warps* warp_size) scatter(Wanted wanted,
+                                                                         std::int64_t width,
+                                                                         bool is_aligned,
+                                                                         const T* d_out,
+                                                                         ReadableDropout dropout,
+                                                                         TablePart<float> table,
+                                                                         float scale,
+                                                                         float* d_table) {
+    __shared__ bool is_later[most_scatter_warps];
+    __shared__ int matches_of_warps[most_scatter_warps][looked_at];
+    const int warps = static_cast<int>(blockDim.x) / warp_size;
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const std::int64_t first_row = blockIdx.x;
-    const auto index = indices[first_row];
+    const auto index = wanted.indices[first_row];
     const auto place = place_in(table, index);
     if (place < 0) {
         return;
     }
-    for (std::int64_t begin = 0; begin < first_row; begin += scan_threads) {
-        find_matches(indices, begin, first_row, index, matches);
-        unsigned any = 0;
-        for (const unsigned found : matches) {
-            any |= found;
-        }
-        if (any != 0) {
+    bool is_match = false;
+    for (std::int64_t begin = warp * looked_at; begin < first_row && !is_match; begin += warps * looked_at) {
+        is_match = is_any_match(wanted, begin, first_row, index);
+    }
+    if (threadIdx.x % warp_size == 0) {
+        is_later[warp] = is_match;
+    }
+    __syncthreads();
+    for (int of = 0; of < warps; ++of) {
+        if (is_later[of]) {
             return;
         }
     }
+
+    auto& matches = matches_of_warps[warp];
     const DropoutPacks dropped{dropout};
-    for (std::int64_t columns = 0; columns < of.width; columns += std::int64_t{scan_threads} * pack) {
-        const auto at = columns + std::int64_t{threadIdx.x} * pack;
-        const auto left = of.width - at;
-        const int count = static_cast<int>(left < pack ? (left < 0 ? 0 : left) : pack);
-        const bool is_aligned = of.is_aligned && count == pack;
+    const std::int64_t lane = threadIdx.x % warp_size;
+    for (auto columns = warp * warp_size * pack; columns < width; columns += warps * warp_size * pack) {
+        const auto at = columns + lane * pack;
+        const auto left = width - at;
+        const int count = static_cast<int>(left < 0 ? 0 : (left < pack ? left : pack));
+        const bool moves_lines = is_aligned && count > 0;
         float total[pack];
-        load_some(static_cast<const float*>(d_table) + place * of.width + at, count, is_aligned, total);
-        for (auto begin = first_row; begin < of.rows; begin += scan_threads) {
-            find_matches(indices, begin, of.rows, index, matches);
-            for (int warp = 0; warp < scan_warps; ++warp) {
-                for (unsigned rest = matches[warp]; rest != 0 && count > 0; rest &= rest - 1) {
-                    const auto row = begin + warp * warp_size + __ffs(static_cast<int>(rest)) - 1;
-                    float value[pack], factor[pack];
-                    load_some(d_out + row * of.width + at, count, is_aligned, value);
-                    if (dropped.drops()) {
-                        dropped.factors(row, at, factor);
-                    }
+        load_some(static_cast<const float*>(d_table) + place * width + at, count, moves_lines, total);
+        for (auto begin = first_row; begin < wanted.count; begin += looked_at) {
+            const int found = list_matches(wanted, begin, index, matches);
+            for (int first = 0; first < found; first += added_at_once) {
+                float value[added_at_once][pack];
 #pragma unroll
-                    for (int i = 0; i < pack; ++i) {
-                        total[i] += scale * (dropped.drops() ? value[i] * factor[i] : value[i]);
+                for (int m = 0; m < added_at_once; ++m) {
+                    if (first + m < found) {
+                        load_some(d_out + (begin + matches[first + m]) * width + at, count, moves_lines,
+                                  value[m]);
+                    }
+                }
+#pragma unroll
+                for (int m = 0; m < added_at_once; ++m) {
+                    if (first + m < found) {
+                        float factor[pack];
+                        if (dropped.drops()) {
+                            dropped.factors(begin + matches[first + m], at, factor);
+                        }
+#pragma unroll
+                        for (int i = 0; i < pack; ++i) {
+                            total[i] += scale * (dropped.drops() ? value[m][i] * factor[i] : value[m][i]);
+                        }
                     }
                 }
             }
         }
-        store_some(d_table + place * of.width + at, count, is_aligned, total);
+        store_some(d_table + place * width + at, count, moves_lines, total);
     }
 }
 
@@ -196,10 +209,11 @@ void scatter_add(const device::Stream& stream,
     if (accumulate == Accumulate::no) {
         map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
     }
-    const Looked of{d_out.extent(0), width, are_rows_aligned(width, d_out.data, d_table.data)};
     const TablePart<float> table{d_table.data, d_table.extent(0), first, all};
-    launch_grid(stream, "embedding_backward", {of.rows, scan_threads}, scatter<T>, of, indices.data,
-                d_out.data, dropout, table, scale, d_table.data);
+    launch_grid(stream, "embedding_backward", scatter_grid(d_out.extent(0), width), scatter<T>,
+                Wanted{indices.data, d_out.extent(0)}, width,
+                are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, table, scale,
+                d_table.data);
 }
 
 }  // namespace

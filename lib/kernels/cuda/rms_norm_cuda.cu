@@ -1,6 +1,6 @@
 #include "kernels/rms_norm.hpp"
 
-#include "kernels/cuda/column_sums_cuda.hpp"
+#include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
 
@@ -15,7 +15,7 @@ __device__ void normalize_row(const T* x,
                               float epsilon,
                               bool is_aligned,
                               std::int64_t width,
-                              float (&sums)[norm_threads / warp_size],
+                              NormSums& sums,
                               T* y,
                               float* inv_rms) {
     float squares = 0;
@@ -27,7 +27,7 @@ __device__ void normalize_row(const T* x,
             squares = std::fma(value[i], value[i], squares);
         }
     });
-    squares = block_sum<norm_threads>(squares, sums);
+    squares = block_sum(squares, sums);
     const float inverse = 1.0f / std::sqrt(squares / float(width) + epsilon);
     for_own_packs(width, [&](std::int64_t begin, int count) {
         float value[pack], factor[pack];
@@ -45,9 +45,9 @@ __device__ void normalize_row(const T* x,
 }
 
 template <class T>
-__global__ void __launch_bounds__(norm_threads) normalize(
+__global__ void __launch_bounds__(most_norm_threads) normalize(
     const T* x, const T* gain, float epsilon, bool is_aligned, std::int64_t width, T* y, float* inv_rms) {
-    __shared__ float sums[norm_threads / warp_size];
+    __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
     normalize_row(x + row * width, gain, epsilon, is_aligned, width, sums, y + row * width, inv_rms + row);
 }
@@ -55,76 +55,21 @@ __global__ void __launch_bounds__(norm_threads) normalize(
 /// Two blocks at least: with no number ptxas spills rather than take more registers than four blocks leave
 /// it.
 template <class T>
-__global__ void __launch_bounds__(norm_threads, 2) add_and_normalize(const T* x,
-                                                                     const T* branch,
-                                                                     ReadableDropout dropout,
-                                                                     const T* gain,
-                                                                     float epsilon,
-                                                                     bool is_aligned,
-                                                                     std::int64_t width,
-                                                                     T* x_out,
-                                                                     T* y,
-                                                                     float* inv_rms) {
-    __shared__ float sums[norm_threads / warp_size];
+__global__ void __launch_bounds__(most_norm_threads, 2) add_and_normalize(const T* x,
+                                                                          const T* branch,
+                                                                          ReadableDropout dropout,
+                                                                          const T* gain,
+                                                                          float epsilon,
+                                                                          bool is_aligned,
+                                                                          std::int64_t width,
+                                                                          T* x_out,
+                                                                          T* y,
+                                                                          float* inv_rms) {
+    __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
     const auto at = row * width;
     add_branch_row(DropoutPacks{dropout}, row, width, is_aligned, x + at, branch + at, x_out + at);
     normalize_row<T>(x_out + at, gain, epsilon, is_aligned, width, sums, y + at, inv_rms + row);
-}
-
-template <class T>
-__global__ void __launch_bounds__(norm_threads) add_gradient(const T* x,
-                                                             const T* dy,
-                                                             const T* gain,
-                                                             const float* inv_rms,
-                                                             bool is_aligned,
-                                                             std::int64_t width,
-                                                             T* dx) {
-    __shared__ float sums[norm_threads / warp_size];
-    const std::int64_t row = blockIdx.x;
-    const auto at = row * width;
-    const float inverse = inv_rms[row];
-    float projection = 0;  // of dy * gain on the normalized row
-    for_own_packs(width, [&](std::int64_t begin, int count) {
-        float value[pack], g[pack], factor[pack];
-        load_some(x + at + begin, count, is_aligned, value);
-        load_some(dy + at + begin, count, is_aligned, g);
-        load_some(gain + begin, count, is_aligned, factor);
-#pragma unroll
-        for (int i = 0; i < pack; ++i) {
-            projection = std::fma(g[i] * factor[i], value[i] * inverse, projection);
-        }
-    });
-    const float mean_projection = block_sum<norm_threads>(projection, sums) / float(width);
-    for_own_packs(width, [&](std::int64_t begin, int count) {
-        float value[pack], g[pack], factor[pack], total[pack];
-        load_some(x + at + begin, count, is_aligned, value);
-        load_some(dy + at + begin, count, is_aligned, g);
-        load_some(gain + begin, count, is_aligned, factor);
-        load_some(dx + at + begin, count, is_aligned, total);
-#pragma unroll
-        for (int i = 0; i < pack; ++i) {
-            const float through = std::fma(-(value[i] * inverse), mean_projection, g[i] * factor[i]);
-            total[i] = std::fma(inverse, through, total[i]);
-        }
-        store_some(dx + at + begin, count, is_aligned, total);
-    });
-}
-
-template <class T>
-__global__ void __launch_bounds__(256)
-    sum_gain_gradients(ColumnSums sums, const T* x, const T* dy, const float* inv_rms) {
-    const auto block = sums.block();
-    const auto column = sums.column();
-    if (block >= ColumnSums::blocks) {
-        return;
-    }
-    float sum = 0;
-    for (auto row = sums.first_row(block); row < sums.first_row(block + 1); ++row) {
-        const auto at = row * sums.width + column;
-        sum = std::fma(float(dy[at]), float(x[at]) * inv_rms[row], sum);
-    }
-    sums.partial(block, 0, column) = sum;
 }
 
 }  // namespace
@@ -137,7 +82,7 @@ void rms_norm_forward(const device::Stream& stream,
                       TensorRef<T, 2> y,
                       TensorRef<float, 1> inv_rms) {
     const auto width = x.extent(1);
-    launch_grid(stream, "rms_norm_forward", {x.extent(0), norm_threads}, normalize<T>, x.data, gain.data,
+    launch_grid(stream, "rms_norm_forward", rows_grid(x.extent(0), width), normalize<T>, x.data, gain.data,
                 epsilon, are_rows_aligned(width, x.data, gain.data, y.data), width, y.data, inv_rms.data);
 }
 
@@ -152,7 +97,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorRef<T, 2> y,
                                TensorRef<float, 1> inv_rms) {
     const auto width = x.extent(1);
-    launch_grid(stream, "residual_rms_norm_forward", {x.extent(0), norm_threads}, add_and_normalize<T>,
+    launch_grid(stream, "residual_rms_norm_forward", rows_grid(x.extent(0), width), add_and_normalize<T>,
                 x.data, branch.data, dropout, gain.data, epsilon,
                 are_rows_aligned(width, x.data, branch.data, gain.data, x_out.data, y.data), width,
                 x_out.data, y.data, inv_rms.data);
@@ -169,15 +114,19 @@ void rms_norm_backward(const device::Stream& stream,
                        Accumulate accumulate,
                        std::span<std::byte> workspace) {
     const auto width = x.extent(1);
-    const ColumnSums sums{x.extent(0), width, workspace};
-    launch_grid(stream, "rms_norm_backward", {x.extent(0), norm_threads}, add_gradient<T>, x.data, dy.data,
-                gain.data, inv_rms.data, are_rows_aligned(width, x.data, dy.data, gain.data, dx.data), width,
-                dx.data);
-    if (!d_gain.empty()) {
-        launch_grid(stream, "rms_norm_backward of gain", sums.grid(), sum_gain_gradients<T>, sums, x.data,
-                    dy.data, inv_rms.data);
-        finish(stream, sums, 0, accumulate, d_gain);
-    }
+    const GradientGrid grid{x.extent(0), width};
+    norm_backward<false, T>(stream, "rms_norm_backward", grid,
+                            {.rows = x.extent(0),
+                             .is_aligned = are_rows_aligned(width, x.data, dy.data, gain.data, dx.data),
+                             .x = x.data,
+                             .dy = dy.data,
+                             .gain = gain.data,
+                             .mean = nullptr,
+                             .inverse = inv_rms.data,
+                             .dx = dx.data,
+                             .sums = PartialSums{width, grid.blocks, workspace},
+                             .keeps_sums = !d_gain.empty()},
+                            accumulate, d_gain, {});
 }
 
 ZG_CUDA_SIBLING(rms_norm_forward<float>);

@@ -26,20 +26,21 @@ __device__ inline float warp_max(float value) {
     return value;
 }
 
-/// The sum over a block of `threads`, the same bits in all of them.
+/// The sum over a block of up to `most` warps, the same bits in all threads.
 ///
 /// \param sums  __shared__ memory, free again when the function returns
-template <int threads>
-__device__ inline float block_sum(float value, float (&sums)[threads / warp_size]) {
+template <int most>
+__device__ inline float block_sum(float value, float (&sums)[most]) {
     value = warp_sum(value);
     if (threadIdx.x % warp_size == 0) {
         sums[threadIdx.x / warp_size] = value;
     }
     __syncthreads();
+    const int warps = static_cast<int>(blockDim.x) / warp_size;
     float total = 0;
 #pragma unroll
-    for (int warp = 0; warp < threads / warp_size; ++warp) {
-        total += sums[warp];
+    for (int warp = 0; warp < most; ++warp) {
+        total += warp < warps ? sums[warp] : 0.0F;
     }
     __syncthreads();
     return total;

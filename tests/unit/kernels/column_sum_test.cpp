@@ -16,7 +16,7 @@ using Types = ::testing::Types<float, tensor::bfloat16>;
 TYPED_TEST_SUITE(ColumnSum, Types);
 
 TYPED_TEST(ColumnSum, AddsUpEveryColumnOrAddsToWhatIsThere) {
-    for (const auto [rows, width] : {Extents{1, 1}, {2, 37}, {67, 37}, {257, 129}, {4, 1030}}) {
+    for (const auto [rows, width] : {Extents{1, 1}, {2, 37}, {67, 37}, {257, 129}, {4, 1030}, {700, 40}}) {
         auto dy = normal_values<TypeParam>(rows * width, 1);
         auto workspace = column_sum_workspace(width);
         std::vector<float> out(static_cast<std::size_t>(width), 7.0f);

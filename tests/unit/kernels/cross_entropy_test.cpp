@@ -137,7 +137,8 @@ TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
 }
 
 TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
-    for (const auto [rows, vocab, padded] : {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}}) {
+    for (const auto [rows, vocab, padded] :
+         {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}, Sizes{2, 70000, 70016}}) {
         Data<TypeParam> whole{rows, vocab, padded};
         whole.mask.assign(static_cast<std::size_t>(rows), 1);
         whole.mask[1] = 0;

@@ -184,6 +184,34 @@ TYPED_TEST(Embedding, BackwardAddsToTheTables) {
     }
 }
 
+/// More rows than a GPU looks through at a time: most ask for one index, some for one that few ask for, two
+/// far apart for another, and one is asked for by the last row alone. Of wide rows several warps look.
+TYPED_TEST(Embedding, BackwardAddsManyRowsInTheirOrder) {
+    constexpr std::int64_t rows = 1100;
+    std::vector<std::int32_t> tokens;
+    for (std::int32_t r = 0; r < rows; ++r) {
+        tokens.push_back(r % 97 == 60 ? 2 : 4);
+    }
+    tokens[300] = tokens[700] = 9;
+    tokens.back() = 7;
+    for (const std::int64_t width : {5, 300}) {
+        auto d_out = normal_values<TypeParam>(rows * width, 1);
+        auto d_table = normal_values<float>(vocab * width, 2);
+        auto expected = d_table;
+        for (std::int64_t i = 0; i < rows * width; ++i) {
+            const auto token = tokens[static_cast<std::size_t>(i / width)];
+            expected[static_cast<std::size_t>(token * width + i % width)] +=
+                float(d_out[static_cast<std::size_t>(i)]);
+        }
+
+        embedding_backward<TypeParam>(test_stream(), row(tokens), {}, matrix(d_out, rows, width), {},
+                                      matrix(d_table, vocab, width), 0, vocab, Accumulate::yes, {},
+                                      Accumulate::no);
+
+        EXPECT_EQ(d_table, expected) << width;
+    }
+}
+
 TYPED_TEST(Embedding, BackwardZeroesTheTableThatIsNotAddedTo) {
     Data<TypeParam> data{37};
     auto tied = doubles(data.d_table);
