@@ -1,6 +1,7 @@
 /// Data and comparisons for the tests of kernels.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -121,5 +122,10 @@ inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5,
 /// Of norms also rows wider than a GPU has registers for.
 inline constexpr Extents norm_extents[] = {{1, 1},    {3, 1},    {1, 37},   {67, 37}, {5, 129},
                                            {33, 768}, {2, 2065}, {9, 4100}, {6, 8200}};
+
+/// A bound of what is computed of sums over so wide a row, each term of which may be rounded.
+inline double of_width(double bound, std::int64_t width) {
+    return bound * std::max(1.0, double(width) / 2048);
+}
 
 }  // namespace ziggurat::test

@@ -59,7 +59,8 @@ TYPED_TEST(LayerNorm, ForwardIsTheReference) {
 
         const auto expected =
             reference::layer_norm(doubles(data.x), doubles(data.gain), doubles(data.bias), epsilon);
-        EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>) << extents.rows << 'x' << extents.width;
+        EXPECT_LT(relative_error(data.y, expected), of_width(bound<TypeParam>, extents.width))
+            << extents.rows << 'x' << extents.width;
     }
 }
 
@@ -75,10 +76,10 @@ TYPED_TEST(LayerNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
         data.forward(test_stream());
         data.backward(test_stream(), Accumulate::no);
 
-        EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
+        EXPECT_LT(relative_error(data.dx, expected.x), of_width(bound<TypeParam>, extents.width))
             << extents.rows << 'x' << extents.width;
-        EXPECT_LT(relative_error(data.d_gain, expected.gain), 1e-6);
-        EXPECT_LT(relative_error(data.d_bias, expected.bias), 1e-6);
+        EXPECT_LT(relative_error(data.d_gain, expected.gain), of_width(1e-6, extents.width));
+        EXPECT_LT(relative_error(data.d_bias, expected.bias), of_width(1e-6, extents.width));
     }
 }
 

@@ -61,7 +61,8 @@ TYPED_TEST(RmsNorm, ForwardIsTheReference) {
         data.forward(test_stream());
 
         const auto expected = reference::rms_norm(doubles(data.x), doubles(data.gain), epsilon);
-        EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>) << extents.rows << 'x' << extents.width;
+        EXPECT_LT(relative_error(data.y, expected), of_width(bound<TypeParam>, extents.width))
+            << extents.rows << 'x' << extents.width;
     }
 }
 
@@ -77,9 +78,9 @@ TYPED_TEST(RmsNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
         data.forward(test_stream());
         data.backward(test_stream(), Accumulate::no);
 
-        EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
+        EXPECT_LT(relative_error(data.dx, expected.x), of_width(bound<TypeParam>, extents.width))
             << extents.rows << 'x' << extents.width;
-        EXPECT_LT(relative_error(data.d_gain, expected.gain), gain_bound<TypeParam>);
+        EXPECT_LT(relative_error(data.d_gain, expected.gain), of_width(gain_bound<TypeParam>, extents.width));
     }
 }
 
