@@ -20,6 +20,8 @@
 #include "device/event.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/step_inputs.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "layout/host_workspaces.hpp"
 #include "perf/kernels/operand_pool.hpp"
 
 namespace ziggurat::perf {
@@ -87,8 +89,12 @@ class SweepBench {
         positions = put(std::span<const std::int32_t>{places});
         samples = put(std::span<const std::int64_t>{indices});
         sum = reinterpret_cast<ExactSum*>(take(sizeof(ExactSum)));
-        constexpr std::int64_t enough = std::int64_t{4} << 20;  // for any processor
-        workspace = {take(enough), static_cast<std::size_t>(enough)};
+        std::int64_t most = 0;
+        for (const auto width : {hidden, ffn}) {
+            most = std::max({most, layout::HostWorkspaces::column_sum_bytes(width),
+                             layout::CudaWorkspaces::column_sum_bytes(width)});
+        }
+        workspace = {take(most), static_cast<std::size_t>(most)};
     }
 
     /// Times what prepare() returns; only the call of the result is timed.
