@@ -1,11 +1,11 @@
 /// Data and comparisons for the tests of kernels.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -119,13 +119,13 @@ struct Extents {
 /// Widths that no vector length divides, up to more than a GPU's block takes at once, and rows that no number
 /// of blocks or threads divides.
 inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5, 129}, {33, 768}, {2, 2065}};
-/// Of norms also rows wider than a GPU has registers for.
-inline constexpr Extents norm_extents[] = {{1, 1},    {3, 1},    {1, 37},   {67, 37}, {5, 129},
-                                           {33, 768}, {2, 2065}, {9, 4100}, {6, 8200}};
-
-/// A bound of what is computed of sums over so wide a row, each term of which may be rounded.
-inline double of_width(double bound, std::int64_t width) {
-    return bound * std::max(1.0, double(width) / 2048);
+/// Of norms; on a GPU also rows wider than it has registers for.
+inline std::vector<Extents> norm_extents() {
+    std::vector<Extents> all(std::begin(odd_extents), std::end(odd_extents));
+    if (tests_on_cuda()) {
+        all.insert(all.end(), {{9, 4100}, {6, 8200}});
+    }
+    return all;
 }
 
 }  // namespace ziggurat::test
