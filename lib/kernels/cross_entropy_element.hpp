@@ -51,11 +51,15 @@ ZG_ELEMENT inline SumChange change_by(float other_top, float other_sum, float to
     return {exp2_not_large(pivot_of(top) - pivot), other_sum * exp2_not_large(pivot_of(other_top) - pivot)};
 }
 
+/// \param other_top  that made the change
+ZG_ELEMENT inline void make(const SumChange& change, float other_top, LossStatistics& kept) noexcept {
+    kept.sum = std::fma(kept.sum, change.factor, change.addend);
+    kept.top = merged_top(kept.top, other_top);
+}
+
 /// Adds the statistics of other columns of the row. Those of no columns change nothing.
 ZG_ELEMENT inline void merge(LossStatistics& kept, const LossStatistics& other) noexcept {
-    const auto change = change_by(other.top, other.sum, kept.top);
-    kept.sum = std::fma(kept.sum, change.factor, change.addend);
-    kept.top = merged_top(kept.top, other.top);
+    make(change_by(other.top, other.sum, kept.top), other.top, kept);
     kept.at_target += other.at_target;
 }
 

@@ -12,10 +12,12 @@ namespace ziggurat::layout {
 /// below from it.
 class CudaWorkspaces final : public Workspaces {
   public:
-    /// Blocks into which sums of columns cut their rows, at most: what an H100's 132 multiprocessors are at
-    /// at once.
+    /// Of an H100: kernels that are as large as the GPU are cut for so many, so that sums have the same order
+    /// on any.
+    static constexpr std::int64_t multiprocessors = 132;
+    /// Blocks into which sums of columns cut their rows, at most.
     static constexpr std::int64_t column_sum_blocks(std::int64_t width) {
-        return width <= 2048 ? 4 * 132 : 2 * 132;
+        return (width <= 2048 ? 4 : 2) * multiprocessors;
     }
     /// Beginnings of what cuBLASLt and cuDNN put into a workspace are multiples of so many bytes.
     static constexpr std::int64_t alignment = 256;

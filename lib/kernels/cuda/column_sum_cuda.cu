@@ -15,14 +15,14 @@ constexpr int threads = warps * warp_size;
 /// Columns that a block of threads adds: a pack for each lane.
 constexpr int strip = warp_size * pack;
 static_assert(strip == threads);
-/// Blocks of threads that there should be: four for each multiprocessor of an H100.
-constexpr std::int64_t wanted_blocks = 4 * 132;
+/// Blocks of threads that there should be: four for each multiprocessor.
+constexpr std::int64_t wanted_blocks = 4 * layout::CudaWorkspaces::multiprocessors;
 
 /// A block of threads adds one block of rows of one strip: each warp every so manieth of them, then the sums
 /// of the warps are added in order.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    sum_rows(PartialSums sums, std::int64_t strips, std::int64_t rows, bool is_aligned, const T* dy) {
+    sum_rows(PartialSums sums, std::int64_t strips, bool is_aligned, const T* dy) {
     __shared__ float of_warps[warps][strip];
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -33,9 +33,9 @@ __global__ void __launch_bounds__(threads)
     const int count = static_cast<int>(left < pack ? left : pack);
     float total[pack] = {};
     if (count > 0) {
-        const auto end = (block + 1) * rows / sums.blocks;
+        const auto end = sums.first_row(block + 1);
 #pragma unroll 4
-        for (auto row = block * rows / sums.blocks + warp; row < end; row += warps) {
+        for (auto row = sums.first_row(block) + warp; row < end; row += warps) {
             float value[pack];
             load_some(dy + row * sums.width + begin, count, is_aligned, value);
 #pragma unroll
@@ -70,10 +70,9 @@ void column_sum(const device::Stream& stream,
                 std::span<std::byte> workspace) {
     const auto rows = dy.extent(0), width = dy.extent(1);
     const auto strips = (width + strip - 1) / strip;
-    const auto most = std::min((rows + warps - 1) / warps, layout::CudaWorkspaces::column_sum_blocks(width));
-    const PartialSums sums{width, std::max<std::int64_t>(std::min(wanted_blocks / strips, most), 1),
-                           workspace};
-    launch_grid(stream, "column_sum", {strips * sums.blocks, threads}, sum_rows<T>, sums, strips, rows,
+    const auto blocks = std::min((rows + warps - 1) / warps, wanted_blocks / strips);
+    const PartialSums sums{rows, width, std::max<std::int64_t>(blocks, 1), workspace};
+    launch_grid(stream, "column_sum", {strips * sums.blocks, threads}, sum_rows<T>, sums, strips,
                 are_rows_aligned(width, dy.data), dy.data);
     finish(stream, sums, accumulate, out);
 }

@@ -114,8 +114,7 @@ __device__ void add_columns(
         __syncthreads();
         if (threadIdx.x == 0) {
             for (int c = 0; c < some; ++c) {
-                kept.top = merged_top(kept.top, chunks.top[c]);
-                kept.sum = std::fma(kept.sum, chunks.change[c].factor, chunks.change[c].addend);
+                make(chunks.change[c], chunks.top[c], kept);
             }
             chunks.kept = kept;
         }

@@ -1,7 +1,5 @@
 #include "kernels/embedding.hpp"
 
-#include <algorithm>
-
 #include "kernels/cuda/dropout_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/matches_cuda.hpp"
@@ -111,26 +109,19 @@ __global__ void __launch_bounds__(256)
 
 /// Rows that are on their way to a warp that adds them.
 constexpr int added_at_once = 8;
-constexpr int most_scatter_warps = 8;
-
-/// A block for each row of d_out, of a warp for as many columns as its lanes have packs for, up to
-/// most_scatter_warps.
-Grid scatter_grid(std::int64_t rows, std::int64_t width) {
-    const auto warps = (packs_of(width) + warp_size - 1) / warp_size;
-    return {rows, warp_size * static_cast<int>(std::min<std::int64_t>(warps, most_scatter_warps))};
-}
+constexpr int most_scatter_warps = most_row_threads / warp_size;
 
 /// The block of the first row that asks for an index adds all rows that do, in their order. Whether a row is
 /// the first its warps look up together; then each adds columns of its own.
 template <class T>
-__global__ void __launch_bounds__(most_scatter_warps* warp_size) scatter(Wanted wanted,
-                                                                         std::int64_t width,
-                                                                         bool is_aligned,
-                                                                         const T* d_out,
-                                                                         ReadableDropout dropout,
-                                                                         TablePart<float> table,
-                                                                         float scale,
-                                                                         float* d_table) {
+__global__ void __launch_bounds__(most_row_threads) scatter(Wanted wanted,
+                                                            std::int64_t width,
+                                                            bool is_aligned,
+                                                            const T* d_out,
+                                                            ReadableDropout dropout,
+                                                            TablePart<float> table,
+                                                            float scale,
+                                                            float* d_table) {
     __shared__ bool is_later[most_scatter_warps];
     __shared__ int matches_of_warps[most_scatter_warps][looked_at];
     const int warps = static_cast<int>(blockDim.x) / warp_size;
@@ -143,7 +134,8 @@ __global__ void __launch_bounds__(most_scatter_warps* warp_size) scatter(Wanted 
     }
     bool is_match = false;
     for (std::int64_t begin = warp * looked_at; begin < first_row && !is_match; begin += warps * looked_at) {
-        is_match = is_any_match(wanted, begin, first_row, index);
+        bool asks[looks];
+        is_match = wanted.look(begin, first_row, index, asks);
     }
     if (threadIdx.x % warp_size == 0) {
         is_later[warp] = is_match;
@@ -210,7 +202,7 @@ void scatter_add(const device::Stream& stream,
         map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
     }
     const TablePart<float> table{d_table.data, d_table.extent(0), first, all};
-    launch_grid(stream, "embedding_backward", scatter_grid(d_out.extent(0), width), scatter<T>,
+    launch_grid(stream, "embedding_backward", rows_grid(d_out.extent(0), width), scatter<T>,
                 Wanted{indices.data, d_out.extent(0)}, width,
                 are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, table, scale,
                 d_table.data);

@@ -59,15 +59,15 @@ __device__ void normalize_row(const T* x,
 }
 
 template <class T>
-__global__ void __launch_bounds__(most_norm_threads) normalize(const T* x,
-                                                               const T* gain,
-                                                               const T* bias,
-                                                               float epsilon,
-                                                               bool is_aligned,
-                                                               std::int64_t width,
-                                                               T* y,
-                                                               float* mean,
-                                                               float* inv_std) {
+__global__ void __launch_bounds__(most_row_threads) normalize(const T* x,
+                                                              const T* gain,
+                                                              const T* bias,
+                                                              float epsilon,
+                                                              bool is_aligned,
+                                                              std::int64_t width,
+                                                              T* y,
+                                                              float* mean,
+                                                              float* inv_std) {
     __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
     normalize_row(x + row * width, gain, bias, epsilon, is_aligned, width, sums, y + row * width, mean + row,
@@ -75,18 +75,18 @@ __global__ void __launch_bounds__(most_norm_threads) normalize(const T* x,
 }
 
 template <class T>
-__global__ void __launch_bounds__(most_norm_threads) add_and_normalize(const T* x,
-                                                                       const T* branch,
-                                                                       ReadableDropout dropout,
-                                                                       const T* gain,
-                                                                       const T* bias,
-                                                                       float epsilon,
-                                                                       bool is_aligned,
-                                                                       std::int64_t width,
-                                                                       T* x_out,
-                                                                       T* y,
-                                                                       float* mean,
-                                                                       float* inv_std) {
+__global__ void __launch_bounds__(most_row_threads) add_and_normalize(const T* x,
+                                                                      const T* branch,
+                                                                      ReadableDropout dropout,
+                                                                      const T* gain,
+                                                                      const T* bias,
+                                                                      float epsilon,
+                                                                      bool is_aligned,
+                                                                      std::int64_t width,
+                                                                      T* x_out,
+                                                                      T* y,
+                                                                      float* mean,
+                                                                      float* inv_std) {
     __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
     const auto at = row * width;
@@ -143,20 +143,8 @@ void layer_norm_backward(const device::Stream& stream,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
                          std::span<std::byte> workspace) {
-    const auto width = x.extent(1);
-    const GradientGrid grid{x.extent(0), width};
-    norm_backward<true, T>(stream, "layer_norm_backward", grid,
-                           {.rows = x.extent(0),
-                            .is_aligned = are_rows_aligned(width, x.data, dy.data, gain.data, dx.data),
-                            .x = x.data,
-                            .dy = dy.data,
-                            .gain = gain.data,
-                            .mean = mean.data,
-                            .inverse = inv_std.data,
-                            .dx = dx.data,
-                            .sums = PartialSums{width, grid.blocks, workspace},
-                            .keeps_sums = !d_gain.empty() || !d_bias.empty()},
-                           accumulate, d_gain, d_bias);
+    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
+                           accumulate, workspace);
 }
 
 ZG_CUDA_SIBLING(layer_norm_forward<float>);

@@ -17,26 +17,24 @@ struct Wanted {
     const std::int32_t* indices;
     std::int64_t count;
 
-    /// Whether row begin + behind of those before `end` asks for `index`.
-    __device__ bool asks(std::int64_t begin, int behind, std::int64_t end, std::int32_t index) const {
-        return begin + behind < end && indices[begin + behind] == index;
+    /// Whether one of the rows from `begin` on, up to looked_at and before `end`, asks for `index`: the same
+    /// in all lanes.
+    ///
+    /// \param asks  whether rows look * warp_size + lane behind `begin` do
+    __device__ bool look(std::int64_t begin,
+                         std::int64_t end,
+                         std::int32_t index,
+                         bool (&asks)[looks]) const {
+        bool is_any = false;
+#pragma unroll
+        for (int look = 0; look < looks; ++look) {
+            const auto row = begin + look * warp_size + threadIdx.x % warp_size;
+            asks[look] = row < end && indices[row] == index;
+            is_any |= asks[look];
+        }
+        return __any_sync(all_lanes, is_any) != 0;
     }
 };
-
-/// Whether one of the rows from `begin` on, up to looked_at and before `end`, asks for `index`: the same in
-/// all lanes.
-__device__ inline bool is_any_match(const Wanted& rows,
-                                    std::int64_t begin,
-                                    std::int64_t end,
-                                    std::int32_t index) {
-    const int lane = static_cast<int>(threadIdx.x) % warp_size;
-    bool is_any = false;
-#pragma unroll
-    for (int look = 0; look < looks; ++look) {
-        is_any |= rows.asks(begin, look * warp_size + lane, end, index);
-    }
-    return __any_sync(all_lanes, is_any) != 0;
-}
 
 /// Lists in `matches` how far behind `begin` rows ask for `index`, in order, among the looked_at from there
 /// on.
@@ -49,13 +47,7 @@ __device__ inline int list_matches(const Wanted& rows,
                                    int (&matches)[looked_at]) {
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
     bool asks[looks];
-    bool is_any = false;
-#pragma unroll
-    for (int look = 0; look < looks; ++look) {
-        asks[look] = rows.asks(begin, look * warp_size + lane, rows.count, index);
-        is_any |= asks[look];
-    }
-    if (__any_sync(all_lanes, is_any) == 0) {
+    if (!rows.look(begin, rows.count, index, asks)) {
         return 0;
     }
     __syncwarp();  // what was listed before has been read

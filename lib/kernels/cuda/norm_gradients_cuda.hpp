@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/cuda/norm_rows_cuda.hpp"
 #include "kernels/cuda/partial_sums_cuda.hpp"
@@ -13,7 +15,6 @@ namespace ziggurat::kernels::cuda {
 /// What a backward pass reads and writes. A root-mean-square norm is a layer norm whose rows are not centred.
 template <class T>
 struct NormGradients {
-    std::int64_t rows;
     bool is_aligned;
     const T* x;
     const T* dy;
@@ -26,30 +27,8 @@ struct NormGradients {
 };
 
 /// Threads of a block, at most: groups of a row each.
-inline constexpr int most_gradient_threads = 256;
+inline constexpr int most_gradient_threads = most_row_threads;
 inline constexpr int most_gradient_warps = most_gradient_threads / warp_size;
-
-/// Adds up two values of a group of threads, the same bits in all of them. All threads of the block must come
-/// here.
-///
-/// \param of_warps  __shared__ memory, free again when the function returns
-__device__ inline void sum_over_group(
-    float& a, float& b, int first_warp, int warps, float (&of_warps)[2][most_gradient_warps]) {
-    a = warp_sum(a);
-    b = warp_sum(b);
-    if (threadIdx.x % warp_size == 0) {
-        of_warps[0][threadIdx.x / warp_size] = a;
-        of_warps[1][threadIdx.x / warp_size] = b;
-    }
-    __syncthreads();
-    a = 0;
-    b = 0;
-    for (int warp = first_warp; warp < first_warp + warps; ++warp) {
-        a += of_warps[0][warp];
-        b += of_warps[1][warp];
-    }
-    __syncthreads();
-}
 
 /// A row of a backward pass, whose packs begin so many elements behind its beginning.
 template <bool is_centred, class T>
@@ -62,14 +41,14 @@ class NormGradientRow {
           inverse_{of.inverse[row]} {}
 
     /// Adds what a pack does to the sum of dy * gain, and to that of its product with the normalized row.
-    __device__ void look(int begin, int count, float& sum, float& projection) const {
+    __device__ void look(int begin, int count, float (&sums)[2]) const {
         float x[pack], dy[pack], gain[pack];
         load(begin, count, x, dy, gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             const float scaled = dy[i] * gain[i];  // 0 behind the row's end
-            sum += scaled;
-            projection = std::fma(scaled, (x[i] - mean_) * inverse_, projection);
+            sums[0] += scaled;
+            sums[1] = std::fma(scaled, (x[i] - mean_) * inverse_, sums[1]);
         }
     }
 
@@ -165,29 +144,28 @@ __global__ void __launch_bounds__(most_gradient_threads, gradient_blocks(kept))
     float* const bias_sums = of.sums.of_block(block, 1);
     float d_gain[kept][pack] = {};
     float d_bias[kept][pack] = {};
-    const int first = static_cast<int>(block * of.rows / of.sums.blocks);
-    const int end = static_cast<int>((block + 1) * of.rows / of.sums.blocks);
+    const int first = static_cast<int>(of.sums.first_row(block));
+    const int end = static_cast<int>(of.sums.first_row(block + 1));
     for (int rows = first; rows < end; rows += groups) {
         const bool has_row = rows + group < end;
         const NormGradientRow<is_centred, T> row{of, has_row ? rows + group : rows};
-        float sum = 0;
-        float projection = 0;
+        float sums[2] = {};  // as look() has them
         float dx[kept][pack];
         if (has_row) {
 #pragma unroll
             for (int k = 0; k < kept; ++k) {
                 if (const auto begin = begin_of(k); begin < width) {
                     row.load_dx(begin, count_at(begin), dx[k]);
-                    row.look(begin, count_at(begin), sum, projection);
+                    row.look(begin, count_at(begin), sums);
                 }
             }
             for (auto begin = begin_of(kept); kept == most_kept && begin < width; begin += step) {
-                row.look(begin, count_at(begin), sum, projection);
+                row.look(begin, count_at(begin), sums);
             }
         }
-        sum_over_group(sum, projection, group * threads / warp_size, threads / warp_size, of_warps);
-        const float mean_sum = is_centred ? sum / float(width) : 0.0F;
-        const float mean_projection = projection / float(width);
+        sum_over_warps(sums, group * threads / warp_size, threads / warp_size, of_warps);
+        const float mean_sum = is_centred ? sums[0] / float(width) : 0.0F;
+        const float mean_projection = sums[1] / float(width);
         if (!has_row) {
             continue;
         }
@@ -243,26 +221,45 @@ struct GradientGrid {
     std::int64_t blocks;
 
     GradientGrid(std::int64_t rows, std::int64_t width)
-        : threads{row_threads(width)},
+        : threads{threads_of_row(width)},
           groups{most_gradient_threads / threads},
-          kept{width <= most_norm_threads * pack ? 1
-                                                 : (width <= 2 * most_norm_threads * pack ? 2 : most_kept)} {
-        // As many blocks as an H100's 132 multiprocessors have at once; each group with four rows at least,
+          kept{width <= most_row_threads * pack ? 1
+                                                : (width <= 2 * most_row_threads * pack ? 2 : most_kept)} {
+        // As many blocks as an H100's multiprocessors have at once; each group with four rows at least,
         // for each block costs a sum.
         const auto at_once = gradient_blocks(kept) * most_gradient_threads / (threads * groups);
-        blocks = std::clamp<std::int64_t>(rows / (4 * groups), 1, 132 * at_once);
+        blocks = std::clamp<std::int64_t>(rows / (4 * groups), 1,
+                                          layout::CudaWorkspaces::multiprocessors * at_once);
     }
 };
 
 /// Adds to dx, and makes or adds to the gradients of gain and bias, of which any may be empty.
+///
+/// \param mean  of rows that are centred
 template <bool is_centred, class T>
 void norm_backward(const device::Stream& stream,
                    const char* name,
-                   const GradientGrid& grid,
-                   const NormGradients<T>& of,
-                   Accumulate accumulate,
+                   tensor::TensorRef<const T, 2> x,
+                   tensor::TensorRef<const T, 2> dy,
+                   tensor::TensorRef<const T, 1> gain,
+                   tensor::TensorRef<const float, 1> mean,
+                   tensor::TensorRef<const float, 1> inverse,
+                   tensor::TensorRef<T, 2> dx,
                    tensor::TensorRef<float, 1> d_gain,
-                   tensor::TensorRef<float, 1> d_bias) {
+                   tensor::TensorRef<float, 1> d_bias,
+                   Accumulate accumulate,
+                   std::span<std::byte> workspace) {
+    const auto rows = x.extent(0), width = x.extent(1);
+    const GradientGrid grid{rows, width};
+    const NormGradients<T> of{.is_aligned = are_rows_aligned(width, x.data, dy.data, gain.data, dx.data),
+                              .x = x.data,
+                              .dy = dy.data,
+                              .gain = gain.data,
+                              .mean = mean.data,
+                              .inverse = inverse.data,
+                              .dx = dx.data,
+                              .sums = PartialSums{rows, width, grid.blocks, workspace},
+                              .keeps_sums = !d_gain.empty() || !d_bias.empty()};
     const auto kernel = grid.kept == 1   ? add_norm_gradients<is_centred, 1, T>
                         : grid.kept == 2 ? add_norm_gradients<is_centred, 2, T>
                                          : add_norm_gradients<is_centred, most_kept, T>;

@@ -1,7 +1,6 @@
 /// Rows of norms: what a block does with the row that is its own; only *_cuda.cu files include it.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -11,23 +10,8 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Threads of the block that a row has, at most.
-inline constexpr int most_norm_threads = 256;
-
 /// What block_sum wants of __shared__ memory.
-using NormSums = float[most_norm_threads / warp_size];
-
-/// Threads that a row has: no more than it has packs, for idle ones would keep other rows from the
-/// multiprocessor.
-inline int row_threads(std::int64_t width) {
-    const auto warps = (packs_of(width) + warp_size - 1) / warp_size;
-    return static_cast<int>(std::min<std::int64_t>(warps * warp_size, most_norm_threads));
-}
-
-/// A block for each row.
-inline Grid rows_grid(std::int64_t rows, std::int64_t width) {
-    return {rows, row_threads(width)};
-}
+using NormSums = float[1][most_row_threads / warp_size];
 
 /// Calls body(begin, count) for each pack of the row that belongs to this thread: always the same ones, so
 /// that it reads what it wrote without a barrier.

@@ -15,11 +15,12 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Up to two sums of each column for each of `blocks` blocks of rows, in a workspace of
+/// Up to two sums of each column for each of `blocks` blocks of the rows, in a workspace of
 /// layout::Workspaces::column_sum.
 struct PartialSums {
-    PartialSums(std::int64_t width_, std::int64_t blocks_, std::span<std::byte> workspace)
-        : width{width_},
+    PartialSums(std::int64_t rows_, std::int64_t width_, std::int64_t blocks_, std::span<std::byte> workspace)
+        : rows{rows_},
+          width{width_},
           stride{layout::CudaWorkspaces::column_sum_stride(width_)},
           blocks{blocks_},
           sums{reinterpret_cast<float*>(workspace.data())} {
@@ -28,12 +29,13 @@ struct PartialSums {
                    layout::CudaWorkspaces::column_sum_bytes(width));
     }
 
+    __device__ std::int64_t first_row(std::int64_t block) const { return block * rows / blocks; }
     /// Sums number `sum` of the columns of a block of rows.
     __device__ float* of_block(std::int64_t block, int sum) const {
         return sums + (2 * block + sum) * stride;
     }
 
-    std::int64_t width, stride, blocks;
+    std::int64_t rows, width, stride, blocks;
     float* sums;
 };
 

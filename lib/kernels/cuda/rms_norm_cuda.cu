@@ -45,7 +45,7 @@ __device__ void normalize_row(const T* x,
 }
 
 template <class T>
-__global__ void __launch_bounds__(most_norm_threads) normalize(
+__global__ void __launch_bounds__(most_row_threads) normalize(
     const T* x, const T* gain, float epsilon, bool is_aligned, std::int64_t width, T* y, float* inv_rms) {
     __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
@@ -55,16 +55,16 @@ __global__ void __launch_bounds__(most_norm_threads) normalize(
 /// Two blocks at least: with no number ptxas spills rather than take more registers than four blocks leave
 /// it.
 template <class T>
-__global__ void __launch_bounds__(most_norm_threads, 2) add_and_normalize(const T* x,
-                                                                          const T* branch,
-                                                                          ReadableDropout dropout,
-                                                                          const T* gain,
-                                                                          float epsilon,
-                                                                          bool is_aligned,
-                                                                          std::int64_t width,
-                                                                          T* x_out,
-                                                                          T* y,
-                                                                          float* inv_rms) {
+__global__ void __launch_bounds__(most_row_threads, 2) add_and_normalize(const T* x,
+                                                                         const T* branch,
+                                                                         ReadableDropout dropout,
+                                                                         const T* gain,
+                                                                         float epsilon,
+                                                                         bool is_aligned,
+                                                                         std::int64_t width,
+                                                                         T* x_out,
+                                                                         T* y,
+                                                                         float* inv_rms) {
     __shared__ NormSums sums;
     const std::int64_t row = blockIdx.x;
     const auto at = row * width;
@@ -113,20 +113,8 @@ void rms_norm_backward(const device::Stream& stream,
                        TensorRef<float, 1> d_gain,
                        Accumulate accumulate,
                        std::span<std::byte> workspace) {
-    const auto width = x.extent(1);
-    const GradientGrid grid{x.extent(0), width};
-    norm_backward<false, T>(stream, "rms_norm_backward", grid,
-                            {.rows = x.extent(0),
-                             .is_aligned = are_rows_aligned(width, x.data, dy.data, gain.data, dx.data),
-                             .x = x.data,
-                             .dy = dy.data,
-                             .gain = gain.data,
-                             .mean = nullptr,
-                             .inverse = inv_rms.data,
-                             .dx = dx.data,
-                             .sums = PartialSums{width, grid.blocks, workspace},
-                             .keeps_sums = !d_gain.empty()},
-                            accumulate, d_gain, {});
+    norm_backward<false, T>(stream, "rms_norm_backward", x, dy, gain, {}, inv_rms, dx, d_gain, {}, accumulate,
+                            workspace);
 }
 
 ZG_CUDA_SIBLING(rms_norm_forward<float>);

@@ -1,10 +1,12 @@
 /// RowPack: elements side by side in a row of a matrix; only *_cuda.cu files include it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/pack_cuda.hpp"
+#include "kernels/cuda/rows_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -17,6 +19,21 @@ struct RowPack {
 
 __host__ __device__ inline std::int64_t packs_of(std::int64_t width) {
     return (width + pack - 1) / pack;
+}
+
+/// Threads of a block that has a row, at most.
+inline constexpr int most_row_threads = 256;
+
+/// Whole warps, and no more threads than the row has packs, for idle ones would keep other rows from the
+/// multiprocessor.
+inline int threads_of_row(std::int64_t width) {
+    const auto warps = (packs_of(width) + warp_size - 1) / warp_size;
+    return static_cast<int>(std::min<std::int64_t>(warps * warp_size, most_row_threads));
+}
+
+/// A block for each row.
+inline Grid rows_grid(std::int64_t rows, std::int64_t width) {
+    return {rows, threads_of_row(width)};
 }
 
 /// A thread for each pack of `rows` rows.

@@ -26,24 +26,39 @@ __device__ inline float warp_max(float value) {
     return value;
 }
 
-/// The sum over a block of up to `most` warps, the same bits in all threads.
+/// Adds up each of some values over warps of a block, the same bits in all of their threads. All threads of
+/// the block must come here.
 ///
-/// \param sums  __shared__ memory, free again when the function returns
-template <int most>
-__device__ inline float block_sum(float value, float (&sums)[most]) {
-    value = warp_sum(value);
-    if (threadIdx.x % warp_size == 0) {
-        sums[threadIdx.x / warp_size] = value;
-    }
-    __syncthreads();
-    const int warps = static_cast<int>(blockDim.x) / warp_size;
-    float total = 0;
+/// \param of_warps  __shared__ memory, free again when the function returns
+template <int count, int most>
+__device__ inline void sum_over_warps(float (&values)[count],
+                                      int first_warp,
+                                      int warps,
+                                      float (&of_warps)[count][most]) {
 #pragma unroll
-    for (int warp = 0; warp < most; ++warp) {
-        total += warp < warps ? sums[warp] : 0.0F;
+    for (int i = 0; i < count; ++i) {
+        values[i] = warp_sum(values[i]);
+        if (threadIdx.x % warp_size == 0) {
+            of_warps[i][threadIdx.x / warp_size] = values[i];
+        }
     }
     __syncthreads();
-    return total;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+        values[i] = 0;
+        for (int warp = first_warp; warp < first_warp + warps; ++warp) {
+            values[i] += of_warps[i][warp];
+        }
+    }
+    __syncthreads();
+}
+
+/// The sum over a block of up to `most` warps.
+template <int most>
+__device__ inline float block_sum(float value, float (&of_warps)[1][most]) {
+    float values[1] = {value};
+    sum_over_warps(values, 0, static_cast<int>(blockDim.x) / warp_size, of_warps);
+    return values[0];
 }
 
 }  // namespace ziggurat::kernels::cuda
