@@ -61,8 +61,59 @@ void attention_backward(const device::Stream& stream,
 }
 
 template <class T>
-bool prepare_attention(const device::Stream& stream, const AttentionShape& shape) {
-    return prepare<host::prepare_attention<T>, cuda::prepare_attention<T>>(stream, shape);
+AttentionKernel prepare_attention(const device::Stream& stream,
+                                  const AttentionShape& shape,
+                                  const AttentionMasks& masks) {
+    return prepare<host::prepare_attention<T>, cuda::prepare_attention<T>>(stream, shape, masks);
+}
+
+namespace {
+
+/// Joins name(kernel) of the kernels that serve ops.
+template <class Name>
+std::string join(const AttentionOps& ops, const std::string& separator, const Name& name) {
+    std::string text;
+    for (int i = 0; i < num_attention_kernels; ++i) {
+        if (ops[static_cast<std::size_t>(i)] > 0) {
+            text += (text.empty() ? "" : separator) + name(static_cast<AttentionKernel>(i));
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string names_of(const AttentionOps& ops) {
+    return join(ops, " + ", [](AttentionKernel kernel) -> std::string {
+        switch (kernel) {
+            case AttentionKernel::host:
+                return "host";
+            case AttentionKernel::cuda_cores:
+                return "cuda_cores";
+            case AttentionKernel::tensor_cores:
+                return "tensor_cores";
+            case AttentionKernel::cudnn:
+                return "cudnn";
+        }
+        return "unknown";
+    });
+}
+
+std::string describe(const AttentionOps& ops) {
+    return join(ops, ", ", [&](AttentionKernel kernel) {
+        const auto count = " (" + std::to_string(ops[static_cast<std::size_t>(kernel)]) + " ops)";
+        switch (kernel) {
+            case AttentionKernel::host:
+                return "kernels of the host" + count;
+            case AttentionKernel::cuda_cores:
+                return "Ziggurat's kernels without tensor cores" + count;
+            case AttentionKernel::tensor_cores:
+                return "Ziggurat's kernels on tensor cores" + count;
+            case AttentionKernel::cudnn:
+                return attention_library().name + count;
+        }
+        return count;
+    });
 }
 
 AttentionLibrary attention_library() {
@@ -72,8 +123,12 @@ AttentionLibrary attention_library() {
     return {};
 }
 
-template bool prepare_attention<float>(const device::Stream&, const AttentionShape&);
-template bool prepare_attention<tensor::bfloat16>(const device::Stream&, const AttentionShape&);
+#define ZG_INSTANTIATE(T)                                                                       \
+    template AttentionKernel prepare_attention<T>(const device::Stream&, const AttentionShape&, \
+                                                  const AttentionMasks&)
+ZG_INSTANTIATE(float);
+ZG_INSTANTIATE(tensor::bfloat16);
+#undef ZG_INSTANTIATE
 template decltype(attention_forward<float>) attention_forward<float>;
 template decltype(attention_forward<tensor::bfloat16>) attention_forward<tensor::bfloat16>;
 template decltype(attention_backward<float>) attention_backward<float>;

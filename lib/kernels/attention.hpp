@@ -1,6 +1,7 @@
 /// Causal self-attention whose memory grows linearly with the sequence.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,9 +37,9 @@ struct AttentionShape {
 /// Errors:   Error{internal} when shapes disagree or the workspace is below layout::Workspaces::attention; on
 ///           the host, which alone can refuse values, also when a document start falls or lies behind its
 ///           query. A GPU holds starts within their bounds; its heads have up to 256 channels.
-/// On GPUs:  without dropout and document starts, and with a workspace, cuDNN computes what prepare_attention
-///           is true for: then lse is the natural logarithm. Forward and backward get a workspace or neither
-///           does.
+/// On GPUs:  prepare_attention says which kernel computes a call. With cuDNN, lse is the natural logarithm.
+/// In
+///           bfloat16, tensors begin at multiples of 16 bytes.
 template <class T>
 void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
@@ -68,10 +69,25 @@ void attention_backward(const device::Stream& stream,
                         TensorAddress<T, 2> d_qkv,
                         VectorAddress<std::byte> workspace);
 
-/// Makes, on the processor of `stream`, what calls of this shape need, once; on GPUs with cuDNN that takes
-/// seconds. True where cuDNN computes such calls: in bfloat16, and by shape and compute capability alone.
+/// Kernels that compute attention: of the host; on GPUs in float; on their tensor cores; or those of cuDNN.
+enum class AttentionKernel { host, cuda_cores, tensor_cores, cudnn };
+
+inline constexpr int num_attention_kernels = 4;
+/// Ops by the kernel that serves them.
+using AttentionOps = std::array<std::int64_t, num_attention_kernels>;
+
+/// Properties of calls that decide, with shape and compute capability, which kernel serves them.
+struct AttentionMasks {
+    bool has_documents = false;  ///< document starts are given
+    bool has_dropout = false;    ///< the probability is not 0
+};
+
+/// Makes what calls of this shape need on the processor of `stream`, once; with cuDNN that takes seconds.
+/// Returns the kernel that computes them.
 template <class T>
-bool prepare_attention(const device::Stream& stream, const AttentionShape& shape);
+AttentionKernel prepare_attention(const device::Stream& stream,
+                                  const AttentionShape& shape,
+                                  const AttentionMasks& masks);
 
 /// A library that may compute attention on GPUs.
 struct AttentionLibrary {
@@ -81,5 +97,10 @@ struct AttentionLibrary {
 
 /// That of this process.
 AttentionLibrary attention_library();
+
+/// Names of the kernels that serve ops, joined by " + ": "host", "cuda_cores", "tensor_cores", "cudnn".
+std::string names_of(const AttentionOps& ops);
+/// The same as a sentence for people: "cuDNN 9.19.0 (24 ops)".
+std::string describe(const AttentionOps& ops);
 
 }  // namespace ziggurat::kernels

@@ -8,15 +8,17 @@ namespace ziggurat::kernels {
 namespace host {
 
 template <class T>
-bool prepare_attention(const device::Stream&, const AttentionShape&) {
-    return false;
+AttentionKernel prepare_attention(const device::Stream&, const AttentionShape&, const AttentionMasks&) {
+    return AttentionKernel::host;
 }
 
 }  // namespace host
 namespace cuda {
 
 template <class T>
-bool prepare_attention(const device::Stream& stream, const AttentionShape& shape);
+AttentionKernel prepare_attention(const device::Stream& stream,
+                                  const AttentionShape& shape,
+                                  const AttentionMasks& masks);
 AttentionLibrary attention_library();
 
 }  // namespace cuda

@@ -10,7 +10,7 @@ constexpr std::int64_t partial_sums = 8;
 
 constexpr std::int64_t attention_tile = 128;  ///< tokens
 constexpr std::int64_t most_head_dim = 256;
-constexpr std::int64_t wanted_of_attention = std::int64_t{256} << 20;
+constexpr std::int64_t wanted_attention_tiles = 4 * CudaWorkspaces::multiprocessors;
 constexpr std::int64_t most_of_attention = std::int64_t{2} << 30;
 
 }  // namespace
@@ -45,36 +45,53 @@ std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(co
     if (of.seq % attention_tile != 0 || of.head_dim % 8 != 0 || of.head_dim > most_head_dim) {
         return std::nullopt;
     }
+    const auto group = of.heads / of.kv_heads;
     const auto bytes_of = [&](const AttentionPiece& piece) {
-        const auto group = of.heads / of.kv_heads;
         return attention_gradients(
             {piece.sequences, of.seq, piece.kv_heads * group, piece.kv_heads, of.head_dim});
     };
-    AttentionPiece piece{of.batch, of.kv_heads};
-    const auto cut = [&](std::int64_t& count, std::int64_t all) {
-        while (count > 1 && bytes_of(piece) > wanted_of_attention) {
-            do {
-                --count;
-            } while (all % count != 0);
+    const auto tiles_of = [&](const AttentionPiece& piece) {
+        return piece.sequences * piece.kv_heads * group * (of.seq / attention_tile);
+    };
+    AttentionPiece piece{1, 1};
+    // Raises a count to the next divisors of `all` until there are tiles enough.
+    const auto grow = [&](std::int64_t AttentionPiece::*count, std::int64_t all) {
+        for (auto next = piece; tiles_of(piece) < wanted_attention_tiles && next.*count < all;) {
+            next.*count += 1;
+            if (all % (next.*count) == 0 && bytes_of(next) <= most_of_attention) {
+                piece = next;
+            }
         }
     };
-    cut(piece.sequences, of.batch);
-    cut(piece.kv_heads, of.kv_heads);
+    grow(&AttentionPiece::kv_heads, of.kv_heads);
+    if (piece.kv_heads == of.kv_heads) {
+        grow(&AttentionPiece::sequences, of.batch);
+    }
     return bytes_of(piece) <= most_of_attention ? std::optional{piece} : std::nullopt;
 }
 
+std::int64_t CudaWorkspaces::logits_rows(std::int64_t columns) const {
+    constexpr std::int64_t step = 1024;
+    constexpr std::int64_t most_elements = std::int64_t{1} << 29;  // 1 GiB in bfloat16
+    return std::max<std::int64_t>(1, most_elements / columns / step) * step;
+}
+
 std::int64_t CudaWorkspaces::attention_forward(const AttentionSizes& of) const {
-    return attends_plainly_ && attention_piece(of) ? alignment + attention_forward_bytes : 0;
+    return attends_plainly() && attention_piece(of) ? alignment + attention_forward_bytes : 0;
 }
 
 std::int64_t CudaWorkspaces::attention_backward(const AttentionSizes& of) const {
-    const auto piece = attends_plainly_ ? attention_piece(of) : std::nullopt;
-    if (!piece) {
-        return 0;
+    std::int64_t bytes = 0;
+    if (attention_.is_bfloat16 && !attention_.has_dropout && has_tensor_cores(of.head_dim)) {
+        bytes = attention_deltas(of);  // also if cuDNN may compute: a machine may lack it
     }
-    const auto group = of.heads / of.kv_heads;
-    return alignment + attention_gradients(
-                           {piece->sequences, of.seq, piece->kv_heads * group, piece->kv_heads, of.head_dim});
+    if (const auto piece = attends_plainly() ? attention_piece(of) : std::nullopt) {
+        const auto group = of.heads / of.kv_heads;
+        bytes = std::max(bytes,
+                         alignment + attention_gradients({piece->sequences, of.seq, piece->kv_heads * group,
+                                                          piece->kv_heads, of.head_dim}));
+    }
+    return bytes;
 }
 
 }  // namespace ziggurat::layout

@@ -8,6 +8,13 @@
 
 namespace ziggurat::layout {
 
+/// What decides, with the shape, which kernel computes attention.
+struct AttentionUse {
+    bool is_bfloat16 = false;
+    bool has_documents = false;  ///< queries do not see all of their sequence
+    bool has_dropout = false;
+};
+
 /// Answers of kernels/cuda/*_cuda.cu, which check their workspaces with this class and take the constants
 /// below from it.
 class CudaWorkspaces final : public Workspaces {
@@ -34,12 +41,11 @@ class CudaWorkspaces final : public Workspaces {
         std::int64_t sequences, kv_heads;
     };
 
-    /// \param attends_plainly  attention is of bfloat16, without dropout, and sees whole sequences
-    explicit CudaWorkspaces(bool attends_plainly = false) : attends_plainly_{attends_plainly} {}
+    explicit CudaWorkspaces(const AttentionUse& attention = {}) : attention_{attention} {}
 
-    /// The largest piece that keeps to 256 MiB, else the smallest one up to 2 GiB. None where our own kernels
-    /// compute: other sequences than those of whole tiles of 128 tokens, and channels that cuDNN does not
-    /// take.
+    /// The smallest piece with four tiles of 128 queries for each multiprocessor, so that unequal tiles even
+    /// out, or the largest smaller one that keeps to 2 GiB. None if our own kernels compute: sequences that
+    /// are not whole tiles, head sizes that cuDNN does not support, and single heads above 2 GiB.
     static std::optional<AttentionPiece> attention_piece(const AttentionSizes& of);
     /// What cuDNN may use for the backward pass of one call: to have the same bits each time, it keeps the
     /// gradients of all scores in bfloat16, then the sum of each row, and of grouped heads the gradients of
@@ -47,6 +53,14 @@ class CudaWorkspaces final : public Workspaces {
     ///
     /// Source: cuDNN's frontend 1.32, scaled_dot_product_flash_attention.h (use_dp_workspace, dK_fullhead)
     static std::int64_t attention_gradients(const AttentionSizes& of);
+    /// True if our own kernels compute heads of this size on tensor cores, in bfloat16 without dropout.
+    static constexpr bool has_tensor_cores(std::int64_t head_dim) {
+        return head_dim % 8 == 0 && head_dim <= 128;
+    }
+    /// Their workspace in backward passes: a sum for each row of each query head.
+    static constexpr std::int64_t attention_deltas(const AttentionSizes& of) {
+        return of.batch * of.heads * of.seq * static_cast<std::int64_t>(sizeof(float));
+    }
     static constexpr std::int64_t attention_forward_bytes = std::int64_t{4} << 10;
 
     /// What one product and its two backward products may use at most: eight partial sums of the largest
@@ -59,10 +73,13 @@ class CudaWorkspaces final : public Workspaces {
     std::int64_t packed_linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
     /// Nothing: products read a weight where it lies.
     std::int64_t packed_weight(std::int64_t in, std::int64_t out) const override;
-    /// For cuDNN. Nothing where our own kernels compute: their tiles of scores lie in shared memory.
+    /// For cuDNN; our own forward kernels have their tiles in shared memory alone.
     std::int64_t attention_forward(const AttentionSizes& of) const override;
     std::int64_t attention_backward(const AttentionSizes& of) const override;
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
+    /// Multiples of 1024 rows, up to 1 GiB of bfloat16: each block reads and writes the head's whole gradient
+    /// in float, which would cost more than its product if blocks were small.
+    std::int64_t logits_rows(std::int64_t columns) const override;
     std::int64_t libraries() const override { return library_bytes; }
 
     /// Floats from one partial row of a column sum to the next.
@@ -74,7 +91,12 @@ class CudaWorkspaces final : public Workspaces {
     }
 
   private:
-    bool attends_plainly_;
+    /// True if cuDNN may compute it.
+    bool attends_plainly() const {
+        return attention_.is_bfloat16 && !attention_.has_documents && !attention_.has_dropout;
+    }
+
+    AttentionUse attention_;
 };
 
 }  // namespace ziggurat::layout

@@ -32,6 +32,8 @@ class HostWorkspaces final : public Workspaces {
         return attention(of.seq, of.head_dim);
     }
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
+    /// Few enough that the logits of a block stay in caches between its ops.
+    std::int64_t logits_rows(std::int64_t) const override { return rows_packed_at_once; }
     std::int64_t libraries() const override { return 0; }
 
     /// Floats from one partial row of a column sum to the next.

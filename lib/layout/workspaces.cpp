@@ -22,8 +22,10 @@ std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run) {
             return std::make_unique<HostWorkspaces>(spec::element_bytes(run.precision.compute),
                                                     run.parallel.threads);
         case spec::DeviceKind::cuda:
-            return std::make_unique<CudaWorkspaces>(run.precision.compute == spec::DType::bf16 &&
-                                                    run.model.dropout == 0 && !run.data.reset_at_document);
+            return std::make_unique<CudaWorkspaces>(
+                AttentionUse{.is_bfloat16 = run.precision.compute == spec::DType::bf16,
+                             .has_documents = run.data.reset_at_document,
+                             .has_dropout = run.model.dropout > 0});
     }
     ZG_EXPECTS(!"a kind of device");
     return nullptr;

@@ -35,10 +35,12 @@ class Workspaces {
     /// nothing is ever packed.
     virtual std::int64_t packed_weight(std::int64_t in, std::int64_t out) const = 0;
     virtual std::int64_t attention_forward(const AttentionSizes& of) const = 0;
-    /// None exactly where attention_forward is none.
     virtual std::int64_t attention_backward(const AttentionSizes& of) const = 0;
     /// Of column sums over a matrix of `width` columns: gradients of norm gains and of biases.
     virtual std::int64_t column_sum(std::int64_t width) const = 0;
+    /// Rows of logits of `columns` columns that exist at a time: the head computes its tokens in blocks of so
+    /// many rows. It depends on shapes alone, because the order of sums of the head's gradient follows it.
+    virtual std::int64_t logits_rows(std::int64_t columns) const = 0;
     /// In no arena: what libraries keep of a rank's device for themselves.
     virtual std::int64_t libraries() const = 0;
 };

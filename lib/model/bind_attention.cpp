@@ -37,13 +37,16 @@ Kernel bind_attention(Binder<T>& binder,
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
-    const auto starts = use.in<std::int32_t>(Role::document_starts);
+    // If no document ends within a sequence, every start is 0: kernels that know nothing of documents can
+    // serve.
+    const auto batch_starts = use.in<std::int32_t>(Role::document_starts);
+    const auto starts = binder.spec().data.reset_at_document ? batch_starts : decltype(batch_starts){};
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
-    if (workspace.size() > 0) {
-        kernels::prepare_attention<T>(stream, shape);
-    }
+    const kernels::AttentionMasks masks{.has_documents = binder.spec().data.reset_at_document,
+                                        .has_dropout = dropout.probability > 0};
+    binder.count_attention(kernels::prepare_attention<T>(stream, shape, masks));
 
     if (use.op().direction == Direction::backward) {
         const auto lse = use.in<float>(Role::lse).template reshaped<3>(lse_extents);

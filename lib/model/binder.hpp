@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "device/stream.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/step_inputs.hpp"
 #include "layout/family.hpp"
@@ -52,6 +53,12 @@ class Binder {
         return total / spec_.parallel.tensor * tensor_rank_;
     }
 
+    /// The attention ops that were bound, by the kernel that serves them.
+    const kernels::AttentionOps& attention_ops() const noexcept { return attention_ops_; }
+    void count_attention(kernels::AttentionKernel kernel) {
+        ++attention_ops_[static_cast<std::size_t>(kernel)];
+    }
+
     /// The product of that shape, prepared once.
     const kernels::Linear<T>& linear(
         std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile = false);
@@ -61,6 +68,7 @@ class Binder {
     const layout::FamilyTable& table_;
     int tensor_rank_;
     device::Stream stream_;
+    kernels::AttentionOps attention_ops_{};
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool>, kernels::Linear<T>> linears_;
 };
 

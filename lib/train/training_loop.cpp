@@ -127,7 +127,7 @@ LoopEnd TrainingLoop::train() {
         reporter_.finished_before(step_);
         return {};
     }
-    reporter_.start(account_.fields(), assembly_.why_not_shared());
+    reporter_.start(account_.fields(), assembly_.why_not_shared(), assembly_.attention_ops());
     for (const auto& note : assembly_.notes()) {
         reporter_.say(message(Severity::warning, note));
     }

@@ -111,7 +111,7 @@ TEST_F(Cudnn, RefusesOtherShapes) {
 }
 
 TEST_F(Cudnn, KeepsToThePlannedWorkspace) {
-    const layout::CudaWorkspaces planned{true};
+    const layout::CudaWorkspaces planned{layout::AttentionUse{.is_bfloat16 = true}};
     // Of GPT-2 124M, the quickstart and a layer of Llama 8B, of which a piece is a part of a sequence.
     for (const AttentionShape& shape :
          {AttentionShape{16, 1024, 12, 12, 64}, {4, 128, 6, 6, 32}, {1, 4096, 32, 8, 128}}) {

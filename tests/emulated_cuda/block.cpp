@@ -1,6 +1,7 @@
 #include "tests/emulated_cuda/block.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "tests/emulated_cuda/block_state.hpp"
@@ -116,6 +117,10 @@ bool run_block(Block& block) {
     for (auto& warp : block.warps) {
         warp.num_waiting = 0;
     }
+    for (int i = 0; i < block.num_threads; ++i) {
+        block.copies[static_cast<std::size_t>(i)] = {};
+    }
+    std::memset(block.dynamic_shared.data(), 0xff, block.dynamic_shared.size() * sizeof(SharedLine));
     block.num_waiting = 0;
     block.num_ended = 0;
     block.is_backwards = !block.is_backwards;
@@ -160,6 +165,7 @@ std::string run_grid(const Grid& grid, cudaError_t& error) {
     Block& block = *the_block;
     block.num_threads = static_cast<int>(grid.threads.x * grid.threads.y * grid.threads.z);
     block.work = &grid.thread;
+    block.dynamic_shared.resize((grid.shared_bytes + sizeof(SharedLine) - 1) / sizeof(SharedLine));
     blockDim = grid.threads;
     gridDim = grid.blocks;
     for (unsigned z = 0; z < grid.blocks.z; ++z) {

@@ -11,7 +11,8 @@ namespace emulated_cuda {
 struct Grid {
     dim3 blocks;
     dim3 threads;
-    const void* kernel;  ///< its address, by which an error names it
+    std::size_t shared_bytes;  ///< dynamic
+    const void* kernel;        ///< its address, by which an error names it
     std::function<void()> thread;
 };
 

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/emulated_cuda/fiber.hpp"
 
@@ -33,6 +35,22 @@ struct Warp {
     std::array<std::array<std::uint64_t, lanes>, 2> sent = {};
 };
 
+/// Copies that a thread has started and not waited for.
+struct AsyncCopies {
+    struct Copy {
+        void* to;
+        const void* from;  ///< null: zeros
+        int bytes;
+    };
+    std::vector<Copy> started = {};  ///< in no group yet
+    std::deque<std::vector<Copy>> groups = {};
+};
+
+/// As the hardware aligns it.
+struct alignas(128) SharedLine {
+    std::array<unsigned char, 128> bytes;
+};
+
 struct Block {
     Fiber own;  ///< where threads are chosen
     std::array<Thread, max_threads> threads = {};
@@ -51,6 +69,8 @@ struct Block {
     std::array<char, 4> orders = {};
     std::array<Fiber*, max_threads> idle = {};
     int num_idle = 0;
+    std::array<AsyncCopies, max_threads> copies = {};
+    std::vector<SharedLine> dynamic_shared = {};
 };
 
 /// Of the thread of the system; nothing before take_block().

@@ -103,6 +103,17 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    if (device < 0 || device >= settings().devices) {
+        return give(no_device());
+    }
+    if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) {
+        return give({cudaErrorInvalidValue, "an attribute that the emulated GPU does not know"});
+    }
+    *value = static_cast<int>(settings().shared_bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device) {
     if (device < 0 || device >= settings().devices) {
         return give(no_device());

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -56,23 +58,43 @@ Failure copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream)
     return {};
 }
 
-bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes) {
+constexpr std::size_t plain_shared_bytes = 48 << 10;
+
+/// What cudaFuncSetAttribute has allowed to kernels, by their addresses.
+struct SharedLimits {
+    std::mutex mutex;
+    std::map<const void*, std::size_t> of_kernel;
+};
+SharedLimits& shared_limits() {
+    static SharedLimits limits;
+    return limits;
+}
+
+std::size_t shared_limit_of(const void* kernel) {
+    auto& limits = shared_limits();
+    const std::lock_guard lock{limits.mutex};
+    const auto found = limits.of_kernel.find(kernel);
+    return found == limits.of_kernel.end() ? plain_shared_bytes : found->second;
+}
+
+bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes, std::size_t shared_limit) {
     const auto count = std::uint64_t{threads.x} * threads.y * threads.z;
     constexpr unsigned most = 65535;
     return blocks.x > 0 && blocks.x <= 0x7fffffff && blocks.y > 0 && blocks.y <= most && blocks.z > 0 &&
-           blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes == 0;
+           blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes <= shared_limit;
 }
 
 Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
     if (auto failure = before_work(config.stream); failure.error != cudaSuccess) {
         return failure;
     }
-    if (!is_sound(config.gridDim, config.blockDim, config.dynamicSmemBytes)) {
+    if (!is_sound(config.gridDim, config.blockDim, config.dynamicSmemBytes, shared_limit_of(kernel))) {
         return {cudaErrorInvalidConfiguration,
                 "blocks (" + std::to_string(config.gridDim.x) + ", " + std::to_string(config.gridDim.y) +
                     ", " + std::to_string(config.gridDim.z) + ") of (" + std::to_string(config.blockDim.x) +
                     ", " + std::to_string(config.blockDim.y) + ", " + std::to_string(config.blockDim.z) +
-                    ") threads; or shared memory that is not static"};
+                    ") threads with " + std::to_string(config.dynamicSmemBytes) +
+                    " bytes of dynamic shared memory"};
     }
     if (is_to_fail(Fault::launch)) {
         return injected(cudaErrorLaunchOutOfResources);
@@ -80,6 +102,7 @@ Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::f
     const bool is_illegal = is_to_fail(Fault::illegal);
     push(config.stream, [is_illegal, grid = Grid{.blocks = config.gridDim,
                                                  .threads = config.blockDim,
+                                                 .shared_bytes = config.dynamicSmemBytes,
                                                  .kernel = kernel,
                                                  .thread = std::move(thread)}] {
         if (is_illegal) {
@@ -95,6 +118,17 @@ Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::f
 }  // namespace
 
 namespace emulated_cuda {
+
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<std::size_t>(value) > settings().shared_bytes) {
+        return give({cudaErrorInvalidValue, "more shared memory than a block can have"});
+    }
+    auto& limits = shared_limits();
+    const std::lock_guard lock{limits.mutex};
+    limits.of_kernel[kernel] = static_cast<std::size_t>(value);
+    return cudaSuccess;
+}
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
     return give(launch_grid(config, kernel, std::move(thread)));

@@ -105,6 +105,7 @@ const Settings& settings() {
         .memory = number_of("ZIGGURAT_EMULATED_CUDA_MEMORY", std::uint64_t{1} << 30),
         .devices = static_cast<int>(number_of("ZIGGURAT_EMULATED_CUDA_DEVICES", 1)),
         .first = first_of_environment(),
+        .shared_bytes = number_of("ZIGGURAT_EMULATED_CUDA_SHARED", 227 << 10),  // as compute capability 9.0
     };
     return read;
 }

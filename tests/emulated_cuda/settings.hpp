@@ -13,13 +13,15 @@ enum class Mode {
 };
 
 /// ZIGGURAT_EMULATED_CUDA=late|threads, and with that in front _SEED, _MEMORY (bytes of a GPU), _DEVICES,
-/// _FIRST. Where the first is not set, it is `late`; under the thread sanitizer `threads`, which it is for.
+/// _FIRST, _SHARED. Where the first is not set, it is `late`; under the thread sanitizer `threads`, which it
+/// is for.
 struct Settings {
     Mode mode;
     std::uint64_t seed;
     std::size_t memory;
     int devices;  ///< as many as a process sees
     int first;    ///< of the machine's GPUs, the first that a process sees; `rank`: as mpirun numbers it
+    std::size_t shared_bytes;  ///< of a block, if its kernel asks for it
 };
 /// Read once. A value that is none ends the process.
 const Settings& settings();

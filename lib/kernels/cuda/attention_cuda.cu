@@ -12,7 +12,9 @@
 #include "kernels/cuda/attention_backward_cuda.hpp"
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
 #include "kernels/cuda/attention_forward_cuda.hpp"
+#include "kernels/cuda/attention_mma_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
+#include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {
@@ -77,18 +79,26 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
     return nullptr;
 }
 
-/// What cuDNN is asked for: everything visible and nothing dropped, with the workspace that it takes.
-[[maybe_unused]] bool is_plain(TensorRef<const std::int32_t, 1> document_starts,
-                               const ReadableDropout& dropout,
-                               std::span<std::byte> workspace) {
-    return document_starts.empty() && dropout.probability == 0 && !workspace.empty();
+AttentionMasks masks_of(TensorRef<const std::int32_t, 1> document_starts, const ReadableDropout& dropout) {
+    return {.has_documents = !document_starts.empty(), .has_dropout = dropout.probability != 0};
 }
 
 }  // namespace
 
 template <class T>
-bool prepare_attention(const device::Stream& stream, const AttentionShape& shape) {
-    return cudnn_for<T>(stream, shape) != nullptr;
+AttentionKernel prepare_attention(const device::Stream& stream,
+                                  const AttentionShape& shape,
+                                  const AttentionMasks& masks) {
+    if constexpr (std::is_same_v<T, tensor::bfloat16>) {
+        const bool is_plain = !masks.has_documents && !masks.has_dropout;
+        if (is_plain && cudnn_for<T>(stream, shape) != nullptr) {
+            return AttentionKernel::cudnn;
+        }
+        if (layout::CudaWorkspaces::has_tensor_cores(shape.head_dim) && !masks.has_dropout) {
+            return AttentionKernel::tensor_cores;
+        }
+    }
+    return AttentionKernel::cuda_cores;
 }
 
 AttentionLibrary attention_library() {
@@ -107,15 +117,20 @@ void attention_forward(const device::Stream& stream,
                        TensorRef<T, 2> out,
                        TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, masks_of(document_starts, dropout));
+    const auto of = arguments(shape, qkv, document_starts, dropout);
     if constexpr (may_be_cudnn<T>) {
-        auto* const cudnn =
-            is_plain(document_starts, dropout, workspace) ? cudnn_for<T>(stream, shape) : nullptr;
-        if (cudnn != nullptr) {
-            cudnn->forward(stream, shape, qkv.data, out.data, lse.data, workspace);
+        if (kernel == AttentionKernel::cudnn) {
+            cudnn_for<T>(stream, shape)->forward(stream, shape, qkv.data, out.data, lse.data, workspace);
             return;
         }
     }
-    const auto of = arguments(shape, qkv, document_starts, dropout);
+    if constexpr (std::is_same_v<T, tensor::bfloat16>) {
+        if (kernel == AttentionKernel::tensor_cores) {
+            mma_attention_forward(stream, of, out.data, lse.data);
+            return;
+        }
+    }
     const auto heads = shape.batch * shape.heads;
     with_tiles(shape.head_dim, [&](auto tiles) {
         using Tile = typename decltype(tiles)::Forward;
@@ -135,17 +150,23 @@ void attention_backward(const device::Stream& stream,
                         TensorRef<const float, 3> lse,
                         TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, masks_of(document_starts, dropout));
     if constexpr (may_be_cudnn<T>) {
-        auto* const cudnn =
-            is_plain(document_starts, dropout, workspace) ? cudnn_for<T>(stream, shape) : nullptr;
-        if (cudnn != nullptr) {
-            cudnn->backward(stream, shape, qkv.data, out.data, d_out.data, lse.data, d_qkv.data, workspace);
+        if (kernel == AttentionKernel::cudnn) {
+            cudnn_for<T>(stream, shape)
+                ->backward(stream, shape, qkv.data, out.data, d_out.data, lse.data, d_qkv.data, workspace);
             return;
         }
     }
     const auto of = arguments(shape, qkv, document_starts, dropout, d_out.data);
     const AttentionGradients<T> with{
         .out = out.data, .d_out = d_out.data, .lse = lse.data, .d_qkv = d_qkv.data};
+    if constexpr (std::is_same_v<T, tensor::bfloat16>) {
+        if (kernel == AttentionKernel::tensor_cores) {
+            mma_attention_backward(stream, of, with, workspace);
+            return;
+        }
+    }
     const auto heads = shape.batch * shape.heads;
     const auto kv_heads = shape.batch * shape.kv_heads;
     with_tiles(shape.head_dim, [&](auto tiles) {
@@ -160,8 +181,12 @@ void attention_backward(const device::Stream& stream,
     });
 }
 
-template bool prepare_attention<float>(const device::Stream&, const AttentionShape&);
-template bool prepare_attention<tensor::bfloat16>(const device::Stream&, const AttentionShape&);
+#define ZG_INSTANTIATE(T)                                                                       \
+    template AttentionKernel prepare_attention<T>(const device::Stream&, const AttentionShape&, \
+                                                  const AttentionMasks&)
+ZG_INSTANTIATE(float);
+ZG_INSTANTIATE(tensor::bfloat16);
+#undef ZG_INSTANTIATE
 
 ZG_CUDA_SIBLING(attention_forward<float>);
 ZG_CUDA_SIBLING(attention_forward<tensor::bfloat16>);

@@ -38,7 +38,28 @@ __device__ inline void load_pack(const T* from, float (&to)[pack]) {
     }
 }
 
-/// Rounds where T is narrower. \pre aligned to 16 bytes
+/// Two values rounded to bfloat16, the first in the lower half.
+__device__ inline std::uint32_t pack_pair(float first, float second) {
+#ifdef __CUDACC__
+    std::uint32_t result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(second), "f"(first));
+    return result;
+#else
+    return tensor::bfloat16{first}.bits | static_cast<std::uint32_t>(tensor::bfloat16{second}.bits) << 16;
+#endif
+}
+
+/// Rounds to bfloat16. \pre aligned to 16 bytes
+__device__ inline void store_pack(tensor::bfloat16* to, const float (&from)[pack]) {
+    SixteenBytes<std::uint32_t> written;
+#pragma unroll
+    for (int i = 0; i < pack / 2; ++i) {
+        written.element[i] = pack_pair(from[2 * i], from[2 * i + 1]);
+    }
+    *reinterpret_cast<SixteenBytes<std::uint32_t>*>(to) = written;
+}
+
+/// \pre aligned to 16 bytes
 template <class T>
 __device__ inline void store_pack(T* to, const float (&from)[pack]) {
 #pragma unroll

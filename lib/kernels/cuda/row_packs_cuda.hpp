@@ -1,7 +1,6 @@
 /// RowPack: elements side by side in a row of a matrix; only *_cuda.cu files include it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/launch_cuda.hpp"
@@ -19,21 +18,6 @@ struct RowPack {
 
 __host__ __device__ inline std::int64_t packs_of(std::int64_t width) {
     return (width + pack - 1) / pack;
-}
-
-/// Threads of a block that has a row, at most.
-inline constexpr int most_row_threads = 256;
-
-/// Whole warps, and no more threads than the row has packs, for idle ones would keep other rows from the
-/// multiprocessor.
-inline int threads_of_row(std::int64_t width) {
-    const auto warps = (packs_of(width) + warp_size - 1) / warp_size;
-    return static_cast<int>(std::min<std::int64_t>(warps * warp_size, most_row_threads));
-}
-
-/// A block for each row.
-inline Grid rows_grid(std::int64_t rows, std::int64_t width) {
-    return {rows, threads_of_row(width)};
 }
 
 /// A thread for each pack of `rows` rows.
@@ -67,6 +51,47 @@ __device__ inline void load_some(const T* from, int count, bool is_aligned, floa
     for (int i = 0; i < pack; ++i) {
         to[i] = i < count ? float(from[i]) : 0.0F;
     }
+}
+
+/// A pack as it lies in memory, in words: half the registers of floats in bfloat16.
+template <class T>
+struct alignas(16) RawPack {
+    static constexpr int words = pack * static_cast<int>(sizeof(T)) / 4;
+    std::uint32_t word[words];
+
+    __device__ float operator[](int i) const {
+        if constexpr (sizeof(T) == 4) {
+            return __uint_as_float(word[i]);
+        } else {
+            return __uint_as_float(i % 2 == 0 ? word[i / 2] << 16 : word[i / 2] & 0xffff0000u);
+        }
+    }
+    __device__ void to_floats(float (&to)[pack]) const {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            to[i] = (*this)[i];
+        }
+    }
+};
+
+/// As load_some, without a conversion; zeros behind the first `count`.
+template <class T>
+__device__ inline RawPack<T> load_raw(const T* from, int count, bool is_aligned) {
+    if (is_aligned) {
+        return *reinterpret_cast<const RawPack<T>*>(from);
+    }
+    RawPack<T> raw;
+#pragma unroll
+    for (int w = 0; w < RawPack<T>::words; ++w) {
+        if constexpr (sizeof(T) == 4) {
+            raw.word[w] = w < count ? __float_as_uint(from[w]) : 0;
+        } else {
+            const std::uint32_t low = 2 * w < count ? from[2 * w].bits : 0;
+            const std::uint32_t high = 2 * w + 1 < count ? from[2 * w + 1].bits : 0;
+            raw.word[w] = low | high << 16;
+        }
+    }
+    return raw;
 }
 
 /// Rounds where T is narrower.

@@ -12,9 +12,6 @@
 
 namespace ziggurat::schedule {
 
-/// Rows of logits that exist at a time.
-inline constexpr std::int64_t rows_per_logits_block = 1024;
-
 /// The state of one unit on this rank, as indices of buffers; -1 where there is none.
 struct UnitState {
     UnitState() { kept.fill(-1); }

@@ -188,8 +188,9 @@ int PhaseWriter::head(int unit, int mb, int input) {
 
     const auto packed = pack_head(unit, mb, passes_on);
     const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
-    for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
-        const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
+    const auto block = workspaces_->logits_rows(described.phases[static_cast<std::size_t>(logits_phase)].out);
+    for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
+        const auto end = std::min(begin + block, model_.tokens);
         logits_block(unit, mb, begin, end, packed, d_h);
     }
     return input_gradient_of_head(unit, mb, d_h);

@@ -17,12 +17,12 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-/// Logits of the rows from `begin` on and of the columns of a tile.
-int PhaseWriter::logits_of_tile(int unit, int mb, std::size_t tile, std::int64_t begin, Direction direction) {
+/// Logits of rows [begin, end) and of the columns of a tile.
+int PhaseWriter::logits_of_tile(
+    int unit, int mb, std::size_t tile, std::int64_t begin, std::int64_t end, Direction direction) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     auto op = compute_op(unit, phase, mb, direction, tile);
     set_rows(op, op, begin, end);
@@ -46,6 +46,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto tiles = num_tiles(unit, phase);
+    const auto columns_of_tile = described.out / static_cast<std::int64_t>(tiles);
+    const auto block = workspaces_->logits_rows(columns_of_tile);
     const int own =
         scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes, Consumer::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
@@ -64,9 +66,9 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
         return op;
     };
     for (std::size_t t = 0; t < tiles; ++t) {
-        for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
-            const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
-            const int logits = logits_of_tile(unit, mb, t, begin, Direction::forward);
+        for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
+            const auto end = std::min(begin + block, model_.tokens);
+            const int logits = logits_of_tile(unit, mb, t, begin, end, Direction::forward);
             auto op = loss_op(t, begin, end, logits);
             op.label += " statistics";
             const auto kept = part(own, Role::statistics, begin, end, loss_statistics_bytes);
@@ -89,9 +91,9 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
                              model_.tokens * described.in * 4, Consumer::working_buffers, unit, mb)
             : d_h;
     for (std::size_t t = 0; t < tiles; ++t) {
-        for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
-            const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
-            const int logits = logits_of_tile(unit, mb, t, begin, Direction::recompute);
+        for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
+            const auto end = std::min(begin + block, model_.tokens);
+            const int logits = logits_of_tile(unit, mb, t, begin, end, Direction::recompute);
             auto loss = loss_op(t, begin, end, logits);
             loss.direction = Direction::backward;
             loss.label += " gradient";

@@ -131,7 +131,12 @@ class PhaseWriter {
 
     // expand_head_tiles.cpp
     void head_tiles(int unit, int microbatch, int h, int d_h);
-    int logits_of_tile(int unit, int microbatch, std::size_t tile, std::int64_t begin, Direction direction);
+    int logits_of_tile(int unit,
+                       int microbatch,
+                       std::size_t tile,
+                       std::int64_t begin,
+                       std::int64_t end,
+                       Direction direction);
 
     const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
 

@@ -14,10 +14,8 @@
 #include "base/secret.hpp"
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
-#include "kernels/attention.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
-#include "layout/workspaces.hpp"
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
 #include "train/report/banner.hpp"
@@ -84,18 +82,6 @@ const char* transport_line(spec::Transport transport) {
             return "nccl: vectors of GPUs go between ranks by NCCL";
     }
     return "unknown";
-}
-
-/// What computes attention on GPUs, where the run is plain enough for a library.
-std::string attention_line(const kernels::AttentionLibrary& library) {
-    return library.name.empty() || !library.lack.empty()
-               ? "by our own kernels"
-               : "by " + library.name + ", with sums in a fixed order; what it has no kernel for, by ours";
-}
-
-/// Whether attention of the run is such that a library may compute it.
-bool may_attend_by_library(const spec::RunSpec& spec) {
-    return layout::make_workspaces(spec)->attention_forward(layout::attention_sizes(spec)) > 0;
 }
 
 /// Budgets, and where state is at home.
@@ -175,14 +161,6 @@ void introduce(const spec::RunSpec& spec,
         const auto model = std::ranges::find(entries, "model", &BannerEntry::label);
         entries.insert(model, {"transport", transport_line(spec.parallel.transport)});
     }
-    std::string lack;
-    if (spec.tiers.device == spec::DeviceKind::cuda) {
-        const auto library =
-            may_attend_by_library(spec) ? kernels::attention_library() : kernels::AttentionLibrary{};
-        const auto model = std::ranges::find(entries, "model", &BannerEntry::label);
-        entries.insert(model + 1, {"attention", attention_line(library)});
-        lack = library.lack;
-    }
     if (auto text = nodes_line(spec, places, nodes); !text.empty()) {
         const auto layout = std::ranges::find(entries, "layout", &BannerEntry::label);
         entries.insert(layout + 1, {"nodes", std::move(text)});
@@ -191,9 +169,6 @@ void introduce(const spec::RunSpec& spec,
         entries.push_back({"throttle", throttle + " (debug.throttle)"});
     }
     console.print(banner(entries));
-    if (!lack.empty()) {
-        console.warn(lack + ": our own kernels compute attention, which takes longer.");
-    }
     for (const auto& warning : oversubscription_warnings(places)) {
         console.warn(warning);
     }

@@ -69,6 +69,9 @@ void Metrics::start(const RunFacts& facts) {
         line_.field("peak_source", facts.peak.source);
         line_.field("mfu_formula", mfu_formula);
     }
+    if (!facts.attention.empty()) {
+        line_.field("attention", facts.attention);
+    }
     line_.field("seed", facts.seed);
     line_.field("device_budget_B", facts.budget_bytes[0]);
     line_.field("host_budget_B", facts.budget_bytes[1]);

@@ -30,7 +30,8 @@ struct RunFacts {
     /// Of a rank, by spec::Tier; of what belongs to a node, a rank's part.
     std::array<std::int64_t, 3> budget_bytes{};
     std::uint64_t seed = 0;
-    Peak peak = {};  ///< of the utilisation
+    Peak peak = {};              ///< of the utilisation
+    std::string attention = {};  ///< kernels that compute it, as kernels::names_of
     StepFields fields = {};
 };
 

@@ -127,7 +127,9 @@ Progress& Reporter::busy(const std::string& what, const std::string& amounts) {
     return progress_;
 }
 
-void Reporter::start(const StepFields& fields, const std::string& why_not_shared) {
+void Reporter::start(const StepFields& fields,
+                     const std::string& why_not_shared,
+                     const kernels::AttentionOps& attention) {
     if (!files_) {
         return;
     }
@@ -136,6 +138,7 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
     facts.name = without_secrets(facts.name, context_.secrets);
     facts.peak = context_.peak;
     facts.fields = fields;
+    facts.attention = kernels::names_of(attention);
     files_->metrics.start(facts);
     if (spec_.logging.tensorboard) {
         files_->events.emplace(directory_->path(), resumed_step_, facts,
@@ -148,6 +151,13 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
                                        .tells_host = fields.host,
                                        .tells_mfu = facts.peak.flops_of_rank > 0,
                                        .tells_time = true});
+    if (spec_.tiers.device == spec::DeviceKind::cuda) {
+        console_.print("attention is computed by " + kernels::describe(attention) + ".");
+        const auto library = kernels::attention_library();
+        if (!library.lack.empty()) {
+            console_.warn(library.lack + ". Ziggurat's own kernels compute attention, which takes longer.");
+        }
+    }
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
                       "), so what they exchange goes over MPI, several times slower. Start them in one "

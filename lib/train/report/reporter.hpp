@@ -10,6 +10,7 @@
 
 #include "base/progress.hpp"
 #include "comm/context.hpp"
+#include "kernels/attention.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/account/step_report.hpp"
@@ -50,7 +51,10 @@ class Reporter {
 
     /// \param fields          of the steps of this run
     /// \param why_not_shared  as of Assembly: what is not as fast as it could be
-    void start(const StepFields& fields, const std::string& why_not_shared);
+    /// \param attention       as of Assembly; on GPUs a line says which kernels serve them
+    void start(const StepFields& fields,
+               const std::string& why_not_shared,
+               const kernels::AttentionOps& attention);
     void step(const StepReport& report, bool is_last);
     /// The run has gone back, after open(), to a checkpoint of `step` because of a spike in step `from`.
     void roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample);

@@ -147,6 +147,12 @@ const std::string& Assembly::why_not_shared() const {
     return parts_->node.why_not_shared();
 }
 
+const kernels::AttentionOps& Assembly::attention_ops() const {
+    return std::visit(
+        [](const auto& binder) -> const kernels::AttentionOps& { return binder.attention_ops(); },
+        parts_->binder);
+}
+
 std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
     return parts_->memory.bytes(tier);
 }

@@ -9,6 +9,7 @@
 
 #include "comm/context.hpp"
 #include "device/device.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/step_inputs.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
@@ -98,6 +99,8 @@ class Assembly {
     /// Reason for which collectives inside a node go by MPI; empty when ranks read each other's memory.
     /// Alike on all ranks.
     const std::string& why_not_shared() const;
+    /// The attention ops of the trainer and the evaluator, by the kernel that serves them.
+    const kernels::AttentionOps& attention_ops() const;
     /// Notes for people on tiers that are not as asked for or not as fast as they could be; on rank 0.
     const std::vector<std::string>& notes() const;
     /// Bytes that each path of the NVMe tier has moved for this rank.

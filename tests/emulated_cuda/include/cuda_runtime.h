@@ -4,3 +4,4 @@
 #include "emulated_cuda/api.hpp"
 #include "emulated_cuda/device.hpp"
 #include "emulated_cuda/launch.hpp"
+#include "emulated_cuda/matrix.hpp"

@@ -77,10 +77,10 @@ struct AttentionCase {
 
     AttentionResult<T> run(const Attention<T>& attention, int threads) {
         // filled with NaN, so that nothing is read before it is written
-        const auto bytes =
-            std::max(layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim),
-                     layout::CudaWorkspaces{sizeof(T) == 2}.attention_backward(
-                         {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim}));
+        const auto bytes = std::max(
+            layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim),
+            layout::CudaWorkspaces{layout::AttentionUse{.is_bfloat16 = sizeof(T) == 2}}.attention_backward(
+                {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim}));
         std::vector<std::byte> workspace(static_cast<std::size_t>(bytes), std::byte{0xff});
         AttentionResult<T> result{std::vector<T>(d_out.size()), std::vector<T>(qkv.size()),
                                   std::vector<float>(static_cast<std::size_t>(rows() * shape.heads))};
@@ -96,8 +96,10 @@ struct AttentionCase {
 
     /// Of a natural logarithm in lse: what cuDNN computes keeps that, all else its binary one.
     double lse_unit() const {
-        const bool is_plain = document == 0 && probability == 0;
-        return is_plain && kernels::prepare_attention<T>(TestStream{1}, shape) ? 1 : std::numbers::log2e;
+        const kernels::AttentionMasks masks{.has_documents = document > 0, .has_dropout = probability > 0};
+        return kernels::prepare_attention<T>(TestStream{1}, shape, masks) == kernels::AttentionKernel::cudnn
+                   ? 1
+                   : std::numbers::log2e;
     }
 
     std::vector<double> columns(const std::vector<T>& from, std::int64_t batch, std::int64_t head) const {

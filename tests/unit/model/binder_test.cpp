@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "device/cuda.hpp"
+#include "device/discovery.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tests/support/random_spec.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::model {
 namespace {
@@ -103,6 +106,66 @@ TEST_F(BinderOfAProgram, RefusesAnOpWithoutAnOperandThatItsKernelTakes) {
                   [](const schedule::Operand& operand) { return operand.role == Role::output; });
 
     EXPECT_NE(complaint().find("operand 'output' is missing"), std::string::npos) << complaint();
+}
+
+/// The kernels that serve attention of a training on a GPU.
+kernels::AttentionOps attention_on_gpu(spec::RunSpec spec) {
+    kernels::AttentionOps ops{};
+    if constexpr (device::has_cuda) {
+        spec.tiers.device = spec::DeviceKind::cuda;
+        const schedule::ModelLayout model{spec, 0};
+        const auto program = schedule::build_program(spec, model, Variant::train);
+        static std::array<std::byte, 64> nowhere{};
+        Arenas arenas;
+        arenas.fill(nowhere.data());
+        const auto gpu = device::cuda::make_device(0, nullptr);
+        Binder<tensor::bfloat16> binder{spec, model.table, 0, gpu->make_stream()};
+        for (const auto& op : program.ops) {
+            if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+                binder.bind(program, op, arenas);
+            }
+        }
+        ops = binder.attention_ops();
+    }
+    return ops;
+}
+
+class BinderOnGpu : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (device::discover().count == 0) {
+            GTEST_SKIP() << "there is no GPU";
+        }
+        spec.precision.compute = spec::DType::bf16;
+        spec.data.seq = 128;
+        spec.model.max_seq = 128;
+    }
+    /// Ops by kernel: host, CUDA cores, tensor cores, cuDNN.
+    void expect(const kernels::AttentionOps& expected) const {
+        EXPECT_EQ(attention_on_gpu(spec), expected) << kernels::names_of(attention_on_gpu(spec));
+    }
+
+    spec::RunSpec spec = test::small_spec("llama");
+    const std::int64_t ops = 2 * spec.model.layers * spec.train.global_batch / spec.train.micro_batch;
+};
+
+TEST_F(BinderOnGpu, AttendsByCudnnWhereNoDocumentEndsInASequence) {
+    expect({0, 0, 0, ops});
+}
+
+TEST_F(BinderOnGpu, AttendsOnTensorCoresWithinDocuments) {
+    spec.data.reset_at_document = true;
+    expect({0, 0, ops, 0});
+}
+
+TEST_F(BinderOnGpu, AttendsOnTensorCoresInSequencesThatAreNoWholeTiles) {
+    spec.data.seq = spec.model.max_seq = 96;
+    expect({0, 0, ops, 0});
+}
+
+TEST_F(BinderOnGpu, AttendsWithoutTensorCoresWithDropout) {
+    spec.model.dropout = 0.1;
+    expect({0, ops, 0, 0});
 }
 
 }  // namespace

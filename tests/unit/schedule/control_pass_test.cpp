@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/host_workspaces.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/volumes/link_traffic.hpp"
@@ -185,7 +186,8 @@ TEST(ControlPass, WatchesARowOfEachBlockOfLogitsThatAreEvaluated) {
         }
     }
     EXPECT_EQ(rows, spec.train.micro_batch * spec.data.seq);
-    EXPECT_EQ(bytes, rows / rows_per_logits_block * spec.model.vocab_padded * 4) << "one row of a block";
+    EXPECT_EQ(bytes, rows / layout::HostWorkspaces::rows_packed_at_once * spec.model.vocab_padded * 4)
+        << "one row of a block";
     EXPECT_EQ(training(spec).trainer_buffers.watched_logits, -1);
 }
 

@@ -9,6 +9,7 @@
 #include "emulated_cuda/api.hpp"
 #include "emulated_cuda/device.hpp"
 
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
     dim3 gridDim;
@@ -21,10 +22,17 @@ struct cudaLaunchConfig_t {
 
 namespace emulated_cuda {
 
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 /// \param thread  what one thread of the grid does
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
 }  // namespace emulated_cuda
+
+/// Allows a kernel more dynamic shared memory than 48 KiB.
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value) {
+    return emulated_cuda::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
 
 /// Arguments become the kernel's parameters now; each thread gets copies of them.
 template <class... Parameters, class... Arguments>
