@@ -46,7 +46,11 @@ constexpr ProductShape small_product{256, 512};
 /// Large enough to come near to what a processor can do; short enough that the system seldom takes it away
 /// from one of the host meanwhile.
 constexpr ProductShape peak_product{128, 1024};
-constexpr ProductShape peak_product_of_gpu{512, 1024};
+/// A GPU reaches its peak when a product takes much longer than its launch. An emulated one stays at the
+/// first.
+constexpr std::array gpu_peak_products{ProductShape{512, 1024}, ProductShape{2048, 2048},
+                                       ProductShape{4096, 4096}, ProductShape{8192, 8192}};
+constexpr double long_product_s = 5e-4;
 constexpr double peak_patience_s = 0.1;
 
 template <class T>
@@ -60,9 +64,22 @@ double seconds_of_flop(spec::DType type, device::Device& device) {
                                      : seconds_of_flop<float>(device);
 }
 
+/// The first product that takes long enough to show the peak of a GPU.
+template <class T>
+ProductShape choose_gpu_peak_product(device::Device& device) {
+    for (const auto& shape : gpu_peak_products) {
+        const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
+        if (least_seconds([&] { product.run(); }) >= long_product_s) {
+            return shape;
+        }
+    }
+    return gpu_peak_products.back();
+}
+
 /// FLOP/s of the product at its best.
 template <class T>
-double best_rate(device::Device& device, const ProductShape& shape, double known) {
+double best_rate(device::Device& device, spec::DeviceKind kind, double known) {
+    const auto shape = kind == spec::DeviceKind::cuda ? choose_gpu_peak_product<T>(device) : peak_product;
     const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
     RateSamples samples{product.flops(), known, peak_patience_s};
     while (samples.wants_more()) {
@@ -161,10 +178,9 @@ train::Peak find_peak(const comm::Context& world,
     }
     comm::barrier(world);
     constexpr double unit = 1e6;
-    const auto& shape = run.tiers.device == spec::DeviceKind::cuda ? peak_product_of_gpu : peak_product;
     const double mine = run.precision.compute == spec::DType::bf16
-                            ? best_rate<tensor::bfloat16>(device, shape, best)
-                            : best_rate<float>(device, shape, best);
+                            ? best_rate<tensor::bfloat16>(device, run.tiers.device, best)
+                            : best_rate<float>(device, run.tiers.device, best);
     std::array<std::int64_t, 1> all{std::llround(mine / unit)};
     comm::all_reduce_sum(world, all);
     const double now = unit * static_cast<double>(all[0]) / world.size();

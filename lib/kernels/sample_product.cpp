@@ -11,8 +11,14 @@ namespace ziggurat::kernels {
 namespace {
 
 constexpr std::int64_t operand_alignment = 64;
+constexpr std::int64_t sample_period = 65521;  ///< a prime, so that no row repeats the one before it
 
 }  // namespace
+
+float sample_element(std::int64_t index) noexcept {
+    const auto mixed = static_cast<std::uint32_t>(index % sample_period) * 2654435761U;
+    return static_cast<float>(mixed >> 24) / 128.0F - 1.0F;
+}
 
 template <class T>
 SampleProduct<T>::SampleProduct(device::Device& device, std::int64_t rows, std::int64_t width)
@@ -23,10 +29,17 @@ SampleProduct<T>::SampleProduct(device::Device& device, std::int64_t rows, std::
       arena_{device.reserve(bytes(x) + bytes(w) + bytes(y) + bytes(workspace),
                             "a matrix product to be timed",
                             device::Arena::Kind::own)},
-      ones_{std::max(rows, width) * width * static_cast<std::int64_t>(sizeof(T)), "its operands"},
-      pinned_{device.pin(ones_)} {
-    std::uninitialized_fill_n(reinterpret_cast<T*>(ones_.data()), std::max(rows, width) * width, T{1.0F});
-    const auto* from = ones_.data();
+      staging_{std::max(rows, width) * width * static_cast<std::int64_t>(sizeof(T)), "its operands"},
+      pinned_{device.pin(staging_)} {
+    auto* const elements = reinterpret_cast<T*>(staging_.data());
+    const auto count = std::max(rows, width) * width;
+    for (std::int64_t i = 0; i < std::min(count, sample_period); ++i) {
+        std::construct_at(elements + i, T{sample_element(i)});
+    }
+    for (auto done = sample_period; done < count; done += sample_period) {
+        std::uninitialized_copy_n(elements, std::min(sample_period, count - done), elements + done);
+    }
+    const auto* from = staging_.data();
     device::copy(stream_, at(x), from, rows * width * static_cast<std::int64_t>(sizeof(T)));
     device::copy(stream_, at(w), from, width * width * static_cast<std::int64_t>(sizeof(T)));
     stream_.finish();
@@ -67,9 +80,9 @@ template <class T>
 T SampleProduct<T>::last() {
     T value{};
     const auto size = static_cast<std::int64_t>(sizeof(T));
-    device::copy(stream_, ones_.data(), at(y) + (rows_ * width_ - 1) * size, size);
+    device::copy(stream_, staging_.data(), at(y) + (rows_ * width_ - 1) * size, size);
     stream_.finish();
-    std::memcpy(&value, ones_.data(), sizeof value);
+    std::memcpy(&value, staging_.data(), sizeof value);
     return value;
 }
 

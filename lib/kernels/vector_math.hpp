@@ -2,7 +2,8 @@
 ///
 /// std::exp and std::tanh stay scalar without -ffast-math. Every fused operation is spelled std::fma, so an
 /// element has the same bits in a vector, in a loop's tail and alone. Exponentials are to base 2: callers
-/// fold log2(e) into a factor that they multiply by anyway.
+/// fold log2(e) into a factor that they multiply by anyway. GPUs have instructions for powers and
+/// reciprocals: errors of the same size, other bits.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,11 @@ inline constexpr float log2_of_e = 1.44269504f;
 ///
 /// A polynomial for the fraction of t on [-1/2, 1/2]; its whole part is added to the exponent field.
 ZG_ELEMENT inline float exp2_in_range(float t) noexcept {
+#ifdef __CUDA_ARCH__
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(t));
+    return power;
+#else
     const float shifted = t + 12582912.0f;  // + 1.5 * 2^23: the low bits are t rounded to an integer
     const float f = t - (shifted - 12582912.0f);
     float p = std::fma(0x1.5bb9f8p-10f, f, 0x1.3cea86p-7f);
@@ -29,11 +35,16 @@ ZG_ELEMENT inline float exp2_in_range(float t) noexcept {
     p = std::fma(p, f, 1.0f);
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) +
                                 (std::bit_cast<std::uint32_t>(shifted) << 23));
+#endif
 }
 
-/// 2^t for t <= 127; t below -125 is taken as -125; NaN stays NaN.
+/// 2^t for t <= 127; t below -125 is taken as -125, or on GPUs as minus infinity; NaN stays NaN.
 ZG_ELEMENT inline float exp2_not_large(float t) noexcept {
+#ifdef __CUDA_ARCH__
+    return exp2_in_range(t);
+#else
     return exp2_in_range(t < -125.0f ? -125.0f : t);
+#endif
 }
 
 /// 1 / (1 + 2^-t), absolute error below 3e-7. NaN gives a number: callers multiply by what it was made of.
@@ -42,11 +53,17 @@ ZG_ELEMENT inline float exp2_not_large(float t) noexcept {
 /// negative floats are the largest, and larger the further from zero; among signed ones the positive floats
 /// are.
 ZG_ELEMENT inline float sigmoid_base2(float t) noexcept {
+#ifdef __CUDA_ARCH__
+    float gate;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(gate) : "f"(1.0f + exp2_in_range(-t)));
+    return gate;
+#else
     constexpr auto lowest = std::bit_cast<std::uint32_t>(-125.0f);
     constexpr auto highest = std::bit_cast<std::int32_t>(126.0f);
     const auto above = std::min(std::bit_cast<std::uint32_t>(-t), lowest);
     const auto within = std::min(static_cast<std::int32_t>(above), highest);
     return 1.0f / (1.0f + exp2_in_range(std::bit_cast<float>(within)));
+#endif
 }
 
 /// 1 / (1 + e^-x); see sigmoid_base2.

@@ -8,6 +8,7 @@
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
+#include "layout/cuda_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -15,11 +16,25 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Of the block that a row has. Few blocks with many threads each: of bfloat16 logits, a row of a vocabulary
-/// of 50 thousand takes 100 KB, and those that blocks are at should lie in the second cache (50 MB, H100)
-/// until their gradients are made.
+/// Threads of kernels that do not make gradients of what they have just read.
 constexpr int threads = 512;
-constexpr int warps = threads / warp_size;
+constexpr int max_threads = 1024;
+
+/// Blocks of whole_rows. The second cache should keep the rows in progress until their gradients are made, so
+/// a multiprocessor has two rows at once, or one if rows are long.
+Grid whole_rows_grid(std::int64_t rows, std::int64_t row_bytes) {
+    constexpr std::int64_t cache_bytes = std::int64_t{28} << 20;  // of the 50 MB of an H100
+    constexpr int half_of_shared_memory = 100 << 10;              // keeps a third block away
+    if (2 * layout::CudaWorkspaces::multiprocessors * row_bytes <= cache_bytes) {
+        return {rows, max_threads / 2, half_of_shared_memory};
+    }
+    return {rows, max_threads};
+}
+
+__device__ int warps_of_block() {
+    return static_cast<int>(blockDim.x) / warp_size;
+}
+
 /// Columns that a warp adds by itself; tiles of the vocabulary are multiples of it.
 constexpr std::int64_t chunk = 1024;
 /// Chunks whose tops and sums a block holds before they are merged in order.
@@ -49,38 +64,41 @@ struct Chunks {
     LossStatistics kept;
 };
 
-/// Calls body(columns, number of them) for the packs of a chunk that belong to this lane.
-template <class T, class Body>
-__device__ void for_packs_of_lane(const T* x, int count, bool is_aligned, const Body& body) {
-#pragma unroll 2
-    for (int first = threadIdx.x % warp_size * pack; first < count; first += warp_size * pack) {
-        float value[pack];
-        const int left = count - first < pack ? count - first : pack;
-        load_some(x + first, left, is_aligned, value);
-        body(value, left);
-    }
-}
+/// Packs of a chunk that a lane has in registers.
+constexpr int packs_of_lane = chunk / (warp_size * pack);
 
-/// The top and the sum of powers of up to `chunk` columns, the same bits in every lane. The second sweep
-/// finds them in the first cache.
+/// The top and the sum of powers of up to `chunk` columns, the same bits in every lane.
 template <class T>
 __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned) {
+    const int lane_begin = static_cast<int>(threadIdx.x) % warp_size * pack;
+    RawPack<T> raw[packs_of_lane];
+    int left[packs_of_lane];
+#pragma unroll
+    for (int k = 0; k < packs_of_lane; ++k) {
+        const int first = lane_begin + k * warp_size * pack;
+        left[k] = count - first < pack ? count - first : pack;
+        if (left[k] > 0) {
+            raw[k] = load_raw(x + first, left[k], is_aligned);
+        }
+    }
     float top = no_columns.top;
-    for_packs_of_lane(x, count, is_aligned, [&](const float(&value)[pack], int left) {
+#pragma unroll
+    for (int k = 0; k < packs_of_lane; ++k) {
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            top = i < left ? fmaxf(top, value[i]) : top;
+            top = i < left[k] ? fmaxf(top, raw[k][i]) : top;
         }
-    });
+    }
     top = warp_max(top);
     const float pivot = pivot_of(top);
     float sum = 0;
-    for_packs_of_lane(x, count, is_aligned, [&](const float(&value)[pack], int left) {
+#pragma unroll
+    for (int k = 0; k < packs_of_lane; ++k) {
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            sum += i < left ? relative_power(value[i], pivot) : 0.0f;
+            sum += i < left[k] ? relative_power(raw[k][i], pivot) : 0.0f;
         }
-    });
+    }
     return {top, warp_sum(sum), 0};
 }
 
@@ -93,7 +111,7 @@ __device__ void add_columns(
     const auto all = (count + chunk - 1) / chunk;
     for (std::int64_t first = 0; first < all; first += chunks_at_once) {
         const auto some = static_cast<int>(all - first < chunks_at_once ? all - first : chunks_at_once);
-        for (int c = threadIdx.x / warp_size; c < some; c += warps) {
+        for (int c = threadIdx.x / warp_size; c < some; c += warps_of_block()) {
             const auto begin = (first + c) * chunk;
             const auto left = static_cast<int>(count - begin < chunk ? count - begin : chunk);
             const auto of = statistics_of_chunk(x + begin, left, is_aligned);
@@ -126,7 +144,8 @@ __device__ void add_columns(
 template <class T>
 __device__ void fill_with_zeros(T* x, std::int64_t count, bool is_aligned) {
     const float zeros[pack]{};
-    for (std::int64_t first = threadIdx.x * pack; first < count; first += threads * pack) {
+    for (std::int64_t first = threadIdx.x * pack; first < count;
+         first += static_cast<int>(blockDim.x) * pack) {
         store_some(x + first, static_cast<int>(count - first < pack ? count - first : pack), is_aligned,
                    zeros);
     }
@@ -147,27 +166,42 @@ __device__ void gradient_row(T* x,
         return;
     }
     const float pivot = gradient_pivot(log2_of_sum, scale);
-    for (std::int64_t first = threadIdx.x * pack; first < padded; first += threads * pack) {
-        const auto count = static_cast<int>(padded - first < pack ? padded - first : pack);
-        float value[pack];
-        load_some(x + first, count, is_aligned, value);
+    constexpr int at_once = 2;  // packs of a thread
+    const int step = static_cast<int>(blockDim.x) * pack;
+    for (std::int64_t begin = threadIdx.x * pack; begin < padded; begin += at_once * step) {
+        RawPack<T> raw[at_once];
 #pragma unroll
-        for (int i = 0; i < pack; ++i) {
-            if (first + i >= valid) {
-                value[i] = 0;
-            } else if (first + i == target) {
-                value[i] = target_gradient(loss_of(value[i], log2_of_sum), scale);
-            } else {
-                value[i] = relative_power(value[i], pivot);
+        for (int k = 0; k < at_once; ++k) {
+            if (const auto first = begin + k * step; first < padded) {
+                raw[k] = load_raw(x + first, static_cast<int>(padded - first < pack ? padded - first : pack),
+                                  is_aligned);
             }
         }
-        store_some(x + first, count, is_aligned, value);
+#pragma unroll
+        for (int k = 0; k < at_once; ++k) {
+            const auto first = begin + k * step;
+            if (first >= padded) {
+                break;
+            }
+            float value[pack];
+            raw[k].to_floats(value);
+#pragma unroll
+            for (int i = 0; i < pack; ++i) {
+                if (first + i == target) {
+                    value[i] = target_gradient(loss_of(value[i], log2_of_sum), scale);
+                } else {
+                    value[i] = first + i < valid ? relative_power(value[i], pivot) : 0.0F;
+                }
+            }
+            store_some(x + first, static_cast<int>(padded - first < pack ? padded - first : pack), is_aligned,
+                       value);
+        }
     }
 }
 
 /// A block for each row; `logits` become gradients unless `inputs` is null.
 template <class T, class Logits>
-__global__ void __launch_bounds__(threads, 2) whole_rows(
+__global__ void __launch_bounds__(max_threads) whole_rows(
     Row of, Logits* logits, std::int64_t padded, bool is_aligned, const StepInputs* inputs, float* losses) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
@@ -194,13 +228,13 @@ __global__ void __launch_bounds__(threads, 2) whole_rows(
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads, 2) tile_of_rows(Row of,
-                                                           const T* logits,
-                                                           std::int64_t first,
-                                                           std::int64_t width,
-                                                           bool is_aligned,
-                                                           Accumulate accumulate,
-                                                           LossStatistics* statistics) {
+__global__ void __launch_bounds__(threads) tile_of_rows(Row of,
+                                                        const T* logits,
+                                                        std::int64_t first,
+                                                        std::int64_t width,
+                                                        bool is_aligned,
+                                                        Accumulate accumulate,
+                                                        LossStatistics* statistics) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
     LossStatistics kept = no_columns;
@@ -278,8 +312,9 @@ void cross_entropy(const device::Stream& stream,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
                    TensorRef<float, 1> losses) {
-    launch_grid(stream, "cross_entropy", {logits.extent(0), threads}, whole_rows<T, T>,
-                row_of(vocab, targets, mask), logits.data, logits.extent(1),
+    launch_grid(stream, "cross_entropy",
+                whole_rows_grid(logits.extent(0), logits.extent(1) * static_cast<std::int64_t>(sizeof(T))),
+                whole_rows<T, T>, row_of(vocab, targets, mask), logits.data, logits.extent(1),
                 are_rows_aligned(logits.extent(1), logits.data), inputs, losses.data);
 }
 

@@ -2,8 +2,8 @@
 
 #include "kernels/cuda/dropout_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
-#include "kernels/cuda/matches_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/scatter_rows_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -107,86 +107,6 @@ __global__ void __launch_bounds__(256)
     store_some(to + part.row * of.width + part.begin, part.count, of.is_aligned, value);
 }
 
-/// Rows that are on their way to a warp that adds them.
-constexpr int added_at_once = 8;
-constexpr int most_scatter_warps = most_row_threads / warp_size;
-
-/// The block of the first row that asks for an index adds all rows that do, in their order. Whether a row is
-/// the first its warps look up together; then each adds columns of its own.
-template <class T>
-__global__ void __launch_bounds__(most_row_threads) scatter(Wanted wanted,
-                                                            std::int64_t width,
-                                                            bool is_aligned,
-                                                            const T* d_out,
-                                                            ReadableDropout dropout,
-                                                            TablePart<float> table,
-                                                            float scale,
-                                                            float* d_table) {
-    __shared__ bool is_later[most_scatter_warps];
-    __shared__ int matches_of_warps[most_scatter_warps][looked_at];
-    const int warps = static_cast<int>(blockDim.x) / warp_size;
-    const int warp = static_cast<int>(threadIdx.x) / warp_size;
-    const std::int64_t first_row = blockIdx.x;
-    const auto index = wanted.indices[first_row];
-    const auto place = place_in(table, index);
-    if (place < 0) {
-        return;
-    }
-    bool is_match = false;
-    for (std::int64_t begin = warp * looked_at; begin < first_row && !is_match; begin += warps * looked_at) {
-        bool asks[looks];
-        is_match = wanted.look(begin, first_row, index, asks);
-    }
-    if (threadIdx.x % warp_size == 0) {
-        is_later[warp] = is_match;
-    }
-    __syncthreads();
-    for (int of = 0; of < warps; ++of) {
-        if (is_later[of]) {
-            return;
-        }
-    }
-
-    auto& matches = matches_of_warps[warp];
-    const DropoutPacks dropped{dropout};
-    const std::int64_t lane = threadIdx.x % warp_size;
-    for (auto columns = warp * warp_size * pack; columns < width; columns += warps * warp_size * pack) {
-        const auto at = columns + lane * pack;
-        const auto left = width - at;
-        const int count = static_cast<int>(left < 0 ? 0 : (left < pack ? left : pack));
-        const bool moves_lines = is_aligned && count > 0;
-        float total[pack];
-        load_some(static_cast<const float*>(d_table) + place * width + at, count, moves_lines, total);
-        for (auto begin = first_row; begin < wanted.count; begin += looked_at) {
-            const int found = list_matches(wanted, begin, index, matches);
-            for (int first = 0; first < found; first += added_at_once) {
-                float value[added_at_once][pack];
-#pragma unroll
-                for (int m = 0; m < added_at_once; ++m) {
-                    if (first + m < found) {
-                        load_some(d_out + (begin + matches[first + m]) * width + at, count, moves_lines,
-                                  value[m]);
-                    }
-                }
-#pragma unroll
-                for (int m = 0; m < added_at_once; ++m) {
-                    if (first + m < found) {
-                        float factor[pack];
-                        if (dropped.drops()) {
-                            dropped.factors(begin + matches[first + m], at, factor);
-                        }
-#pragma unroll
-                        for (int i = 0; i < pack; ++i) {
-                            total[i] += scale * (dropped.drops() ? value[m][i] * factor[i] : value[m][i]);
-                        }
-                    }
-                }
-            }
-        }
-        store_some(d_table + place * width + at, count, moves_lines, total);
-    }
-}
-
 template <class T>
 void scatter_add(const device::Stream& stream,
                  Indices indices,
@@ -201,11 +121,11 @@ void scatter_add(const device::Stream& stream,
     if (accumulate == Accumulate::no) {
         map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
     }
-    const TablePart<float> table{d_table.data, d_table.extent(0), first, all};
-    launch_grid(stream, "embedding_backward", rows_grid(d_out.extent(0), width), scatter<T>,
-                Wanted{indices.data, d_out.extent(0)}, width,
-                are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, table, scale,
-                d_table.data);
+    const ScatterGrid grid{d_table.extent(0), width};
+    launch_grid(stream, "embedding_backward", {grid.blocks, ScatterGrid::threads}, scatter_rows<T>,
+                AskedRows{indices.data, d_out.extent(0), first, d_table.extent(0), all}, grid.table_rows,
+                grid.slices, width, are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout,
+                scale, d_table.data);
 }
 
 }  // namespace

@@ -26,11 +26,7 @@ struct NormGradients {
     bool keeps_sums;       ///< false: nobody asks for them
 };
 
-/// Threads of a block, at most: groups of a row each.
-inline constexpr int most_gradient_threads = most_row_threads;
-inline constexpr int most_gradient_warps = most_gradient_threads / warp_size;
-
-/// A row of a backward pass, whose packs begin so many elements behind its beginning.
+/// A row of a backward pass.
 template <bool is_centred, class T>
 class NormGradientRow {
   public:
@@ -40,10 +36,19 @@ class NormGradientRow {
           mean_{is_centred ? of.mean[row] : 0.0F},
           inverse_{of.inverse[row]} {}
 
+    __device__ void load(int begin, int count, RawPack<T>& x, RawPack<T>& dy, RawPack<T>& dx) const {
+        x = load_raw(of_.x + at_ + begin, count, of_.is_aligned);
+        dy = load_raw(of_.dy + at_ + begin, count, of_.is_aligned);
+        dx = load_raw(static_cast<const T*>(of_.dx) + at_ + begin, count, of_.is_aligned);
+    }
+
     /// Adds what a pack does to the sum of dy * gain, and to that of its product with the normalized row.
-    __device__ void look(int begin, int count, float (&sums)[2]) const {
+    __device__ void look(
+        int begin, int count, const RawPack<T>& raw_x, const RawPack<T>& raw_dy, float (&sums)[2]) const {
         float x[pack], dy[pack], gain[pack];
-        load(begin, count, x, dy, gain);
+        raw_x.to_floats(x);
+        raw_dy.to_floats(dy);
+        load_some(of_.gain + begin, count, of_.is_aligned, gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             const float scaled = dy[i] * gain[i];  // 0 behind the row's end
@@ -52,20 +57,21 @@ class NormGradientRow {
         }
     }
 
-    __device__ void load_dx(int begin, int count, float (&to)[pack]) const {
-        load_some(of_.dx + at_ + begin, count, of_.is_aligned, to);
-    }
-
     /// Adds to a pack of dx, which it stores, and to the sums of its columns.
     __device__ void add(int begin,
                         int count,
                         float mean_sum,
                         float mean_projection,
-                        float (&dx)[pack],
+                        const RawPack<T>& raw_x,
+                        const RawPack<T>& raw_dy,
+                        const RawPack<T>& raw_dx,
                         float (&d_gain)[pack],
                         float (&d_bias)[pack]) const {
-        float x[pack], dy[pack], gain[pack];
-        load(begin, count, x, dy, gain);
+        float x[pack], dy[pack], dx[pack], gain[pack];
+        raw_x.to_floats(x);
+        raw_dy.to_floats(dy);
+        raw_dx.to_floats(dx);
+        load_some(of_.gain + begin, count, of_.is_aligned, gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             const float normalized = (x[i] - mean_) * inverse_;
@@ -78,13 +84,6 @@ class NormGradientRow {
     }
 
   private:
-    __device__ void load(
-        int begin, int count, float (&x)[pack], float (&dy)[pack], float (&gain)[pack]) const {
-        load_some(of_.x + at_ + begin, count, of_.is_aligned, x);
-        load_some(of_.dy + at_ + begin, count, of_.is_aligned, dy);
-        load_some(of_.gain + begin, count, of_.is_aligned, gain);
-    }
-
     const NormGradients<T>& of_;
     std::int64_t at_;
     float mean_, inverse_;
@@ -96,7 +95,7 @@ class NormGradientRow {
 /// \param of_groups  __shared__ memory
 __device__ inline void add_other_groups(float (&own)[pack],
                                         int groups,
-                                        float (&of_groups)[most_gradient_threads * pack]) {
+                                        float (&of_groups)[max_norm_threads * pack]) {
     const int threads = static_cast<int>(blockDim.x) / groups;
     const int thread = static_cast<int>(threadIdx.x);
     __syncthreads();  // what was there has been read
@@ -113,83 +112,87 @@ __device__ inline void add_other_groups(float (&own)[pack],
     }
 }
 
-/// Packs of a thread whose sums have registers, at most.
-inline constexpr int most_kept = 4;
-
-/// Blocks of most_gradient_threads that a multiprocessor is to have at once: as many as registers allow.
-inline constexpr int gradient_blocks(int kept) {
-    return kept == 1 ? 3 : (kept == 2 ? 2 : 1);
-}
-
 /// A block of threads has a block of rows; each group of its threads takes every so manieth of them, adds to
-/// dx, and keeps its columns' sums in registers: of the first `kept` packs of each thread. Those of further
-/// ones, in rows wider than most_kept have room for, lie in the workspace from the beginning.
-///
-/// \param threads  of a group
-/// \param groups   of a block; where there are several, each thread has one pack
-template <bool is_centred, int kept, class T>
-__global__ void __launch_bounds__(most_gradient_threads, gradient_blocks(kept))
-    add_norm_gradients(NormGradients<T> of, int threads, int groups) {
-    __shared__ float of_warps[2][most_gradient_warps];
-    __shared__ float of_groups[most_gradient_threads * pack];
+/// dx, and keeps the sums of its columns in registers. Those of wide rows' further packs lie in the
+/// workspace.
+template <bool is_centred, bool is_wide, class T>
+__global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradients<T> of, int threads) {
+    __shared__ float of_warps[2][max_norm_warps];
+    __shared__ float of_groups[max_norm_threads * pack];
+    const NormThread me{threads};
+    const int groups = static_cast<int>(blockDim.x) / threads;
     const int width = static_cast<int>(of.sums.width);
-    const int group = static_cast<int>(threadIdx.x) / threads;
-    const int thread = static_cast<int>(threadIdx.x) - group * threads;
-    const auto begin_of = [&](int k) { return (k * threads + thread) * pack; };
-    const auto count_at = [&](int begin) { return width - begin < pack ? width - begin : pack; };
-    const auto step = threads * pack;
 
     const std::int64_t block = blockIdx.x;
     float* const gain_sums = of.sums.of_block(block, 0);
     float* const bias_sums = of.sums.of_block(block, 1);
-    float d_gain[kept][pack] = {};
-    float d_bias[kept][pack] = {};
+    float d_gain[kept_packs][pack] = {};
+    float d_bias[kept_packs][pack] = {};
     const int first = static_cast<int>(of.sums.first_row(block));
     const int end = static_cast<int>(of.sums.first_row(block + 1));
-    for (int rows = first; rows < end; rows += groups) {
-        const bool has_row = rows + group < end;
-        const NormGradientRow<is_centred, T> row{of, has_row ? rows + group : rows};
-        float sums[2] = {};  // as look() has them
-        float dx[kept][pack];
-        if (has_row) {
-#pragma unroll
-            for (int k = 0; k < kept; ++k) {
-                if (const auto begin = begin_of(k); begin < width) {
-                    row.load_dx(begin, count_at(begin), dx[k]);
-                    row.look(begin, count_at(begin), sums);
-                }
-            }
-            for (auto begin = begin_of(kept); kept == most_kept && begin < width; begin += step) {
-                row.look(begin, count_at(begin), sums);
-            }
+    RawPack<T> x[kept_packs], dy[kept_packs], dx[kept_packs];
+    const auto load_row = [&](int rows, RawPack<T>(&to_x)[kept_packs], RawPack<T>(&to_dy)[kept_packs],
+                              RawPack<T>(&to_dx)[kept_packs]) {
+        if (rows + me.group < end) {
+            const NormGradientRow<is_centred, T> row{of, rows + me.group};
+            me.for_packs<false>(
+                width,
+                [&](int k, int begin, int count) { row.load(begin, count, to_x[k], to_dy[k], to_dx[k]); },
+                [](int, int) {});
         }
-        sum_over_warps(sums, group * threads / warp_size, threads / warp_size, of_warps);
+    };
+    load_row(first, x, dy, dx);
+    for (int rows = first; rows < end; rows += groups) {
+        const bool has_row = rows + me.group < end;
+        const NormGradientRow<is_centred, T> row{of, has_row ? rows + me.group : rows};
+        const int own_width = has_row ? width : 0;
+        // The next row is on its way while this one is computed, if registers suffice.
+        constexpr bool loads_ahead = sizeof(T) == 2 && !is_wide;
+        RawPack<T> next_x[kept_packs], next_dy[kept_packs], next_dx[kept_packs];
+        if constexpr (loads_ahead) {
+            load_row(rows + groups, next_x, next_dy, next_dx);
+        }
+        float sums[2] = {};  // as look() has them
+        me.for_packs<is_wide>(
+            own_width, [&](int k, int begin, int count) { row.look(begin, count, x[k], dy[k], sums); },
+            [&](int begin, int count) {
+                RawPack<T> wide_x, wide_dy, wide_dx;
+                row.load(begin, count, wide_x, wide_dy, wide_dx);
+                row.look(begin, count, wide_x, wide_dy, sums);
+            });
+        sum_over_group(sums, me, of_warps);
         const float mean_sum = is_centred ? sums[0] / float(width) : 0.0F;
         const float mean_projection = sums[1] / float(width);
-        if (!has_row) {
-            continue;
-        }
-#pragma unroll
-        for (int k = 0; k < kept; ++k) {
-            if (const auto begin = begin_of(k); begin < width) {
-                row.add(begin, count_at(begin), mean_sum, mean_projection, dx[k], d_gain[k], d_bias[k]);
-            }
-        }
-        for (auto begin = begin_of(kept); kept == most_kept && begin < width; begin += step) {
-            const int count = count_at(begin);
-            float further[pack], gain[pack] = {}, bias[pack] = {};
-            row.load_dx(begin, count, further);
-            if (rows > first) {
-                load_some(gain_sums + begin, count, false, gain);
-                if constexpr (is_centred) {
-                    load_some(bias_sums + begin, count, false, bias);
+        me.for_packs<is_wide>(
+            own_width,
+            [&](int k, int begin, int count) {
+                row.add(begin, count, mean_sum, mean_projection, x[k], dy[k], dx[k], d_gain[k], d_bias[k]);
+            },
+            [&](int begin, int count) {
+                RawPack<T> wide_x, wide_dy, wide_dx;
+                float gain[pack] = {}, bias[pack] = {};
+                row.load(begin, count, wide_x, wide_dy, wide_dx);
+                if (rows > first) {
+                    load_some(gain_sums + begin, count, false, gain);
+                    if constexpr (is_centred) {
+                        load_some(bias_sums + begin, count, false, bias);
+                    }
                 }
+                row.add(begin, count, mean_sum, mean_projection, wide_x, wide_dy, wide_dx, gain, bias);
+                store_some(gain_sums + begin, count, false, gain);
+                if constexpr (is_centred) {
+                    store_some(bias_sums + begin, count, false, bias);
+                }
+            });
+        if constexpr (loads_ahead) {
+#pragma unroll
+            for (int k = 0; k < kept_packs; ++k) {
+                x[k] = next_x[k];
+                dy[k] = next_dy[k];
+                dx[k] = next_dx[k];
             }
-            row.add(begin, count, mean_sum, mean_projection, further, gain, bias);
-            store_some(gain_sums + begin, count, false, gain);
-            if constexpr (is_centred) {
-                store_some(bias_sums + begin, count, false, bias);
-            }
+        } else {
+            load_row(rows + groups, x, dy, dx);
         }
     }
 
@@ -197,15 +200,15 @@ __global__ void __launch_bounds__(most_gradient_threads, gradient_blocks(kept))
         return;
     }
     const auto keep = [&](float(&own)[pack], int k, float* sums) {
-        if (kept == 1 && groups > 1) {
+        if (groups > 1) {
             add_other_groups(own, groups, of_groups);
         }
-        if (const auto begin = begin_of(k); group == 0 && begin < width) {
-            store_some(sums + begin, count_at(begin), false, own);
+        if (const auto begin = me.begin(k); me.group == 0 && begin < width) {
+            store_some(sums + begin, width - begin < pack ? width - begin : pack, false, own);
         }
     };
 #pragma unroll
-    for (int k = 0; k < kept; ++k) {
+    for (int k = 0; k < kept_packs; ++k) {
         keep(d_gain[k], k, gain_sums);
         if constexpr (is_centred) {
             keep(d_bias[k], k, bias_sums);
@@ -213,25 +216,13 @@ __global__ void __launch_bounds__(most_gradient_threads, gradient_blocks(kept))
     }
 }
 
-/// How rows of a width are given to threads.
-struct GradientGrid {
-    int threads;  ///< of a row
-    int groups;   ///< rows that a block is at
-    int kept;     ///< packs of a thread whose sums have registers
-    std::int64_t blocks;
-
-    GradientGrid(std::int64_t rows, std::int64_t width)
-        : threads{threads_of_row(width)},
-          groups{most_gradient_threads / threads},
-          kept{width <= most_row_threads * pack ? 1
-                                                : (width <= 2 * most_row_threads * pack ? 2 : most_kept)} {
-        // As many blocks as an H100's multiprocessors have at once; each group with four rows at least,
-        // for each block costs a sum.
-        const auto at_once = gradient_blocks(kept) * most_gradient_threads / (threads * groups);
-        blocks = std::clamp<std::int64_t>(rows / (4 * groups), 1,
-                                          layout::CudaWorkspaces::multiprocessors * at_once);
-    }
-};
+/// Blocks that a pass is cut into: as many as the registers of an H100 hold at once, each group with four
+/// rows at least, for each block costs a sum.
+inline std::int64_t norm_gradient_blocks(std::int64_t rows, const NormGroups& by) {
+    const int at_once = by.threads <= max_norm_threads / 2 ? 2 : 1;
+    return std::clamp<std::int64_t>(rows / (4 * by.groups), 1,
+                                    layout::CudaWorkspaces::multiprocessors * at_once);
+}
 
 /// Adds to dx, and makes or adds to the gradients of gain and bias, of which any may be empty.
 ///
@@ -250,7 +241,9 @@ void norm_backward(const device::Stream& stream,
                    Accumulate accumulate,
                    std::span<std::byte> workspace) {
     const auto rows = x.extent(0), width = x.extent(1);
-    const GradientGrid grid{rows, width};
+    const NormGroups by{width};
+    const auto blocks =
+        std::min(norm_gradient_blocks(rows, by), layout::CudaWorkspaces::column_sum_blocks(width));
     const NormGradients<T> of{.is_aligned = are_rows_aligned(width, x.data, dy.data, gain.data, dx.data),
                               .x = x.data,
                               .dy = dy.data,
@@ -258,13 +251,11 @@ void norm_backward(const device::Stream& stream,
                               .mean = mean.data,
                               .inverse = inverse.data,
                               .dx = dx.data,
-                              .sums = PartialSums{rows, width, grid.blocks, workspace},
+                              .sums = PartialSums{rows, width, blocks, workspace},
                               .keeps_sums = !d_gain.empty() || !d_bias.empty()};
-    const auto kernel = grid.kept == 1   ? add_norm_gradients<is_centred, 1, T>
-                        : grid.kept == 2 ? add_norm_gradients<is_centred, 2, T>
-                                         : add_norm_gradients<is_centred, most_kept, T>;
-    launch_grid(stream, name, {grid.blocks, grid.threads * grid.groups}, kernel, of, grid.threads,
-                grid.groups);
+    const auto kernel =
+        by.is_wide ? add_norm_gradients<is_centred, true, T> : add_norm_gradients<is_centred, false, T>;
+    launch_grid(stream, name, {blocks, by.block_threads()}, kernel, of, by.threads);
     if (of.keeps_sums) {
         finish(stream, of.sums, accumulate, d_gain, d_bias);
     }

@@ -1,6 +1,7 @@
-/// Rows of norms: what a block does with the row that is its own; only *_cuda.cu files include it.
+/// Forward passes of norms, which move each row once; only *_cuda.cu files include it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -10,43 +11,205 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// What block_sum wants of __shared__ memory.
-using NormSums = float[1][most_row_threads / warp_size];
+/// Packs of a row that a thread keeps in registers.
+inline constexpr int kept_packs = 4;
+inline constexpr int max_norm_threads = 256;
+inline constexpr int max_norm_warps = max_norm_threads / warp_size;
 
-/// Calls body(begin, count) for each pack of the row that belongs to this thread: always the same ones, so
-/// that it reads what it wrote without a barrier.
-template <class Body>
-__device__ inline void for_own_packs(std::int64_t width, const Body& body) {
-    for (auto begin = static_cast<std::int64_t>(threadIdx.x) * pack; begin < width;
-         begin += blockDim.x * pack) {
-        body(begin, static_cast<int>(width - begin < pack ? width - begin : pack));
+/// How rows of a width are given to threads: a group of whole warps has a row.
+struct NormGroups {
+    int threads;   ///< of a group
+    int groups;    ///< of a block
+    bool is_wide;  ///< the row has more packs than the registers of its group
+
+    explicit NormGroups(std::int64_t width) {
+        constexpr int usual_threads = 128;  // of a block
+        const auto of_warp = static_cast<std::int64_t>(kept_packs) * warp_size;
+        const auto warps = (packs_of(width) + of_warp - 1) / of_warp;
+        threads = static_cast<int>(std::min<std::int64_t>(warps, max_norm_warps)) * warp_size;
+        groups = std::max(1, usual_threads / threads);
+        is_wide = warps > max_norm_warps;
     }
+    int block_threads() const { return threads * groups; }
+};
+
+/// This thread in its group.
+struct NormThread {
+    int threads;
+    int group = static_cast<int>(threadIdx.x) / threads;
+    int thread = static_cast<int>(threadIdx.x) - group * threads;
+
+    __device__ explicit NormThread(int threads_of_group) : threads{threads_of_group} {}
+
+    /// The first column of its pack number `k`.
+    __device__ int begin(int k) const { return (k * threads + thread) * pack; }
+
+    /// Calls body(k, begin, count) for the packs in registers, and wide(begin, count) for those behind them.
+    template <bool is_wide, class Body, class Wide>
+    __device__ void for_packs(int width, const Body& body, const Wide& wide) const {
+        const auto count = [width](int first) { return width - first < pack ? width - first : pack; };
+#pragma unroll
+        for (int k = 0; k < kept_packs; ++k) {
+            if (const int first = begin(k); first < width) {
+                body(k, first, count(first));
+            }
+        }
+        if constexpr (is_wide) {
+            for (int first = begin(kept_packs); first < width; first += threads * pack) {
+                wide(first, count(first));
+            }
+        }
+    }
+};
+
+/// The sums of some values over the threads of a group, the same bits in all of them. All threads of the
+/// block must come here.
+///
+/// \param of_warps  __shared__ memory, free again when the function returns
+template <int count>
+__device__ inline void sum_over_group(float (&values)[count],
+                                      const NormThread& me,
+                                      float (&of_warps)[count][max_norm_warps]) {
+    if (me.threads == warp_size) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            values[i] = warp_sum(values[i]);
+        }
+        return;
+    }
+    sum_over_warps(values, me.group * me.threads / warp_size, me.threads / warp_size, of_warps);
 }
 
-/// to = x + dropout(branch), over the own packs of row `row`, which begins at these addresses.
+/// What a forward pass reads and writes. A root-mean-square norm is a layer norm whose rows are not centred.
 template <class T>
-__device__ inline void add_branch_row(const DropoutPacks& dropped,
-                                      std::int64_t row,
-                                      std::int64_t width,
-                                      bool is_aligned,
-                                      const T* x,
-                                      const T* branch,
-                                      T* to) {
-    const auto place = dropped.place(row);
-    for_own_packs(width, [&](std::int64_t begin, int count) {
-        float a[pack], b[pack];
-        load_some(x + begin, count, is_aligned, a);
-        load_some(branch + begin, count, is_aligned, b);
+struct NormRows {
+    std::int64_t rows;
+    int width;
+    bool is_aligned;
+    float epsilon;
+    const T* x;
+    const T* branch = nullptr;  ///< added to x; null: there is none
+    ReadableDropout dropout = {};
+    const T* gain;
+    const T* bias = nullptr;  ///< of rows that are centred
+    T* x_out = nullptr;       ///< x + dropout(branch)
+    T* y;
+    float* mean = nullptr;  ///< of each row, if they are centred
+    float* inverse;         ///< of each row's standard deviation, or root mean square
+};
+
+/// A group of threads for each row.
+template <bool is_centred, bool is_wide, class T>
+__global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> of, int threads) {
+    __shared__ float of_warps[1][max_norm_warps];
+    const NormThread me{threads};
+    const auto row =
+        static_cast<std::int64_t>(blockIdx.x) * (static_cast<int>(blockDim.x) / threads) + me.group;
+    const int width = row < of.rows ? of.width : 0;  // threads without a row take part in the sums alone
+    const auto at = row * of.width;
+    const DropoutPacks dropped{of.dropout};
+    const auto place = dropped.place(row < of.rows ? row : 0);
+
+    float x[kept_packs][pack] = {};
+    const auto load = [&](int begin, int count, float(&to)[pack]) {
+        load_some(of.x + at + begin, count, of.is_aligned, to);
+        if (of.branch == nullptr) {
+            return;
+        }
+        float branch[pack];
+        load_some(of.branch + at + begin, count, of.is_aligned, branch);
         float factor[pack];
         if (dropped.drops()) {
             dropped.factors(place, begin, factor);
         }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            a[i] = dropped.drops() ? std::fma(b[i], factor[i], a[i]) : a[i] + b[i];
+            T sum;
+            tensor::store(sum, dropped.drops() ? std::fma(branch[i], factor[i], to[i]) : to[i] + branch[i]);
+            to[i] = float(sum);
         }
-        store_some(to + begin, count, is_aligned, a);
-    });
+        store_some(of.x_out + at + begin, count, of.is_aligned, to);
+    };
+    const T* const added = of.branch == nullptr ? of.x : of.x_out;
+    const auto load_again = [&](int begin, int count, float(&to)[pack]) {
+        load_some(added + at + begin, count, of.is_aligned, to);
+    };
+
+    float sums[1] = {};
+    const auto add = [&](const float(&values)[pack]) {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            sums[0] = is_centred ? sums[0] + values[i] : std::fma(values[i], values[i], sums[0]);
+        }
+    };
+    me.for_packs<is_wide>(
+        width,
+        [&](int k, int begin, int count) {
+            load(begin, count, x[k]);
+            add(x[k]);
+        },
+        [&](int begin, int count) {
+            float further[pack];
+            load(begin, count, further);
+            add(further);
+        });
+    sum_over_group(sums, me, of_warps);
+    float mean = 0;
+    if constexpr (is_centred) {
+        mean = sums[0] / float(of.width);
+        sums[0] = 0;
+        const auto add_squares = [&](int count, const float(&values)[pack]) {
+#pragma unroll
+            for (int i = 0; i < pack; ++i) {
+                const float difference = i < count ? values[i] - mean : 0.0F;
+                sums[0] = std::fma(difference, difference, sums[0]);
+            }
+        };
+        me.for_packs<is_wide>(
+            width, [&](int k, int, int count) { add_squares(count, x[k]); },
+            [&](int begin, int count) {
+                float further[pack];
+                load_again(begin, count, further);
+                add_squares(count, further);
+            });
+        sum_over_group(sums, me, of_warps);
+    }
+    const float inverse = 1.0F / std::sqrt(sums[0] / float(of.width) + of.epsilon);
+    const auto normalize = [&](int begin, int count, float(&values)[pack]) {
+        float gain[pack], bias[pack] = {};
+        load_some(of.gain + begin, count, of.is_aligned, gain);
+        if constexpr (is_centred) {
+            load_some(of.bias + begin, count, of.is_aligned, bias);
+        }
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            values[i] = is_centred ? std::fma((values[i] - mean) * inverse, gain[i], bias[i])
+                                   : values[i] * inverse * gain[i];
+        }
+        store_some(of.y + at + begin, count, of.is_aligned, values);
+    };
+    me.for_packs<is_wide>(
+        width, [&](int k, int begin, int count) { normalize(begin, count, x[k]); },
+        [&](int begin, int count) {
+            float further[pack];
+            load_again(begin, count, further);
+            normalize(begin, count, further);
+        });
+    if (me.thread == 0 && row < of.rows) {
+        if constexpr (is_centred) {
+            of.mean[row] = mean;
+        }
+        of.inverse[row] = inverse;
+    }
+}
+
+template <bool is_centred, class T>
+void norm_forward(const device::Stream& stream, const char* name, const NormRows<T>& of) {
+    const NormGroups by{of.width};
+    const auto kernel =
+        by.is_wide ? normalize_rows<is_centred, true, T> : normalize_rows<is_centred, false, T>;
+    launch_grid(stream, name, {(of.rows + by.groups - 1) / by.groups, by.block_threads()}, kernel, of,
+                by.threads);
 }
 
 }  // namespace ziggurat::kernels::cuda

@@ -70,7 +70,12 @@ TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
         for (std::size_t r = 0; r < losses.size(); ++r) {
             EXPECT_NEAR(data.losses[r], losses[r], 2e-6 * (1 + losses[r]));
         }
-        EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>) << rows << 'x' << vocab;
+        if (vocab == 1) {  // certain: what is left of a gradient of 0 is rounding of a power on a GPU
+            const auto rest = doubles(data.logits);
+            EXPECT_LT(dot(rest, rest), 1e-14);
+        } else {
+            EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>) << rows << 'x' << vocab;
+        }
         for (std::size_t i = 0; i < data.logits.size(); ++i) {
             const bool is_padding = static_cast<std::int64_t>(i) % padded >= vocab;
             ASSERT_TRUE(!is_padding || float(data.logits[i]) == 0);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "base/error.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/layer_norm.hpp"
@@ -15,8 +17,9 @@ using namespace test;
 
 constexpr std::int64_t sequence = 13;
 const std::vector<std::int64_t> samples{5, std::int64_t{1} << 40, 1234567};
-constexpr StepInputs third_step{.step = 3};
-constexpr Dropout a_tenth{.probability = 0.1f, .seed = 1234567890123, .purpose = 42, .inputs = &third_step};
+// On the heap, for a GPU does not reach constants of the program.
+const auto third_step = std::make_unique<StepInputs>(StepInputs{.step = 3});
+const Dropout a_tenth{.probability = 0.1f, .seed = 1234567890123, .purpose = 42, .inputs = third_step.get()};
 
 /// `dropout` for the sequences from sample number `first` of `samples` on.
 Dropout for_samples(Dropout dropout, std::size_t first = 0) {
@@ -172,7 +175,7 @@ TEST(Dropout, IsTheSameInARecomputationAndOnOneThread) {
 }
 
 TEST(Dropout, ChangesWithStepPurposeSeedSampleAndPosition) {
-    constexpr StepInputs fourth_step{.step = 4};
+    const StepInputs fourth_step{.step = 4};
     const auto mask = factors<float>(for_samples(a_tenth), 1, 64);
     auto other = for_samples(a_tenth);
     other.inputs = &fourth_step;
