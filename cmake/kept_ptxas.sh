@@ -1,5 +1,6 @@
 #!/bin/sh
-# nvcc, whose report of registers and spills goes to OBJECT.ptxas, where scripts/check_gpu_code.py reads it.
+# Runs nvcc and writes its report of registers and spills to OBJECT.ptxas, which scripts/check_gpu_code.py reads.
+# ccache, if installed, keeps the object together with the report.
 #
 #   cmake/kept_ptxas.sh NVCC ARGUMENT... -o OBJECT ...
 object=
@@ -8,6 +9,9 @@ for argument; do
   [ "$previous" = -o ] && object=$argument
   previous=$argument
 done
+if command -v ccache >/dev/null; then
+  set -- ccache "$@"
+fi
 status=0
 "$@" 2>"$object.ptxas" || status=$?
 # What is no part of the report is for whoever builds.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes build/gpu_bundle: all that scripts/gpu_check.sh needs on a machine with a GPU and nothing else of ours.
 #
-#   scripts/gpu_bundle.sh              programs for GPUs (preset cuda), for processors of x86-64-v3
+#   scripts/gpu_bundle.sh              programs for H100 and H200 (preset hopper), for processors of x86-64-v3
 #   scripts/gpu_bundle.sh --emulated   build/gpu_bundle_emulated instead: programs with emulated GPUs, for this machine
 #
 # In it: bundle.tar.xz with the program, tests on GPUs, decks and texts they read, the libraries that a bare machine
@@ -19,14 +19,14 @@ stop() {
   exit 3
 }
 case ${1:-} in
-  '') preset=cuda bundle=build/gpu_bundle ;;
-  --emulated) preset=emulated bundle=build/gpu_bundle_emulated ;;
+  '') preset=hopper kind=cuda bundle=build/gpu_bundle ;;
+  --emulated) preset=emulated kind=emulated bundle=build/gpu_bundle_emulated ;;
   *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 # ------------------------------------------------------------------ programs
 
-targets=(ziggurat test_unit_kernels test_oracle_models test_mpi sweeps_bench)
+targets=(ziggurat test_unit_kernels test_oracle_models test_mpi sweeps_bench gpu_attention_bench)
 
 # configure VARIABLE=VALUE...: unless the build has them already.
 configure() {
@@ -43,7 +43,7 @@ configure() {
   cmake --preset $preset "${flags[@]}" >build/$preset/configure.log 2>&1 || { cat build/$preset/configure.log >&2; return 3; }
 }
 
-if [ $preset = cuda ]; then
+if [ $preset = hopper ]; then
   kokkos=$PWD/build/dependencies/kokkos-x86-64-v3
   ZIGGURAT_MARCH=x86-64-v3 ZIGGURAT_KOKKOS=$kokkos scripts/setup.sh --cuda
   # No library that is not needed, such as MPI's for C++, which PyPI's Open MPI lacks.
@@ -91,9 +91,9 @@ told = subprocess.run(["ctest", "--test-dir", sys.argv[1], "--show-only=json-v1"
                       stdout=subprocess.PIPE, text=True).stdout
 for test in json.loads(told)["tests"]:
     properties = {item["name"]: item["value"] for item in test["properties"]}
-    name, command = test["name"], test["command"]
-    if not name.startswith(("unit/kernels/", "oracle/", "mpi/")):
-        continue
+    name, command = test["name"], test.get("command")
+    if not name.startswith(("unit/kernels/", "oracle/", "mpi/")) or command is None:
+        continue  # without a command, its program is none of the targets
     program = next(i for i, word in enumerate(command) if os.path.basename(word).startswith("test_"))
     if os.path.basename(command[program]) not in sys.argv[2:]:
         continue  # ranks that share a GPU have no NCCL
@@ -126,7 +126,7 @@ cp -r tests/e2e/decks "$files/tree/tests/e2e/"
 python3 -c 'import pathlib, sys; sys.path.insert(0, "tests/e2e"); import equivalence
 equivalence.write_text(pathlib.Path(sys.argv[1]))' "$files/tree/tests/e2e/decks/text.txt"
 {
-  echo "kind=$preset"
+  echo "kind=$kind"
   echo "commit=$(git describe --always --dirty --abbrev=12)"
 } >"$files/facts"
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -114,18 +115,35 @@ class SetUp(unittest.TestCase):
 
 
 class GpuCheck(unittest.TestCase):
-    def run_script(self, kind):
-        """Exit code, output and table of gpu_check.sh over a bundle of this kind without programs; None: no bundle."""
+    STAGES = ["environment", "first_kernels", "curves_llama", "speed_tiny", "speed_tiny_documents", "sweeps", "kernels",
+              "curves", "ranks", "nccl", "oracles", "attention_bench"]
+
+    def run_script(self, kind, *options, on_disk=None, **environment):
+        """Exit code, output and table of gpu_check.sh over a bundle of this kind without programs; None: no bundle.
+
+        `on_disk`: list that gets each new content of the unfinished table.
+        """
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder)
+            table = place / "out" / "table.txt"
             if kind is not None:
                 (place / "facts").write_text(f"kind={kind}\ncommit=0\n")
                 subprocess.run(["tar", "-C", place, "-cJf", place / "bundle.tar.xz", "facts"], check=True)
                 (place / "xz").symlink_to(shutil.which("xz"))
-            done = subprocess.run(["/bin/bash", ROOT / "scripts" / "gpu_check.sh", place], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, env=dict(os.environ, OUT=str(place / "out")), check=False)
-            table = place / "out" / "table.txt"
-            return done.returncode, done.stdout, table.read_text() if table.exists() else ""
+            with subprocess.Popen(["/bin/bash", ROOT / "scripts" / "gpu_check.sh", *options, place], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True,
+                                  env=dict(os.environ, OUT=str(place / "out"), **environment)) as process:
+                while on_disk is not None and process.poll() is None:
+                    text = table.read_text() if table.exists() else ""
+                    if on_disk[-1:] != [text]:
+                        on_disk.append(text)
+                    time.sleep(0.05)
+                output = process.communicate()[0]
+            return process.returncode, output, table.read_text() if table.exists() else ""
+
+    def rows_of(self, table):
+        """Name of each stage in the table, and the rest of its line."""
+        return [tuple(line.split(maxsplit=1)) for line in table.splitlines()[1:]]
 
     def test_without_a_bundle_it_names_the_script_that_makes_it(self):
         code, said, _ = self.run_script(None)
@@ -145,6 +163,29 @@ class GpuCheck(unittest.TestCase):
         self.assertGreater(len(lines), 4)
         self.assertTrue(all(" FAILED " in line for line in lines[1:]), table)
         self.assertTrue(said.endswith(table))
+
+    def test_after_broken_stages_the_others_run_and_report(self):
+        on_disk = []
+        code, _, table = self.run_script("emulated", on_disk=on_disk, GPU_CHECK_STAGE_LIMIT="2",
+                                         GPU_CHECK_BREAK="environment=crash,curves_llama=library,attention_bench=hang")
+        rows = self.rows_of(table)
+        self.assertEqual(code, 1)
+        self.assertEqual([name for name, _ in rows], self.STAGES, table)
+        self.assertRegex(rows[0][1], r"^FAILED .* ended by signal 11 \(SEGV\)")
+        self.assertRegex(rows[-1][1], r"^too long .* hangs for a test")
+        self.assertTrue(all(rest.startswith("FAILED") for _, rest in rows[1:-1]), table)
+        # While the last stage hangs, the lines of all others are in the file.
+        unfinished = [text for text in on_disk if "not finished" in text]
+        self.assertIn(self.STAGES[:-1], [[name for name, _ in self.rows_of(text)] for text in unfinished])
+
+    def test_it_runs_the_stages_that_are_named_and_knows_their_names(self):
+        _, _, table = self.run_script("emulated", "--only", "oracles,environment")
+        self.assertEqual([name for name, _ in self.rows_of(table)], ["environment", "oracles"])
+        _, _, table = self.run_script("emulated", "--smoke")
+        self.assertEqual([name for name, _ in self.rows_of(table)], self.STAGES[:4])
+        code, output, _ = self.run_script("emulated", "--only", "sweep")
+        self.assertEqual(code, 2)
+        self.assertIn("there is no stage sweep. Stages: environment", output)
 
 
 if __name__ == "__main__":
