@@ -13,7 +13,7 @@ constexpr const char* introduction_text =
 
 Today it runs them on CPU cores: data, tensor, sequence and pipeline parallelism in any combination, every ZeRO stage,
 state at home in device, host or NVMe memory, checkpoints that any number of ranks resumes from, jobs under Slurm. It
-does not run on GPUs yet; context parallelism is planned and printed (ziggurat plan), not run.
+runs on one GPU; several GPUs have only been emulated. Context parallelism is planned and printed (ziggurat plan), not run.
 Families of models: )";
 
 constexpr const char* exit_codes_text =

@@ -5,8 +5,8 @@
 
 #include "app/cli.hpp"
 #include "app/commands.hpp"
+#include "app/gpu_policy.hpp"
 #include "app/heap_policy.hpp"
-#include "app/stream_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
 #include "base/failure.hpp"
@@ -21,7 +21,7 @@ int run(const Arguments& arguments, char** argv) {
     // A limit on the size of files (ulimit -f) is an error of each write, whatever it writes.
     std::signal(SIGXFSZ, SIG_IGN);
     choose_heap_policy();
-    choose_stream_policy();
+    choose_gpu_policy();
     switch (arguments.command) {
         case Command::check:
             return check(arguments);

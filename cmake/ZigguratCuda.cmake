@@ -4,7 +4,8 @@
 #            the host.
 # emulated   the compiler of everything else does, against the stand-ins of tests/emulated_cuda
 #
-# Where there is NCCL, ziggurat_nccl is what its users link.
+# Where there is NCCL, ziggurat_nccl is what its users link: headers, for NCCL, cuBLASLt and cuDNN are opened when the
+# program runs, and the runtime is linked statically. So the program starts on machines without any of them.
 if(ZIGGURAT_CUDA STREQUAL "on")
   if(NOT CMAKE_CUDA_COMPILER)
     find_program(nvcc nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
@@ -14,7 +15,7 @@ if(ZIGGURAT_CUDA STREQUAL "on")
     set(CMAKE_CUDA_COMPILER ${nvcc})
   endif()
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90a-real" CACHE STRING "GPUs: compute capabilities")
+  set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;90-virtual" CACHE STRING "GPUs: compute capabilities")
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD_REQUIRED OFF)
   # CMake before 3.30 knows no C++20 of nvcc and refuses to be asked for it, so it is said by hand. 554: a conversion to const that a const type does not need.
@@ -24,7 +25,7 @@ if(ZIGGURAT_CUDA STREQUAL "on")
   find_package(NCCL 2.18)
   if(NCCL_FOUND)
     add_library(ziggurat_nccl INTERFACE)
-    target_link_libraries(ziggurat_nccl INTERFACE NCCL::NCCL)
+    target_link_libraries(ziggurat_nccl INTERFACE NCCL::headers)
   else()
     message(STATUS "Without NCCL, collectives of GPUs go by way of the host. NCCL_ROOT says where it is.")
   endif()
@@ -46,6 +47,6 @@ function(ziggurat_cuda_sources target)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX SKIP_UNITY_BUILD_INCLUSION ON)
     target_link_libraries(${target} PUBLIC emulated_cuda)
   else()
-    target_link_libraries(${target} PUBLIC CUDA::cudart)
+    target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   endif()
 endfunction()

@@ -39,6 +39,10 @@ bool is_any_recomputation_open(const RunSpec& run) {
     return is_any_stage(run, [](const StageState& of) { return of.recompute.is_open; });
 }
 
+std::int64_t chunk_at_rest(DeviceKind device) {
+    return std::int64_t{device == DeviceKind::cuda ? 64 : 4} << 20;
+}
+
 Depths depths_at_rest(const RunSpec& spec, OpenDepths open) {
     Depths depths;
     depths.prefetch = spec.overlap.prefetch;
@@ -53,8 +57,8 @@ Depths depths_at_rest(const RunSpec& spec, OpenDepths open) {
         depths.why_optimizer_prefetch = "no optimizer states on NVMe";
     }
     if (open.chunk) {
-        depths.chunk_elements = chunk_at_rest;
-        depths.why_chunk = "16 MiB of fp32";
+        depths.chunk_elements = chunk_at_rest(spec.tiers.device);
+        depths.why_chunk = spec.tiers.device == DeviceKind::cuda ? "256 MiB of fp32" : "16 MiB of fp32";
     }
     return depths;
 }

@@ -28,8 +28,9 @@ struct Depths {
     std::string& why_ahead(OpenDepths open) { return open.prefetch ? why_prefetch : why_optimizer_prefetch; }
 };
 
-/// Elements of a chunk where nothing moves.
-inline constexpr std::int64_t chunk_at_rest = std::int64_t{4} << 20;
+/// Elements of a chunk where nothing moves: 4 Mi on the host; 64 Mi on GPUs, where each update has a launch
+/// of its own.
+std::int64_t chunk_at_rest(DeviceKind device);
 
 // On any stage.
 bool is_any_state_away(const RunSpec& run);  ///< from the device

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <random>
 #include <set>
 
@@ -70,6 +72,56 @@ ncclResult_t before_operation(ncclComm_t comm) {
     return ncclSuccess;
 }
 
+namespace {
+
+constexpr int multiprocessors = 132;  // of an H100
+constexpr int usual_blocks = 32;      // of a communicator whose config says nothing
+
+/// Communicators of this process that have operations in flight, and the blocks that they take. Kernels of
+/// all of them must fit on a GPU together: in another order on another rank they would wait for each other
+/// for ever.
+class BlocksInFlight {
+  public:
+    /// Blocks of the GPU with one more operation of `comm`, which is in flight if they are not too many.
+    int begin(const CommState* comm, int device, int blocks) {
+        const std::lock_guard lock{mutex_};
+        int sum = blocks;
+        for (const auto& [other, of] : comms_) {
+            sum += other != comm && of.device == device ? of.blocks : 0;
+        }
+        if (sum <= multiprocessors) {
+            auto& mine = comms_[comm];
+            mine = {device, blocks, mine.operations + 1};
+        }
+        return sum;
+    }
+    void end(const CommState* comm) {
+        const std::lock_guard lock{mutex_};
+        const auto mine = comms_.find(comm);
+        if (mine != comms_.end() && --mine->second.operations == 0) {
+            comms_.erase(mine);
+        }
+    }
+    void forget(const CommState* comm) {
+        const std::lock_guard lock{mutex_};
+        comms_.erase(comm);
+    }
+
+  private:
+    struct Of {
+        int device = 0, blocks = 0, operations = 0;
+    };
+    std::mutex mutex_;
+    std::map<const CommState*, Of> comms_;
+};
+
+BlocksInFlight& in_flight() {
+    static BlocksInFlight blocks;
+    return blocks;
+}
+
+}  // namespace
+
 ncclResult_t submit(ncclComm_t comm, cudaStream_t stream, Exchange exchange) {
     if (!is_stream(stream) || stream->device != comm->state->device()) {
         return refuse_call(comm, ncclInvalidArgument, "no stream of the communicator's GPU");
@@ -82,8 +134,20 @@ ncclResult_t submit(ncclComm_t comm, cudaStream_t stream, Exchange exchange) {
         comm->state->fail(ncclSystemError, "as asked for");
         return ncclInProgress;
     }
-    auto give = [stream, exchange = std::make_shared<Exchange>(std::move(exchange))]() mutable {
-        push_outside(stream, [mine = std::move(exchange)] { return mine->advance(); });
+    const auto* const key = comm->state.get();
+    if (const int all = in_flight().begin(key, stream->device, comm->blocks); all > multiprocessors) {
+        return refuse_call(comm, ncclInvalidUsage,
+                           "operations of several communicators that may take " + std::to_string(all) +
+                               " blocks at once, of a GPU's " + std::to_string(multiprocessors));
+    }
+    auto give = [stream, key, exchange = std::make_shared<Exchange>(std::move(exchange))]() mutable {
+        push_outside(stream, [key, mine = std::move(exchange)] {
+            const bool is_over = mine->advance();
+            if (is_over) {
+                in_flight().end(key);
+            }
+            return is_over;
+        });
     };
     constexpr int most_asked = 4;
     comm->asked_until_given = random_below(most_asked);
@@ -119,6 +183,7 @@ ncclResult_t ncclCommInitRankConfig(
     if (is_to_fail(Fault::nccl_start)) {
         return refuse_call(nullptr, ncclSystemError, "as asked for");
     }
+    const int blocks = config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? usual_blocks : config->maxCTAs;
     std::string error;
     auto region = MappedRegion::open(id, error);
     if (region == nullptr) {
@@ -134,7 +199,7 @@ ncclResult_t ncclCommInitRankConfig(
                     "of " + std::to_string(ranks) + " ranks, and of " + std::to_string(known) + " elsewhere");
     }
     me.presence = Presence::here;
-    *comm = new ncclComm{.id = id, .state = std::move(state)};
+    *comm = new ncclComm{.id = id, .state = std::move(state), .blocks = blocks};
     all_comms().insert(*comm);
     return ncclInProgress;
 }
@@ -143,6 +208,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (!all_comms().contains(comm)) {
         return refuse_call(nullptr, ncclInvalidArgument, "this is no communicator");
     }
+    in_flight().forget(comm->state.get());
     comm->state->abort();
     if (comm->state->rank() == 0) {
         forget_descriptor(comm->id);

@@ -11,6 +11,7 @@
 struct ncclComm {
     ncclUniqueId id;
     std::shared_ptr<emulated_cuda::CommState> state;
+    int blocks = 0;  ///< that its kernels may take
     bool has_started = false;
     /// An operation that was called and is not yet in its stream, and how often is asked before it is.
     std::function<void()> pending = {};

@@ -62,7 +62,7 @@ NcclCollectives::NcclCollectives(const Communicator& group,
       arenas_{arenas},
       device_{device},
       node_{node},
-      lane_{name, device.make_stream(), group.size(), group.rank()},
+      lane_{name, device.make_stream(), group.size(), group.rank(), max_blocks_of_group},
       messages_{group, name, device},
       exceptions_at_start_{std::uncaught_exceptions()} {}
 

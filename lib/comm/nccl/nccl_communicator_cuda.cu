@@ -1,6 +1,7 @@
 #include "comm/nccl/nccl_communicator_cuda.hpp"
 
 #include "base/error.hpp"
+#include "comm/nccl/nccl_library_cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
 
 namespace ziggurat::comm {
@@ -10,10 +11,10 @@ namespace {
                          ncclComm_t handle,
                          const std::string& what,
                          const std::string& group) {
-    const std::string more = ncclGetLastError(handle);
+    const std::string more = nccl().ncclGetLastError(handle);
     throw Error{ErrorKind::communication,
                 "cannot carry out " + what + " of group '" + group + "' by NCCL (" +
-                    ncclGetErrorString(result) + (more.empty() ? "" : ": " + more) +
+                    nccl().ncclGetErrorString(result) + (more.empty() ? "" : ": " + more) +
                     "). Start again; if it stays, NCCL_DEBUG=WARN says more, and parallel.transport: staged "
                     "goes without."};
 }
@@ -24,22 +25,25 @@ constexpr const char* start = "the start";
 
 ncclUniqueId NcclCommunicator::make_id(const std::string& group) {
     ncclUniqueId id;
-    if (const auto result = ncclGetUniqueId(&id); result != ncclSuccess) {
+    if (const auto result = nccl().ncclGetUniqueId(&id); result != ncclSuccess) {
         refuse(result, nullptr, start, group);
     }
     return id;
 }
 
-void NcclCommunicator::begin(const device::Stream& stream, const ncclUniqueId& id, int size, int rank) {
+void NcclCommunicator::begin(
+    const device::Stream& stream, const ncclUniqueId& id, int size, int rank, int max_blocks) {
     static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    check(ncclCommInitRankConfig(&handle_, size, id, rank, &config), start);
+    config.minCTAs = 1;
+    config.maxCTAs = max_blocks;
+    check(nccl().ncclCommInitRankConfig(&handle_, size, id, rank, &config), start);
 }
 
 bool NcclCommunicator::is_ready(const std::string& what) const {
     auto state = ncclInProgress;
-    const auto result = ncclCommGetAsyncError(handle_, &state);
+    const auto result = nccl().ncclCommGetAsyncError(handle_, &state);
     check(result, what);
     check(state, what);
     return state == ncclSuccess;
@@ -53,7 +57,7 @@ void NcclCommunicator::check(ncclResult_t result, const std::string& what) const
 
 void NcclCommunicator::abort() noexcept {
     if (handle_ != nullptr) {
-        ncclCommAbort(handle_);
+        nccl().ncclCommAbort(handle_);
         handle_ = nullptr;
     }
 }

@@ -1,5 +1,6 @@
 #include "comm/nccl/nccl_lane_cuda.hpp"
 
+#include "comm/nccl/nccl_library_cuda.hpp"
 #include "comm/nccl/sum_pieces_cuda.hpp"
 #include "device/copy.hpp"
 #include "device/cuda/queue_cuda.hpp"
@@ -55,18 +56,19 @@ void NcclLane::give(NcclCall& call, const NcclStep& step) {
             result = give_messages(step.messages);
             break;
         case NcclStep::Kind::all_gather:
-            result = ncclAllGather(step.from, step.to, count(step.bytes), ncclInt8, comm, stream);
+            result = nccl().ncclAllGather(step.from, step.to, count(step.bytes), ncclInt8, comm, stream);
             break;
         case NcclStep::Kind::reduce_scatter:
-            result = ncclReduceScatter(step.from, step.to, count(step.bytes, element), type_of(call.type),
-                                       ncclSum, comm, stream);
+            result = nccl().ncclReduceScatter(step.from, step.to, count(step.bytes, element),
+                                              type_of(call.type), ncclSum, comm, stream);
             break;
         case NcclStep::Kind::all_reduce:
-            result = ncclAllReduce(step.from, step.to, count(step.bytes, element), type_of(call.type),
-                                   ncclSum, comm, stream);
+            result = nccl().ncclAllReduce(step.from, step.to, count(step.bytes, element), type_of(call.type),
+                                          ncclSum, comm, stream);
             break;
         case NcclStep::Kind::broadcast:
-            result = ncclBroadcast(step.from, step.to, count(step.bytes), ncclInt8, step.root, comm, stream);
+            result = nccl().ncclBroadcast(step.from, step.to, count(step.bytes), ncclInt8, step.root, comm,
+                                          stream);
             break;
         case NcclStep::Kind::sum:
             sum_pieces(stream_,
@@ -89,18 +91,18 @@ void NcclLane::give(NcclCall& call, const NcclStep& step) {
 ncclResult_t NcclLane::give_messages(const std::vector<NcclMessage>& messages) {
     const auto stream = device::cuda::handle_of(stream_);
     const auto comm = communicator_.handle();
-    communicator_.check(ncclGroupStart(), what_);
+    communicator_.check(nccl().ncclGroupStart(), what_);
     auto result = ncclSuccess;
     for (const auto& message : messages) {
         const auto one =
             message.from != nullptr
-                ? ncclSend(message.from, count(message.bytes), ncclInt8, message.peer, comm, stream)
-                : ncclRecv(message.to, count(message.bytes), ncclInt8, message.peer, comm, stream);
+                ? nccl().ncclSend(message.from, count(message.bytes), ncclInt8, message.peer, comm, stream)
+                : nccl().ncclRecv(message.to, count(message.bytes), ncclInt8, message.peer, comm, stream);
         if (one != ncclSuccess && one != ncclInProgress) {
             result = one;
         }
     }
-    const auto ended = ncclGroupEnd();
+    const auto ended = nccl().ncclGroupEnd();
     return result == ncclSuccess ? ended : result;
 }
 

@@ -31,15 +31,20 @@ class NcclLane {
     /// \param stream  of the rank's GPU, and of this lane alone
     /// \param size    members
     /// \param rank    this one
-    NcclLane(const std::string& group, device::Stream stream, int size, int rank)
-        : communicator_{group}, stream_{std::move(stream)}, size_{size}, rank_{rank} {}
+    /// \param max_blocks  max_blocks_of_group or max_blocks_of_pair
+    NcclLane(const std::string& group, device::Stream stream, int size, int rank, int max_blocks)
+        : communicator_{group},
+          stream_{std::move(stream)},
+          size_{size},
+          rank_{rank},
+          max_blocks_{max_blocks} {}
     /// Ends what is under way.
     ~NcclLane() { communicator_.abort(); }
     NcclLane(const NcclLane&) = delete;
     NcclLane& operator=(const NcclLane&) = delete;
 
     /// Before this is done calls wait. A lane of one member needs none.
-    void begin(const ncclUniqueId& id) { communicator_.begin(stream_, id, size_, rank_); }
+    void begin(const ncclUniqueId& id) { communicator_.begin(stream_, id, size_, rank_, max_blocks_); }
     bool has_begun() const noexcept { return communicator_.has_begun(); }
     /// Whether the communicator is at nothing.
     bool is_ready() const { return communicator_.is_ready(what_); }
@@ -63,7 +68,7 @@ class NcclLane {
 
     NcclCommunicator communicator_;
     device::Stream stream_;
-    int size_, rank_;
+    int size_, rank_, max_blocks_;
     NcclScratch scratch_;
     std::vector<NcclCall*> waiting_;
     std::string what_ = "the start";  ///< what the communicator was given last

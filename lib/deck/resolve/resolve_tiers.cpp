@@ -123,7 +123,7 @@ void resolve_transfers(Resolution& resolution) {
 std::int64_t first_chunk(const Resolution& resolution) {
     const spec::RunSpec& run = resolution.run;
     if (!spec::is_any_home_open(run)) {
-        return spec::chunk_at_rest;
+        return spec::chunk_at_rest(run.tiers.device);
     }
     const std::int64_t pieces =
         std::int64_t{run.parallel.tensor} * run.parallel.stages * run.sharding.optimizer;

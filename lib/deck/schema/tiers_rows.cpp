@@ -65,7 +65,7 @@ constexpr Row rows[] = {
     {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
      .min = 256, .max = 0x1p40, .on_resume = noted,
      .doc = "Elements of a rank's own shards that move together; auto: an eighth of them, "
-            "512 Ki to 4 Mi. As few as 64 Ki where budgets hold no more; 4 Mi where nothing moves."},
+            "512 Ki to 4 Mi. As few as 64 Ki if budgets hold no more; where nothing moves, 4 Mi on the host and 64 Mi on GPUs."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .on_resume = noted,
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "

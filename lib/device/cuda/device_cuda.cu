@@ -18,7 +18,7 @@ struct Reserved {
     Reserved(int of_device, WaitWatch* hears) : device{of_device}, watch{hears} {}
     ~Reserved() {
         const WatchedWait wait{watch, "its GPU to give memory back"};
-        if (memory != nullptr && cudaSetDevice(device) == cudaSuccess) {
+        if (memory != nullptr && try_device(device)) {
             cudaFree(memory);
         }
     }
@@ -47,9 +47,14 @@ class Gpu final : public Device {
         const WatchedWait wait{watch_, "its GPU to reserve memory"};
         use_device(index_);
         auto owned = std::make_shared<Reserved>(index_, watch_);
-        const auto doing = "reserve " + std::to_string(bytes) + " bytes on GPU " + std::to_string(index_) +
-                           " for " + purpose;
-        check(cudaMalloc(&owned->memory, static_cast<std::size_t>(bytes)), doing.c_str());
+        auto doing = "reserve " + std::to_string(bytes) + " bytes on GPU " + std::to_string(index_) +
+                     " for " + purpose;
+        const auto result = cudaMalloc(&owned->memory, static_cast<std::size_t>(bytes));
+        std::size_t free = 0, total = 0;
+        if (result == cudaErrorMemoryAllocation && cudaMemGetInfo(&free, &total) == cudaSuccess) {
+            doing += ", where " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
+        }
+        check(result, doing.c_str());
         CudaQueue queue{index_, clock_, libraries_, unpinned_};
         check(cudaMemsetAsync(owned->memory, 0, static_cast<std::size_t>(bytes), queue.handle()),
               doing.c_str());
@@ -74,7 +79,11 @@ class Gpu final : public Device {
         const WatchedWait wait{watch_, "its GPU to pin memory"};
         use_device(index_);
         cuda::pin(begin, bytes);
-        return {begin, [](void* address) { cudaHostUnregister(address); }};
+        return {begin, [device = index_](void* address) {
+                    if (try_device(device)) {
+                        cudaHostUnregister(address);
+                    }
+                }};
     }
 
     std::shared_ptr<void> copy_unpinned(std::byte* begin, std::int64_t bytes) override {

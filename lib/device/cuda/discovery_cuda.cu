@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/cuda.hpp"
+#include "device/gpu_code.hpp"
 
 namespace ziggurat::device::cuda {
 namespace {
@@ -55,6 +56,15 @@ Discovery discover() {
         if (const auto result = cudaGetDeviceProperties(&properties, i); result != cudaSuccess) {
             found = {};
             found.why_none = why_none(result);
+            return found;
+        }
+        const int capability = 10 * properties.major + properties.minor;
+        if (!runs_on(gpu_code, capability)) {
+            found = {};
+            found.why_none = "GPU " + std::to_string(i) + " (" + properties.name +
+                             ") has compute capability " + std::to_string(properties.major) + "." +
+                             std::to_string(properties.minor) + ", and this program is compiled for " +
+                             describe_architectures(gpu_code);
             return found;
         }
         const auto bytes = static_cast<std::int64_t>(properties.totalGlobalMem);

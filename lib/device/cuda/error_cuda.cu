@@ -20,6 +20,12 @@ bool is_lack(cudaError_t result) {
         case cudaErrorNoKernelImageForDevice:
         case cudaErrorSystemDriverMismatch:
         case cudaErrorDeviceUninitialized:
+        case cudaErrorSystemNotReady:
+        case cudaErrorCompatNotSupportedOnDevice:
+        case cudaErrorMpsConnectionFailed:
+        case cudaErrorMpsClientTerminated:
+        case cudaErrorContained:
+        case cudaErrorNvlinkUncorrectable:
             return true;
         default:
             return false;
@@ -34,7 +40,27 @@ const char* remedy(cudaError_t result) {
         case cudaErrorSystemDriverMismatch:
             return " Install a newer driver, or set tiers.device.kind: host.";
         case cudaErrorNoKernelImageForDevice:
-            return " This build has kernels for GPUs of compute capability 8.0 and 9.0.";
+            return " Build it for this GPU's compute capability (CMAKE_CUDA_ARCHITECTURES).";
+        case cudaErrorSystemNotReady:
+            return " The fabric manager of the node's GPUs may not run: see nvidia-smi -q and systemctl "
+                   "status "
+                   "nvidia-fabricmanager.";
+        case cudaErrorCompatNotSupportedOnDevice:
+            return " Remove CUDA's compatibility libraries from LD_LIBRARY_PATH, or install a newer driver.";
+        case cudaErrorMpsConnectionFailed:
+        case cudaErrorMpsClientTerminated:
+            return " The multi-process service (MPS) of the node has a fault: restart it, or unset "
+                   "CUDA_MPS_PIPE_DIRECTORY.";
+        case cudaErrorDevicesUnavailable:
+            return " Another process may have the GPU to itself: see nvidia-smi, and its compute mode.";
+        case cudaErrorContained:
+        case cudaErrorNvlinkUncorrectable:
+            return " The GPU has an error that ended the process: see nvidia-smi -q and the Xid lines of "
+                   "dmesg, and "
+                   "take the node out of use if it comes again.";
+        case cudaErrorIllegalAddress:
+        case cudaErrorLaunchFailure:
+            return " If dmesg has Xid lines of that time, the GPU may be damaged.";
         case cudaErrorECCUncorrectable:
             return " The GPU's memory is damaged: take it out of use.";
         default:

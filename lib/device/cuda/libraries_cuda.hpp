@@ -9,6 +9,8 @@ namespace ziggurat::device::cuda {
 
 /// Makes GPU `device` that of the calling thread.
 void use_device(int device);
+/// The same for destructors: false if the GPU cannot be used.
+bool try_device(int device) noexcept;
 
 /// Objects by type, each made when somebody asks for it first. One thread calls.
 class Libraries {

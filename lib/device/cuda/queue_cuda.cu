@@ -88,12 +88,28 @@ Libraries& libraries_of(const Stream& stream) {
     return static_cast<const CudaQueue&>(stream.queue()).libraries();
 }
 
+namespace {
+
+/// The GPU of the calling thread, as far as use_device and try_device know.
+thread_local int current_device = -1;
+
+}  // namespace
+
 void use_device(int device) {
-    thread_local int current = -1;
-    if (current != device) {
+    if (current_device != device) {
         check(cudaSetDevice(device), "use a GPU");
-        current = device;
+        current_device = device;
     }
+}
+
+bool try_device(int device) noexcept {
+    if (current_device != device) {
+        if (cudaSetDevice(device) != cudaSuccess) {
+            return false;
+        }
+        current_device = device;
+    }
+    return true;
 }
 
 }  // namespace ziggurat::device::cuda

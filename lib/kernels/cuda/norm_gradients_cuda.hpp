@@ -126,19 +126,19 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
     const std::int64_t block = blockIdx.x;
     float* const gain_sums = of.sums.of_block(block, 0);
     float* const bias_sums = of.sums.of_block(block, 1);
-    float d_gain[kept_packs][pack] = {};
-    float d_bias[kept_packs][pack] = {};
+    float d_gain[packs_kept<is_wide>][pack] = {};
+    float d_bias[packs_kept<is_wide>][pack] = {};
     const int first = static_cast<int>(of.sums.first_row(block));
     const int end = static_cast<int>(of.sums.first_row(block + 1));
-    RawPack<T> x[kept_packs], dy[kept_packs], dx[kept_packs];
-    const auto load_row = [&](int rows, RawPack<T>(&to_x)[kept_packs], RawPack<T>(&to_dy)[kept_packs],
-                              RawPack<T>(&to_dx)[kept_packs]) {
+    RawPack<T> x[packs_kept<is_wide>], dy[packs_kept<is_wide>], dx[packs_kept<is_wide>];
+    const auto load_row = [&](int rows, RawPack<T>(&to_x)[packs_kept<is_wide>],
+                              RawPack<T>(&to_dy)[packs_kept<is_wide>],
+                              RawPack<T>(&to_dx)[packs_kept<is_wide>]) {
         if (rows + me.group < end) {
             const NormGradientRow<is_centred, T> row{of, rows + me.group};
-            me.for_packs<false>(
-                width,
-                [&](int k, int begin, int count) { row.load(begin, count, to_x[k], to_dy[k], to_dx[k]); },
-                [](int, int) {});
+            me.for_kept<is_wide>(width, [&](int k, int begin, int count) {
+                row.load(begin, count, to_x[k], to_dy[k], to_dx[k]);
+            });
         }
     };
     load_row(first, x, dy, dx);
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
         const int own_width = has_row ? width : 0;
         // The next row is on its way while this one is computed, if registers suffice.
         constexpr bool loads_ahead = sizeof(T) == 2 && !is_wide;
-        RawPack<T> next_x[kept_packs], next_dy[kept_packs], next_dx[kept_packs];
+        RawPack<T> next_x[packs_kept<is_wide>], next_dy[packs_kept<is_wide>], next_dx[packs_kept<is_wide>];
         if constexpr (loads_ahead) {
             load_row(rows + groups, next_x, next_dy, next_dx);
         }
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
             });
         if constexpr (loads_ahead) {
 #pragma unroll
-            for (int k = 0; k < kept_packs; ++k) {
+            for (int k = 0; k < packs_kept<is_wide>; ++k) {
                 x[k] = next_x[k];
                 dy[k] = next_dy[k];
                 dx[k] = next_dx[k];
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
         }
     };
 #pragma unroll
-    for (int k = 0; k < kept_packs; ++k) {
+    for (int k = 0; k < packs_kept<is_wide>; ++k) {
         keep(d_gain[k], k, gain_sums);
         if constexpr (is_centred) {
             keep(d_bias[k], k, bias_sums);

@@ -11,8 +11,10 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Packs of a row that a thread keeps in registers.
+/// Packs of a row that a thread keeps in registers, and of a wide row, whose other packs need some as well.
 inline constexpr int kept_packs = 4;
+template <bool is_wide>
+inline constexpr int packs_kept = is_wide ? 2 : kept_packs;
 inline constexpr int max_norm_threads = 256;
 inline constexpr int max_norm_warps = max_norm_threads / warp_size;
 
@@ -44,19 +46,23 @@ struct NormThread {
     /// The first column of its pack number `k`.
     __device__ int begin(int k) const { return (k * threads + thread) * pack; }
 
-    /// Calls body(k, begin, count) for the packs in registers, and wide(begin, count) for those behind them.
-    template <bool is_wide, class Body, class Wide>
-    __device__ void for_packs(int width, const Body& body, const Wide& wide) const {
-        const auto count = [width](int first) { return width - first < pack ? width - first : pack; };
+    /// Calls body(k, begin, count) for the packs in registers.
+    template <bool is_wide, class Body>
+    __device__ void for_kept(int width, const Body& body) const {
 #pragma unroll
-        for (int k = 0; k < kept_packs; ++k) {
+        for (int k = 0; k < packs_kept<is_wide>; ++k) {
             if (const int first = begin(k); first < width) {
-                body(k, first, count(first));
+                body(k, first, width - first < pack ? width - first : pack);
             }
         }
+    }
+    /// The same, and wide(begin, count) for the packs behind them.
+    template <bool is_wide, class Body, class Wide>
+    __device__ void for_packs(int width, const Body& body, const Wide& wide) const {
+        for_kept<is_wide>(width, body);
         if constexpr (is_wide) {
-            for (int first = begin(kept_packs); first < width; first += threads * pack) {
-                wide(first, count(first));
+            for (int first = begin(packs_kept<is_wide>); first < width; first += threads * pack) {
+                wide(first, width - first < pack ? width - first : pack);
             }
         }
     }
@@ -110,7 +116,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
     const DropoutPacks dropped{of.dropout};
     const auto place = dropped.place(row < of.rows ? row : 0);
 
-    float x[kept_packs][pack] = {};
+    float x[packs_kept<is_wide>][pack] = {};
     const auto load = [&](int begin, int count, float(&to)[pack]) {
         load_some(of.x + at + begin, count, of.is_aligned, to);
         if (of.branch == nullptr) {

@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/shared_library.hpp"
 #include "device/cuda/error_cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/linear.hpp"
@@ -17,6 +18,30 @@ namespace {
 /// too.
 constexpr std::uint32_t bias_alignment = 16;
 
+CublasLtFunctions open_cublas_lt() {
+    CublasLtFunctions opened;
+#ifdef __CUDACC__
+    const SharedLibrary library{
+        "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
+        "Install the libraries of the CUDA toolkit, name their folder in LD_LIBRARY_PATH, or "
+        "set tiers.device.kind: host."};
+#define ZG_FIND(name) library.find(#name, opened.name);
+#else  // emulated GPUs have one that is linked
+#define ZG_FIND(name) opened.name = &::name;
+#endif
+    ZG_CUBLAS_LT_FUNCTIONS(ZG_FIND)
+#undef ZG_FIND
+    return opened;
+}
+
+/// The functions of this process, found by the first call.
+///
+/// Errors: Error{resource} without the library
+const CublasLtFunctions& cublas_lt() {
+    static const CublasLtFunctions opened = open_cublas_lt();
+    return opened;
+}
+
 /// \param doing  what was tried, to be read behind "cannot"
 void check(cublasStatus_t status, const char* doing) {
     if (status == CUBLAS_STATUS_SUCCESS) {
@@ -28,7 +53,7 @@ void check(cublasStatus_t status, const char* doing) {
     const bool is_lack = status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_ALLOC_FAILED ||
                          status == CUBLAS_STATUS_ARCH_MISMATCH;
     throw Error{is_lack ? ErrorKind::resource : ErrorKind::internal,
-                std::string{"cannot "} + doing + " (" + cublasLtGetStatusName(status) + ")."};
+                std::string{"cannot "} + doing + " (" + cublas_lt().cublasLtGetStatusName(status) + ")."};
 }
 
 std::string text_of(const LtMatrix& matrix) {
@@ -47,20 +72,21 @@ bool is_aligned(const void* address, std::int64_t alignment) {
 }  // namespace
 
 CublasLt::CublasLt() {
-    check(cublasLtCreate(&handle_), "start cuBLASLt");
+    check(cublas_lt().cublasLtCreate(&handle_), "start cuBLASLt");
 }
 
 CublasLt::~CublasLt() {
-    cublasLtDestroy(handle_);
+    cublas_lt().cublasLtDestroy(handle_);
 }
 
 /// To the library, whose matrices go by columns, a matrix by rows is its transpose.
 LtProduct::Layout LtProduct::layout_of(const LtMatrix& matrix) {
     cublasLtMatrixLayout_t made = nullptr;
-    check(cublasLtMatrixLayoutCreate(&made, matrix.type, static_cast<std::uint64_t>(matrix.columns),
-                                     static_cast<std::uint64_t>(matrix.rows), matrix.columns),
-          "describe a matrix");
-    return {made, cublasLtMatrixLayoutDestroy};
+    check(
+        cublas_lt().cublasLtMatrixLayoutCreate(&made, matrix.type, static_cast<std::uint64_t>(matrix.columns),
+                                               static_cast<std::uint64_t>(matrix.rows), matrix.columns),
+        "describe a matrix");
+    return {made, cublas_lt().cublasLtMatrixLayoutDestroy};
 }
 
 LtProduct::LtProduct(std::shared_ptr<CublasLt> library,
@@ -75,7 +101,7 @@ LtProduct::LtProduct(std::shared_ptr<CublasLt> library,
       result_{result},
       has_bias_{has_bias},
       multiplying_{"multiply " + text_of(left) + " by " + text_of(right)},
-      description_{nullptr, cublasLtMatmulDescDestroy},
+      description_{nullptr, cublas_lt().cublasLtMatmulDescDestroy},
       left_layout_{layout_of(left)},
       right_layout_{layout_of(right)},
       result_layout_{layout_of(result)} {
@@ -85,10 +111,11 @@ LtProduct::LtProduct(std::shared_ptr<CublasLt> library,
 
 void LtProduct::describe() {
     cublasLtMatmulDesc_t made = nullptr;
-    check(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
+    check(cublas_lt().cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     description_.reset(made);
     const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-        check(cublasLtMatmulDescSetAttribute(made, attribute, &value, sizeof value), "describe a product");
+        check(cublas_lt().cublasLtMatmulDescSetAttribute(made, attribute, &value, sizeof value),
+              "describe a product");
     };
     const auto operation = [](const LtMatrix& matrix) {
         return static_cast<std::int32_t>(matrix.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -105,10 +132,10 @@ void LtProduct::describe() {
 
 void LtProduct::choose(std::int64_t workspace_bytes) {
     cublasLtMatmulPreference_t made = nullptr;
-    check(cublasLtMatmulPreferenceCreate(&made), "describe a choice of products");
-    const Owned<cublasLtMatmulPreference_t> preference{made, cublasLtMatmulPreferenceDestroy};
+    check(cublas_lt().cublasLtMatmulPreferenceCreate(&made), "describe a choice of products");
+    const Owned<cublasLtMatmulPreference_t> preference{made, cublas_lt().cublasLtMatmulPreferenceDestroy};
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-        check(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
+        check(cublas_lt().cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
               "describe a choice of products");
     };
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
@@ -121,9 +148,9 @@ void LtProduct::choose(std::int64_t workspace_bytes) {
 
     const auto doing = "choose how to " + multiplying_;
     int found = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(library_->handle(), description_.get(), right_layout_.get(),
-                                         left_layout_.get(), result_layout_.get(), result_layout_.get(), made,
-                                         1, &choice_, &found),
+    check(cublas_lt().cublasLtMatmulAlgoGetHeuristic(
+              library_->handle(), description_.get(), right_layout_.get(), left_layout_.get(),
+              result_layout_.get(), result_layout_.get(), made, 1, &choice_, &found),
           doing.c_str());
     check(found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : choice_.state, doing.c_str());
 }
@@ -139,16 +166,16 @@ void LtProduct::run(const device::Stream& stream,
     ZG_EXPECTS(is_aligned(result, alignment_of(result_)));
     ZG_EXPECTS((bias != nullptr) == has_bias_ && is_aligned(bias, bias_alignment));
     if (has_bias_) {
-        check(cublasLtMatmulDescSetAttribute(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                             sizeof bias),
+        check(cublas_lt().cublasLtMatmulDescSetAttribute(
+                  description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
               "name a bias");
     }
     const float one = 1;
     const float of_before = accumulate == Accumulate::yes ? 1 : 0;
-    check(cublasLtMatmul(library_->handle(), description_.get(), &one, right, right_layout_.get(), left,
-                         left_layout_.get(), &of_before, result, result_layout_.get(), result,
-                         result_layout_.get(), &choice_.algo, workspace, choice_.workspaceSize,
-                         device::cuda::handle_of(stream)),
+    check(cublas_lt().cublasLtMatmul(library_->handle(), description_.get(), &one, right, right_layout_.get(),
+                                     left, left_layout_.get(), &of_before, result, result_layout_.get(),
+                                     result, result_layout_.get(), &choice_.algo, workspace,
+                                     choice_.workspaceSize, device::cuda::handle_of(stream)),
           multiplying_.c_str());
 }
 

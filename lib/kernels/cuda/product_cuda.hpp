@@ -13,12 +13,33 @@
 
 namespace ziggurat::kernels::cuda {
 
+/// What products call, by the library's own names. It is opened when a GPU needs it.
+struct CublasLtFunctions {
+#define ZG_CUBLAS_LT_FUNCTIONS(F)           \
+    F(cublasLtCreate)                       \
+    F(cublasLtDestroy)                      \
+    F(cublasLtGetStatusName)                \
+    F(cublasLtMatmul)                       \
+    F(cublasLtMatmulAlgoGetHeuristic)       \
+    F(cublasLtMatmulDescCreate)             \
+    F(cublasLtMatmulDescDestroy)            \
+    F(cublasLtMatmulDescSetAttribute)       \
+    F(cublasLtMatmulPreferenceCreate)       \
+    F(cublasLtMatmulPreferenceDestroy)      \
+    F(cublasLtMatmulPreferenceSetAttribute) \
+    F(cublasLtMatrixLayoutCreate)           \
+    F(cublasLtMatrixLayoutDestroy)
+#define ZG_DECLARE(name) decltype(&::name) name = nullptr;
+    ZG_CUBLAS_LT_FUNCTIONS(ZG_DECLARE)
+#undef ZG_DECLARE
+};
+
 /// The library on one GPU.
 class CublasLt {
   public:
     /// Of the calling thread's GPU.
     ///
-    /// Errors: Error{resource} when it cannot be started
+    /// Errors: Error{resource} when it cannot be opened or started
     CublasLt();
     ~CublasLt();
     CublasLt(const CublasLt&) = delete;

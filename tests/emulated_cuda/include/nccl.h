@@ -34,9 +34,15 @@ struct ncclConfig_t {
     unsigned int magic;
     unsigned int version;
     int blocking;
+    int cgaClusterSize;
+    int minCTAs;
+    int maxCTAs;
 };
-#define NCCL_CONFIG_INITIALIZER \
-    { sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT }
+#define NCCL_CONFIG_INITIALIZER                                                                            \
+    {                                                                                                      \
+        sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                   \
+    }
 
 extern "C" {
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);

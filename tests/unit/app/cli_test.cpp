@@ -254,7 +254,7 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
     for (const char* fact : {"Families of models: gpt2, llama", "on CPU cores", "pipeline parallelism",
-                             "ZeRO", "NVMe", "Slurm", "does not run on GPUs yet", "planned and printed"}) {
+                             "ZeRO", "NVMe", "Slurm", "runs on one GPU", "planned and printed"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = say({"--version"});
