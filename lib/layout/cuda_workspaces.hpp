@@ -77,8 +77,8 @@ class CudaWorkspaces final : public Workspaces {
     std::int64_t attention_forward(const AttentionSizes& of) const override;
     std::int64_t attention_backward(const AttentionSizes& of) const override;
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
-    /// Multiples of 1024 rows, up to 1 GiB of bfloat16: each block reads and writes the head's whole gradient
-    /// in float, which would cost more than its product if blocks were small.
+    /// Multiples of 1024 rows, up to 1 GiB of bfloat16 or 2 GiB of float: each block reads and writes the
+    /// head's whole gradient in float, which would cost more than its product if blocks were small.
     std::int64_t logits_rows(std::int64_t columns) const override;
     std::int64_t libraries() const override { return library_bytes; }
 

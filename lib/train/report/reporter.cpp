@@ -153,7 +153,10 @@ void Reporter::start(const StepFields& fields,
                                        .tells_time = true});
     if (spec_.tiers.device == spec::DeviceKind::cuda) {
         console_.print("attention is computed by " + kernels::describe(attention) + ".");
-        const auto library = kernels::attention_library();
+        const bool may_be_cudnn =
+            attention[static_cast<std::size_t>(kernels::AttentionKernel::tensor_cores)] > 0 &&
+            !spec_.data.reset_at_document;
+        const auto library = may_be_cudnn ? kernels::attention_library() : kernels::AttentionLibrary{};
         if (!library.lack.empty()) {
             console_.warn(library.lack + ". Ziggurat's own kernels compute attention, which takes longer.");
         }
