@@ -26,7 +26,7 @@ esac
 
 # ------------------------------------------------------------------ programs
 
-targets=(ziggurat test_unit_kernels test_oracle_models test_mpi sweeps_bench gpu_attention_bench)
+targets=(ziggurat test_unit_kernels test_oracle_models test_mpi test_mpi_nccl_single sweeps_bench gpu_attention_bench)
 
 # configure VARIABLE=VALUE...: unless the build has them already.
 configure() {
