@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Code for GPUs in a build of preset `cuda`: both architectures are there, little spills, registers are as many as known.
+"""Code for GPUs in a build of preset `cuda`: both architectures are there, no more spills than are known, registers are as many as known.
 
   scripts/check_gpu_code.py [BUILD]      BUILD: build/cuda unless said
   scripts/check_gpu_code.py --write      writes the table of registers anew
   scripts/check_gpu_code.py --self-test
 
 1. What ptxas said of each *.cu (cmake/kept_ptxas.sh keeps it): every kernel exists for each architecture, and none spills
-   more than a few registers into local memory.
+   registers into local memory but those of SPILLS.
 2. No kernel takes more registers than its line of scripts/gpu_registers.txt says, or more bytes of local memory (arrays
    whose indices are known only when it runs). Instances of a template share a line, which says the most of them.
    Another nvcc than the one of the table counts otherwise: then this is left out, and said.
@@ -24,7 +24,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TABLE = ROOT / "scripts" / "gpu_registers.txt"
 ARCHITECTURES = ("sm_80", "sm_90")
-MAX_SPILLED = 128  # bytes: a few words that are stored once cost less than fewer registers would
+# Kernels that may spill, and how many bytes at most. Attention's tiles were chosen by time on an H100: those that spill
+# nothing are slower (perf/results/2026-11-27-h100.md). The others spill in instances for fp32 alone.
+SPILLS = {"attend_mma": 104, "attention_query_gradients_mma": 44, "attention_key_gradients_mma": 80, "whole_rows": 32,
+          "add_norm_gradients": 60}
 FATBIN = 0xBA55ED50  # what a piece of GPU code begins with; then, of 16 bytes, its header's size and that of all entries
 FUNCTION = re.compile(r"ptxas info +: Compiling entry function '(\S+)' for '(\w+)'")
 LOCAL = re.compile(r" +(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -77,7 +80,7 @@ def judge_reports(reports):
             there = {architecture for other, architecture, *_ in found if other == name}
             problems += [f"{source}: {full} is not there for {missing}" for missing in ARCHITECTURES if missing not in there]
         for name, architecture, local, spilled, registers in found:
-            if spilled > MAX_SPILLED:
+            if spilled > SPILLS.get(plain_name(names[name]), 0):
                 problems.append(f"{source}: {names[name]} spills on {architecture}: {spilled} bytes")
             if architecture in ARCHITECTURES:
                 counts = most.setdefault((source, plain_name(names[name])), [0] * (len(ARCHITECTURES) + 1))
@@ -198,7 +201,7 @@ def check(build, write):
     else:
         problems.append(f"{program} is not built: scripts/build.sh cuda ziggurat")
     if not problems:
-        print(f"{len(most)} kernels of {len(sources)} sources, for {' and '.join(ARCHITECTURES)}: little spills, at most "
+        print(f"{len(most)} kernels of {len(sources)} sources, for {' and '.join(ARCHITECTURES)}: no more spills than are known, at most "
               f"{max(max(counts[:-1]) for counts in most.values())} registers")
     return problems
 
@@ -218,9 +221,9 @@ def self_test():
                                              for name, count in (("_Z1aIfEvT_", 8), ("_Z1aIdEvT_", 9))
                                              for architecture in ARCHITECTURES)})
     assert most == {("k.cu", "a"): [9, 9, 0]}, most
-    spilled = "96 bytes stack frame, 128 bytes spill stores, 8 bytes spill loads"
+    spilled = "96 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads"
     problems, most = judge_reports({"k.cu": report(local=spilled) + good})
-    assert problems == ["k.cu: void a<float>(int) spills on sm_80: 136 bytes"] and list(most.values()) == [[40, 38, 96]], problems
+    assert problems == ["k.cu: void a<float>(int) spills on sm_80: 12 bytes"] and list(most.values()) == [[40, 38, 96]], problems
     assert "not there for sm_90" in judge_reports({"k.cu": report()})[0][0]
 
     assert plain_name("void z::(anonymous namespace)::update<a::b, (z::K)1>(int, a<b>)") == "update"

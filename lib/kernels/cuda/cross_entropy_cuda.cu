@@ -24,9 +24,11 @@ constexpr int max_threads = 1024;
 /// a multiprocessor has two rows at once, or one if rows are long.
 Grid whole_rows_grid(std::int64_t rows, std::int64_t row_bytes) {
     constexpr std::int64_t cache_bytes = std::int64_t{28} << 20;  // of the 50 MB of an H100
-    constexpr int half_of_shared_memory = 100 << 10;              // keeps a third block away
+    // Keeps a third block off an H100's multiprocessor, and is what a block of any GPU from 8.0 on may ask
+    // for.
+    constexpr int third_of_shared_memory = 80 << 10;
     if (2 * layout::CudaWorkspaces::multiprocessors * row_bytes <= cache_bytes) {
-        return {rows, max_threads / 2, half_of_shared_memory};
+        return {rows, max_threads / 2, third_of_shared_memory};
     }
     return {rows, max_threads};
 }

@@ -53,12 +53,4 @@ __device__ inline void sum_over_warps(float (&values)[count],
     __syncthreads();
 }
 
-/// The sum over a block of up to `most` warps.
-template <int most>
-__device__ inline float block_sum(float value, float (&of_warps)[1][most]) {
-    float values[1] = {value};
-    sum_over_warps(values, 0, static_cast<int>(blockDim.x) / warp_size, of_warps);
-    return values[0];
-}
-
 }  // namespace ziggurat::kernels::cuda

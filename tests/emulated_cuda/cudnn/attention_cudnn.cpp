@@ -134,7 +134,6 @@ void enqueue(const device::Stream& stream, std::function<void()> work) {
 
 }  // namespace
 
-struct CudnnAttention::Plan {};
 struct CudnnAttention::Gpu {};
 
 CudnnAttention::CudnnAttention() {

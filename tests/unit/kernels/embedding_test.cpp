@@ -202,6 +202,12 @@ TYPED_TEST(Embedding, BackwardAddsManyRows) {
         std::vector<float> second{d_table.begin() + cut * width, d_table.end()};
         auto expected = doubles(d_table);
         reference::scatter_add(tokens, doubles(d_out), static_cast<std::size_t>(width), expected);
+        auto in_order = d_table;
+        for (std::int64_t i = 0; i < rows * width; ++i) {
+            const auto token = tokens[static_cast<std::size_t>(i / width)];
+            in_order[static_cast<std::size_t>(token * width + i % width)] +=
+                float(d_out[static_cast<std::size_t>(i)]);
+        }
         const auto add_to = [&](std::vector<float>& part, std::int64_t first_row) {
             embedding_tile_backward<TypeParam>(
                 test_stream(), row(tokens), first_row, matrix(d_out, rows, width), {},
@@ -212,7 +218,11 @@ TYPED_TEST(Embedding, BackwardAddsManyRows) {
         add_to(first, 0);
         add_to(second, cut);
 
-        EXPECT_LT(relative_error(d_table, expected), 2e-5) << width;
+        if (tests_on_cuda()) {  // which adds long runs of a row in parts
+            EXPECT_LT(relative_error(d_table, expected), 1e-6) << width;
+        } else {
+            EXPECT_EQ(d_table, in_order) << width;
+        }
         first.insert(first.end(), second.begin(), second.end());
         EXPECT_TRUE(same_bits(first, d_table)) << width;
     }
