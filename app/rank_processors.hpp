@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "comm/context.hpp"
 #include "comm/own_waits.hpp"
@@ -25,12 +27,15 @@ class RankProcessors {
     RankProcessors(const spec::RunSpec& run, const comm::Context& world);
 
     const device::Processors& all() const noexcept { return processors_; }
+    /// Notes for people on where ranks run; on rank 0.
+    const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
     comm::OwnWaits waits_;                        ///< beside a device
     std::unique_ptr<device::HostThread> thread_;  ///< beside a device
     std::optional<kernels::Runtime> runtime_;
     device::Processors processors_;
+    std::vector<std::string> notes_;
 };
 
 }  // namespace ziggurat::app

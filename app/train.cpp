@@ -45,11 +45,12 @@ int train_together(const Arguments& arguments,
         return exit_code;
     }
     const int job_cores = cores_of_job();
-    const auto notes = core_notes(world, loaded->run.parallel.threads,
-                                  loaded->sets_threads  ? train::ThreadsBy::request
-                                  : threads_asked() > 0 ? train::ThreadsBy::environment
-                                                        : train::ThreadsBy::share_of_cores);
+    auto notes = core_notes(world, loaded->run.parallel.threads,
+                            loaded->sets_threads  ? train::ThreadsBy::request
+                            : threads_asked() > 0 ? train::ThreadsBy::environment
+                                                  : train::ThreadsBy::share_of_cores);
     const RankProcessors processors{loaded->run, world};
+    notes.insert(notes.end(), processors.notes().begin(), processors.notes().end());
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     const KnownPeaks peaks{deck::process_environment};
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};

@@ -32,6 +32,9 @@ class Device {
     }
     /// A new stream.
     virtual Stream make_stream() = 0;
+    /// A new stream whose kernels get multiprocessors before those of make_stream(): for collectives, which
+    /// other ranks wait for. Devices without priorities return make_stream().
+    virtual Stream make_urgent_stream() { return make_stream(); }
 };
 
 /// The host's cores: its streams are done when calls return.

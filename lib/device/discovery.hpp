@@ -11,9 +11,10 @@ namespace ziggurat::device {
 /// memory is the device tier.
 struct Discovery {
     int count = 0;
-    std::int64_t bytes = 0;             ///< memory of one, of that which has least
-    std::vector<std::string> ids = {};  ///< of each, the same for all processes of the machine
-    std::string why_none = {};          ///< for people: why there is none that could be used
+    std::int64_t bytes = 0;                 ///< memory of one, of that which has least
+    std::vector<std::string> ids = {};      ///< of each, the same for all processes of the machine
+    std::vector<std::string> pci_ids = {};  ///< of each: 0000:17:00.0
+    std::string why_none = {};              ///< for people: why there is none that could be used
     /// The system names GPUs, whether or not they can be used: /dev/nvidia0 or another number.
     bool is_hardware_there = false;
 };

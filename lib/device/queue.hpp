@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace ziggurat::device {
@@ -30,6 +31,8 @@ class Queue {
     virtual void wait_for(const Mark& mark) = 0;
     /// Errors: what work of this queue has thrown
     virtual void finish() = 0;
+    /// See Stream::load().
+    virtual void load(const std::function<void()>& /*work*/) {}
 };
 
 }  // namespace ziggurat::device

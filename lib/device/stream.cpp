@@ -22,6 +22,13 @@ void Stream::finish() const {
     }
 }
 
+void Stream::load(const std::function<void()>& work) const {
+    if (queue_ != nullptr) {
+        const WatchedWait wait{watch_, "its device to load kernels"};
+        queue_->load(work);
+    }
+}
+
 Event::Event(const Stream& stream) : mark_{stream.is_late() ? stream.queue().make_mark() : nullptr} {}
 
 void Event::record(const Stream& stream) {

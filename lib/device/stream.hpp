@@ -1,6 +1,7 @@
 /// Stream: a processor's queue of work, done in order.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -53,6 +54,17 @@ class Stream {
     ///
     /// Errors: what the work has thrown
     void finish() const;
+    /// Loads the kernels that `work` launches into the memory of a GPU. Other streams do nothing.
+    ///
+    /// Kernels of this program are loaded and not started; copies are left out. Calls of libraries, which
+    /// load kernels only when they start them, run once for each shape on the operands of `work`: call this
+    /// before these hold anything.
+    ///
+    /// Kernels load at their first launch, and that launch waits until the GPU is idle. A kernel of NCCL that
+    /// waits for another rank keeps it busy, so every kernel has to be loaded before the first collective.
+    ///
+    /// Source: CUDA Programming Guide, "Lazy Loading", section on concurrent execution
+    void load(const std::function<void()>& work) const;
 
   private:
     MemorySpace space_ = MemorySpace::host;

@@ -17,7 +17,9 @@ namespace ziggurat::kernels {
 /// Shapes:  tokens, positions [rows]; table [at most vocab - first, width]; position_table [max_seq, width]
 /// or empty, and then
 ///          positions may be empty too; out [rows, width]
-/// Errors:  Error{internal} when shapes disagree or an index is outside its table
+/// Errors:  Error{internal} when shapes disagree or an index is outside its table. On a GPU, rows with such
+/// an
+///          index become NaN.
 template <class T>
 void embedding_forward(const device::Stream& stream,
                        VectorAddress<const std::int32_t> tokens,
@@ -40,7 +42,9 @@ void embedding_forward(const device::Stream& stream,
 ///          not asked for
 /// Numerics: each table row is a float sum in the order of the rows of d_out: the same bits for any number of
 ///          threads
-/// Errors:  Error{internal} when shapes disagree or an index is outside its table
+/// Errors:  Error{internal} when shapes disagree or an index is outside its table. On a GPU, rows with such
+/// an
+///          index are left out.
 template <class T>
 void embedding_backward(const device::Stream& stream,
                         VectorAddress<const std::int32_t> tokens,

@@ -32,7 +32,7 @@ void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3>
 ///           qkv [batch * seq, (heads + 2 kv_heads) head_dim]
 /// Numerics: in float, rounded once to T. `backward` is the inverse turn: the gradient's way back.
 /// Async:    on `stream`
-/// Errors:   Error{internal} when shapes disagree
+/// Errors:   Error{internal} when shapes disagree. On a GPU, rows at a position beyond the table become NaN.
 template <class T>
 void rope(const device::Stream& stream,
           const AttentionShape& shape,

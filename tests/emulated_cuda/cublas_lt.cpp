@@ -8,6 +8,7 @@
 
 #include "tests/emulated_cuda/cublas_lt_objects.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
+#include "tests/emulated_cuda/loading.hpp"
 #include "tests/emulated_cuda/memory.hpp"
 
 namespace {
@@ -224,6 +225,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
                           d,
                           *static_cast<const float*>(alpha),
                           *static_cast<const float*>(beta)};
+    const auto loaded = emulated_cuda::load(reinterpret_cast<const void*>(algo->data[0] | 1U),
+                                            [](const void*) { return std::string{"a product's kernel"}; });
+    if (loaded.error != cudaSuccess) {
+        emulated_cuda::give(loaded);
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
     const auto given = emulated_cuda::enqueue(stream, [product] { product.run(); });
     return given == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/emulated_cuda/calls.hpp"
+#include "tests/emulated_cuda/loading.hpp"
 #include "tests/emulated_cuda/settings.hpp"
 #include "tests/emulated_cuda/streams.hpp"
 
@@ -134,6 +135,7 @@ ncclResult_t submit(ncclComm_t comm, cudaStream_t stream, Exchange exchange) {
         comm->state->fail(ncclSystemError, "as asked for");
         return ncclInProgress;
     }
+    set_collectives(true);
     const auto* const key = comm->state.get();
     if (const int all = in_flight().begin(key, stream->device, comm->blocks); all > multiprocessors) {
         return refuse_call(comm, ncclInvalidUsage,
@@ -214,6 +216,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
         forget_descriptor(comm->id);
     }
     all_comms().erase(comm);
+    set_collectives(!all_comms().empty());
     delete comm;
     return ncclSuccess;
 }

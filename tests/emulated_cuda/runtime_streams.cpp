@@ -14,6 +14,26 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     return give(failure);
 }
 
+namespace {
+
+constexpr int lowest_priority = 0;
+constexpr int highest_priority = -5;  // of an H100
+
+}  // namespace
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+    *lowest = lowest_priority;
+    *highest = highest_priority;
+    return give(before_call(current_device()));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+    if (priority > lowest_priority || priority < highest_priority) {
+        return give({cudaErrorInvalidValue, "no priority of a stream"});
+    }
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     count(Counted::reserving);
     if (!is_stream(stream)) {

@@ -10,6 +10,8 @@
 #include "tests/emulated_cuda/block.hpp"
 #include "tests/emulated_cuda/calls.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
+#include "tests/emulated_cuda/kernel_name.hpp"
+#include "tests/emulated_cuda/loading.hpp"
 #include "tests/emulated_cuda/memory.hpp"
 #include "tests/emulated_cuda/settings.hpp"
 #include "tests/emulated_cuda/streams.hpp"
@@ -99,6 +101,9 @@ Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::f
     if (is_to_fail(Fault::launch)) {
         return injected(cudaErrorLaunchOutOfResources);
     }
+    if (auto failure = emulated_cuda::load(kernel, name_of_kernel); failure.error != cudaSuccess) {
+        return failure;
+    }
     const bool is_illegal = is_to_fail(Fault::illegal);
     push(config.stream, [is_illegal, grid = Grid{.blocks = config.gridDim,
                                                  .threads = config.blockDim,
@@ -128,6 +133,10 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
     const std::lock_guard lock{limits.mutex};
     limits.of_kernel[kernel] = static_cast<std::size_t>(value);
     return cudaSuccess;
+}
+
+cudaError_t load(const void* kernel) {
+    return give(load(kernel, name_of_kernel));
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {

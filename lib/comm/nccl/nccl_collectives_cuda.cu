@@ -11,6 +11,7 @@
 #include "comm/check_mpi.hpp"
 #include "comm/control.hpp"
 #include "comm/idle_wait.hpp"
+#include "comm/nccl/sum_pieces_cuda.hpp"
 #include "layout/nccl_sums.hpp"
 
 namespace ziggurat::comm {
@@ -62,7 +63,7 @@ NcclCollectives::NcclCollectives(const Communicator& group,
       arenas_{arenas},
       device_{device},
       node_{node},
-      lane_{name, device.make_stream(), group.size(), group.rank(), max_blocks_of_group},
+      lane_{name, device.make_urgent_stream(), group.size(), group.rank(), max_blocks_of_group},
       messages_{group, name, device},
       exceptions_at_start_{std::uncaught_exceptions()} {}
 
@@ -124,6 +125,9 @@ std::unique_ptr<NcclCall> NcclCollectives::made_of(CollectiveCall call) {
         own_arenas_.push_back(
             device_.reserve(layout::nccl_scratch_bytes, "pieces of NCCL's sums", device::Arena::Kind::own));
         lane_.use_scratch({own_arenas_.back().data(), layout::nccl_scratch_bytes});
+        for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
+            lane_.stream().load([&] { sum_pieces(lane_.stream(), {}, nullptr, 0, type); });
+        }
     }
     std::vector<NcclStep> steps;
     const auto add_copies = [&steps](std::byte* to, const std::byte* from, const std::vector<Block>& blocks) {

@@ -1,5 +1,8 @@
 #include "comm/nccl/nccl_communicator_cuda.hpp"
 
+#include <utility>
+
+#include "base/ends_within.hpp"
 #include "base/error.hpp"
 #include "comm/nccl/nccl_library_cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
@@ -33,6 +36,7 @@ ncclUniqueId NcclCommunicator::make_id(const std::string& group) {
 
 void NcclCommunicator::begin(
     const device::Stream& stream, const ncclUniqueId& id, int size, int rank, int max_blocks) {
+    stream_ = stream;
     static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -56,9 +60,18 @@ void NcclCommunicator::check(ncclResult_t result, const std::string& what) const
 }
 
 void NcclCommunicator::abort() noexcept {
-    if (handle_ != nullptr) {
-        nccl().ncclCommAbort(handle_);
-        handle_ = nullptr;
+    if (handle_ == nullptr) {
+        return;
+    }
+    auto* const handle = std::exchange(handle_, nullptr);
+    const device::WatchedWait wait{stream_.watch(), "NCCL to abort a communicator"};
+    try {
+        ends_within(most_seconds_to_abort, [handle, stream = stream_] {
+            static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
+            nccl().ncclCommAbort(handle);
+        });
+    } catch (const Error&) {
+        return;  // the system has no thread: the process keeps the communicator
     }
 }
 

@@ -54,10 +54,18 @@ class NcclCommunicator {
     ncclComm_t handle() const noexcept { return handle_; }
 
     /// Ends what is under way, here and on the GPU. Others that wait for this rank are not told.
+    ///
+    /// NCCL waits for the GPU here, which may be for ever after an error. So this call waits at most
+    /// `most_seconds_to_abort`, and the process keeps the communicator if NCCL needs longer.
+    ///
+    /// Source: NVIDIA/nccl, issue 829
     void abort() noexcept;
 
   private:
+    static constexpr double most_seconds_to_abort = 20;
+
     std::string group_;
+    device::Stream stream_{1};  ///< of the rank's GPU, after begin()
     ncclComm_t handle_ = nullptr;
 };
 

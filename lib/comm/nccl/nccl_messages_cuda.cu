@@ -65,7 +65,7 @@ NcclMessages::Way& NcclMessages::way_with(int peer, bool sends) {
     auto made = std::unique_ptr<Way>{
         new Way{.peer = peer,
                 .sends = sends,
-                .lane{name_, device_.make_stream(), 2, sends ? 0 : 1, max_blocks_of_pair}}};
+                .lane{name_, device_.make_urgent_stream(), 2, sends ? 0 : 1, max_blocks_of_pair}}};
     auto& way = *made;
     const auto comm = group_.native();
     if (sends) {

@@ -39,6 +39,12 @@ __global__ void __launch_bounds__(threads_of_block)
 
 template <class T>
 void launch(const device::Stream& stream, const PieceAddends& addends, std::byte* to, std::int64_t elements) {
+    if (device::cuda::is_loading()) {
+        cudaFuncAttributes loaded;
+        static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU the thread's
+        device::cuda::check(cudaFuncGetAttributes(&loaded, fold_addends<T>), "load the sum of pieces");
+        return;
+    }
     const bool is_flat = addends.sum_group == 0 || addends.sum_group > addends.size;
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>((elements + threads_of_block - 1) / threads_of_block));

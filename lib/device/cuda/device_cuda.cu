@@ -55,7 +55,7 @@ class Gpu final : public Device {
             doing += ", where " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
         }
         check(result, doing.c_str());
-        CudaQueue queue{index_, clock_, libraries_, unpinned_};
+        CudaQueue queue{index_, Priority::normal, clock_, libraries_, unpinned_};
         check(cudaMemsetAsync(owned->memory, 0, static_cast<std::size_t>(bytes), queue.handle()),
               doing.c_str());
         queue.finish();
@@ -94,13 +94,16 @@ class Gpu final : public Device {
         return {begin, [ranges = unpinned_](std::byte* address) { ranges->remove(address); }};
     }
 
-    Stream make_stream() override {
-        return {MemorySpace::cuda,
-                watched(std::make_shared<CudaQueue>(index_, clock_, libraries_, unpinned_), watch_), 1,
-                watch_};
-    }
+    Stream make_stream() override { return make_stream(Priority::normal); }
+    Stream make_urgent_stream() override { return make_stream(Priority::high); }
 
   private:
+    Stream make_stream(Priority priority) {
+        return {MemorySpace::cuda,
+                watched(std::make_shared<CudaQueue>(index_, priority, clock_, libraries_, unpinned_), watch_),
+                1, watch_};
+    }
+
     int index_;
     WaitWatch* watch_;
     std::shared_ptr<Clock> clock_;

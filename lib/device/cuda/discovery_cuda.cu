@@ -42,6 +42,13 @@ std::string id_of(const cudaDeviceProp& properties) {
     return id;
 }
 
+std::string pci_id_of(const cudaDeviceProp& properties) {
+    char id[32];
+    std::snprintf(id, sizeof id, "%04x:%02x:%02x.0", static_cast<unsigned>(properties.pciDomainID),
+                  static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
+    return id;
+}
+
 }  // namespace
 
 Discovery discover() {
@@ -70,6 +77,7 @@ Discovery discover() {
         const auto bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
         found.bytes = found.count == 0 ? bytes : std::min(found.bytes, bytes);
         found.ids.push_back(id_of(properties));
+        found.pci_ids.push_back(pci_id_of(properties));
         ++found.count;
     }
     if (count == 0) {

@@ -27,6 +27,7 @@ class CudaMark final : public Mark {
 }  // namespace
 
 CudaQueue::CudaQueue(int device,
+                     Priority priority,
                      std::shared_ptr<Clock> clock,
                      std::shared_ptr<Libraries> libraries,
                      std::shared_ptr<UnpinnedRanges> unpinned)
@@ -35,7 +36,11 @@ CudaQueue::CudaQueue(int device,
       libraries_{std::move(libraries)},
       unpinned_{std::move(unpinned)} {
     use_device(device_);
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "find the priorities of streams");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                       priority == Priority::high ? highest : lowest),
+          "make a stream");
 }
 
 CudaQueue::~CudaQueue() {
@@ -44,6 +49,9 @@ CudaQueue::~CudaQueue() {
 }
 
 void CudaQueue::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    if (is_loading()) {
+        return;
+    }
     const bool is_to_unpinned = unpinned_->touches(to, bytes);
     if (is_to_unpinned || unpinned_->touches(from, bytes)) {
         if (unpinned_copies_ == nullptr) {
@@ -73,6 +81,30 @@ void CudaQueue::wait_for(const Mark& mark) {
 
 void CudaQueue::finish() {
     check(cudaStreamSynchronize(handle()), "finish a stream's work");
+}
+
+namespace {
+
+thread_local bool is_loading_now = false;
+
+/// Sets is_loading() for the lifetime of this object.
+class Loading {
+  public:
+    Loading() noexcept { is_loading_now = true; }
+    ~Loading() { is_loading_now = false; }
+    Loading(const Loading&) = delete;
+    Loading& operator=(const Loading&) = delete;
+};
+
+}  // namespace
+
+bool is_loading() noexcept {
+    return is_loading_now;
+}
+
+void CudaQueue::load(const std::function<void()>& work) {
+    const Loading loading;
+    work();
 }
 
 cudaStream_t CudaQueue::handle() const {

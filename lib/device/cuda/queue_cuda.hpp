@@ -13,11 +13,15 @@
 
 namespace ziggurat::device::cuda {
 
+/// Of the kernels of a stream.
+enum class Priority { normal, high };
+
 /// No call waits for the GPU but `finish`.
 class CudaQueue final : public Queue {
   public:
     /// \param clock, libraries, unpinned  of the same GPU
     CudaQueue(int device,
+              Priority priority,
               std::shared_ptr<Clock> clock,
               std::shared_ptr<Libraries> libraries,
               std::shared_ptr<UnpinnedRanges> unpinned);
@@ -30,6 +34,7 @@ class CudaQueue final : public Queue {
     void record(Mark& mark) override;
     void wait_for(const Mark& mark) override;
     void finish() override;
+    void load(const std::function<void()>& work) override;
 
     /// For launches by the calling thread, whose GPU this becomes.
     cudaStream_t handle() const;
@@ -46,6 +51,8 @@ class CudaQueue final : public Queue {
 
 /// The CUDA stream behind `stream`. \pre it is one of a GPU
 cudaStream_t handle_of(const Stream& stream);
+/// True while the calling thread is in Stream::load(): launches then load their kernels and start nothing.
+bool is_loading() noexcept;
 /// What libraries keep for the GPU of `stream`. \pre it is one of a GPU
 Libraries& libraries_of(const Stream& stream);
 

@@ -111,6 +111,7 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
 struct CudnnAttention::Plan : BothPasses {
     using BothPasses::BothPasses;
     bool is_usable = false;
+    mutable bool is_forward_loaded = false, is_backward_loaded = false;  ///< a call in Stream::load() has run
 };
 
 struct CudnnAttention::Gpu {
@@ -182,6 +183,9 @@ void CudnnAttention::forward(const device::Stream& stream,
                              std::span<std::byte> workspace) {
     const auto* plan = plan_of(shape);
     ZG_EXPECTS(plan != nullptr);
+    if (device::cuda::is_loading() && std::exchange(plan->is_forward_loaded, true)) {
+        return;
+    }
     gpu_->use(device::cuda::handle_of(stream));
     const auto* k = qkv + shape.heads * shape.head_dim;
     const auto* v = k + shape.kv_heads * shape.head_dim;
@@ -199,6 +203,9 @@ void CudnnAttention::backward(const device::Stream& stream,
                               std::span<std::byte> workspace) {
     const auto* plan = plan_of(shape);
     ZG_EXPECTS(plan != nullptr);
+    if (device::cuda::is_loading() && std::exchange(plan->is_backward_loaded, true)) {
+        return;
+    }
     gpu_->use(device::cuda::handle_of(stream));
     auto* const scratch = aligned(workspace, plan->answer.backward_bytes);
     const auto& part = plan->part;

@@ -1,5 +1,7 @@
 #include "kernels/embedding.hpp"
 
+#include <cmath>
+
 #include "kernels/cuda/dropout_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
@@ -30,11 +32,13 @@ TablePart<T> part_of(TensorRef<const T, 2> table, std::int64_t first, std::int64
 /// The place of `index` in the part; -1 where it is not here.
 template <class Table>
 __device__ std::int64_t place_in(const Table& table, std::int64_t index) {
-    if (index < 0 || index >= table.all) {
-        __trap();
-    }
     const auto place = index - table.first;
     return place >= 0 && place < table.rows ? place : -1;
+}
+
+template <class Table>
+__device__ bool is_index_of(const Table& table, std::int64_t index) {
+    return index >= 0 && index < table.all;
 }
 
 struct Looked {
@@ -58,10 +62,12 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     const auto at = part.row * of.width + part.begin;
     float value[pack] = {};
     bool is_there = true;
+    bool is_valid = true;  // or the row becomes NaN, which the loss shows
     if (tokens == nullptr) {
         load_some(static_cast<const T*>(to) + at, part.count, of.is_aligned, value);
     } else {
         const auto place = place_in(table, tokens[part.row]);
+        is_valid = is_index_of(table, tokens[part.row]);
         is_there = place >= 0;
         if (is_there) {
             load_some(table.data + place * of.width + part.begin, part.count, of.is_aligned, value);
@@ -69,8 +75,11 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     }
     if (position_table.data != nullptr) {
         const auto place = place_in(position_table, positions[part.row]);
-        float more[pack];
-        load_some(position_table.data + place * of.width + part.begin, part.count, of.is_aligned, more);
+        is_valid = is_valid && is_index_of(position_table, positions[part.row]);
+        float more[pack] = {};
+        if (place >= 0) {
+            load_some(position_table.data + place * of.width + part.begin, part.count, of.is_aligned, more);
+        }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             T sum;  // rounded before dropout, as where rows of the table are looked up one after the other
@@ -85,6 +94,12 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             value[i] *= factor[i];
+        }
+    }
+    if (!is_valid) {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            value[i] = NAN;
         }
     }
     store_some(to + at, part.count, of.is_aligned, value);
@@ -114,7 +129,6 @@ void scatter_add(const device::Stream& stream,
                  const ReadableDropout& dropout,
                  TensorRef<float, 2> d_table,
                  std::int64_t first,
-                 std::int64_t all,
                  Accumulate accumulate,
                  float scale) {
     const auto width = d_out.extent(1);
@@ -123,7 +137,7 @@ void scatter_add(const device::Stream& stream,
     }
     const ScatterGrid grid{d_table.extent(0), width};
     launch_grid(stream, "embedding_backward", {grid.blocks, ScatterGrid::threads}, scatter_rows<T>,
-                AskedRows{indices.data, d_out.extent(0), first, d_table.extent(0), all}, grid.table_rows,
+                AskedRows{indices.data, d_out.extent(0), first, d_table.extent(0)}, grid.table_rows,
                 grid.slices, width, are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout,
                 scale, d_table.data);
 }
@@ -155,17 +169,16 @@ void embedding_backward(const device::Stream& stream,
                         const ReadableDropout& dropout,
                         TensorRef<float, 2> d_table,
                         std::int64_t first,
-                        std::int64_t vocab,
+                        std::int64_t /*vocab*/,
                         Accumulate accumulate_table,
                         TensorRef<float, 2> d_position_table,
                         Accumulate accumulate_position_table,
                         float table_scale) {
     if (!d_table.empty()) {
-        scatter_add(stream, tokens, d_out, dropout, d_table, first, vocab, accumulate_table, table_scale);
+        scatter_add(stream, tokens, d_out, dropout, d_table, first, accumulate_table, table_scale);
     }
     if (!d_position_table.empty()) {
-        scatter_add(stream, positions, d_out, dropout, d_position_table, 0, d_position_table.extent(0),
-                    accumulate_position_table, 1);
+        scatter_add(stream, positions, d_out, dropout, d_position_table, 0, accumulate_position_table, 1);
     }
 }
 
@@ -203,7 +216,7 @@ void embedding_tile_backward(const device::Stream& stream,
                              TensorRef<float, 2> d_table,
                              Accumulate accumulate,
                              float scale) {
-    scatter_add(stream, indices, d_out, dropout, d_table, first, INT64_MAX, accumulate, scale);
+    scatter_add(stream, indices, d_out, dropout, d_table, first, accumulate, scale);
 }
 
 ZG_CUDA_SIBLING(embedding_forward<float>);

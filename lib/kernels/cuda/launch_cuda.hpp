@@ -34,7 +34,7 @@ inline int max_shared_bytes(const device::Stream& stream) {
     return bytes;
 }
 
-/// Calls `kernel` on every thread of `grid`.
+/// Calls `kernel` on every thread of `grid`. In Stream::load() the kernel is loaded instead.
 ///
 /// Errors: Error{internal} that names `name` when it cannot be launched
 template <class... Parameters, class... Arguments>
@@ -43,6 +43,12 @@ void launch_grid(const device::Stream& stream,
                  Grid grid,
                  void (*kernel)(Parameters...),
                  Arguments&&... arguments) {
+    if (device::cuda::is_loading()) {
+        cudaFuncAttributes loaded;
+        static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU the thread's
+        device::cuda::check(cudaFuncGetAttributes(&loaded, kernel), name);
+        return;
+    }
     if (grid.blocks == 0) {
         return;
     }

@@ -165,6 +165,9 @@ void LtProduct::run(const device::Stream& stream,
     ZG_EXPECTS(is_aligned(left, alignment_of(left_)) && is_aligned(right, alignment_of(right_)));
     ZG_EXPECTS(is_aligned(result, alignment_of(result_)));
     ZG_EXPECTS((bias != nullptr) == has_bias_ && is_aligned(bias, bias_alignment));
+    if (device::cuda::is_loading() && std::exchange(is_loaded_, true)) {
+        return;
+    }
     if (has_bias_) {
         check(cublas_lt().cublasLtMatmulDescSetAttribute(
                   description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),

@@ -109,6 +109,7 @@ class LtProduct {
     Owned<cublasLtMatmulDesc_t> description_;
     Layout left_layout_, right_layout_, result_layout_;
     cublasLtMatmulHeuristicResult_t choice_{};
+    mutable bool is_loaded_ = false;  ///< a call in Stream::load() has run
 };
 
 }  // namespace ziggurat::kernels::cuda

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
 #include "kernels/rope.hpp"
@@ -28,10 +30,8 @@ __global__ void __launch_bounds__(256) turn(RopeLayout layout,
         return;
     }
     const auto position = positions[row];
-    if (position < 0 || position >= layout.positions) {
-        __trap();
-    }
-    const float* const angles = table + 2 * (layout.pairs * position + part.begin);
+    const bool is_valid = position >= 0 && position < layout.positions;  // or what is turned becomes NaN
+    const float* const angles = table + 2 * (layout.pairs * (is_valid ? position : 0) + part.begin);
     T* const first = qkv + row * layout.row_elements + part.row % layout.heads * layout.head_dim + part.begin;
     T* const second = first + layout.pairs;
     float a[pack], b[pack], turned[pack];
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(256) turn(RopeLayout layout,
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
         if (i < part.count) {
-            const float cosine = angles[2 * i];
+            const float cosine = is_valid ? angles[2 * i] : NAN;
             const float sine = sign * angles[2 * i + 1];
             turned[i] = turned_first(a[i], b[i], cosine, sine);
             b[i] = turned_second(a[i], b[i], cosine, sine);

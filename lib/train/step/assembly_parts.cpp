@@ -41,6 +41,12 @@ state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) 
     return memory;
 }
 
+/// `action` of an op on `stream`, whose kernels are loaded.
+Action loaded(const device::Stream& stream, Action action) {
+    stream.load(action.run);
+    return action;
+}
+
 state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
     return {.folders = tiers.nvme_paths,
             .stripe_bytes = tiers.nvme_block_bytes,
@@ -92,6 +98,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
                         world.waits(), spec.run.hang_timeout_seconds,
                         &node,         streams.of(evaluate)},
       executors{{&train_executor, &evaluate_executor}} {
+    stream.finish();  // what Stream::load() has run writes where steps do
     fill_rotations();
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
@@ -131,11 +138,11 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
     switch (op.kind) {
         case OpKind::compute:
         case OpKind::loss:
-            return {.run = kernel(program, op)};
+            return loaded(here, {.run = kernel(program, op)});
         case OpKind::fill:
-            return bind_fill(context, op);
+            return loaded(here, bind_fill(context, op));
         case OpKind::add:
-            return bind_add(context, op);
+            return loaded(here, bind_add(context, op));
         case OpKind::copy:
             if (LogitsWatch::is_watching(program, op)) {
                 return watch.bind(program, op, memory, here);
@@ -149,9 +156,9 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
         case OpKind::write:
             return throttle.applied_to(program, op, here, nvme.bind(program, op));
         case OpKind::norm:
-            return bind_norm(context, op);
+            return loaded(here, bind_norm(context, op));
         case OpKind::update:
-            return saves.applied_to(index, here, bind_update(context, op));
+            return saves.applied_to(index, here, loaded(here, bind_update(context, op)));
         case OpKind::step_end:
             return step_end.bind(program, op, memory);
         case OpKind::all_gather:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -318,6 +319,30 @@ TYPED_TEST(Embedding, HasTheSameBitsForAnyNumberOfThreads) {
     EXPECT_TRUE(same_bits(one.d_table, two.d_table));
     EXPECT_TRUE(same_bits(many.d_table, two.d_table));
     EXPECT_TRUE(same_bits(many.d_position_table, two.d_position_table));
+}
+
+TEST(EmbeddingFloat, OnAGpuIndicesOutsideTheTablesMakeTheirRowsNan) {
+    if (!tests_on_cuda()) {
+        GTEST_SKIP() << "the host refuses them";
+    }
+    Data<float> data{4};
+    data.tokens[3] = vocab;
+    data.tokens[7] = -1;
+    data.positions[9] = sequence;
+    data.forward({});
+    for (std::int64_t r = 0; r < data.rows; ++r) {
+        const bool is_outside = r == 3 || r == 7 || r == 9;
+        EXPECT_EQ(std::isnan(data.out[static_cast<std::size_t>(4 * r)]), is_outside) << r;
+    }
+    auto expected = data.d_table;
+    data.backward(test_stream(), {}, Accumulate::yes, Accumulate::yes);
+    for (std::int64_t r = 0; r < data.rows; ++r) {
+        const auto token = data.tokens[static_cast<std::size_t>(r)];
+        if (token >= 0 && token < vocab) {
+            expected[static_cast<std::size_t>(4 * token)] += data.d_out[static_cast<std::size_t>(4 * r)];
+        }
+    }
+    EXPECT_EQ(data.d_table[4 * 12], expected[4 * 12]);
 }
 
 TEST(EmbeddingFloat, RefusesIndicesOutsideTheTables) {

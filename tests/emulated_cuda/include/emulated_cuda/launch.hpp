@@ -10,6 +10,7 @@
 #include "emulated_cuda/device.hpp"
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {};  // nobody here reads any
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
     dim3 gridDim;
@@ -23,6 +24,7 @@ struct cudaLaunchConfig_t {
 namespace emulated_cuda {
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
+cudaError_t load(const void* kernel);
 /// \param thread  what one thread of the grid does
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
@@ -32,6 +34,12 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::fu
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value) {
     return emulated_cuda::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
+/// Loads a kernel; says nothing of it.
+template <class... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, void (*kernel)(Parameters...)) {
+    return emulated_cuda::load(reinterpret_cast<const void*>(kernel));
 }
 
 /// Arguments become the kernel's parameters now; each thread gets copies of them.

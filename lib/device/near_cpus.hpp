@@ -1,0 +1,28 @@
+/// CPUs on the socket of a GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ziggurat::device {
+
+/// CPUs that share a NUMA node with a PCI device, in ascending order; empty if the system does not list them.
+///
+/// \param pci_id  such as 0000:17:00.0
+/// \param system  mount point of sysfs
+std::vector<int> near_cpus(const std::string& pci_id, const std::string& system = "/sys");
+
+enum class Binding {
+    unknown,  ///< the system does not list CPUs near the GPU
+    near,     ///< the thread uses CPUs near the GPU only
+    far,      ///< the launcher bound the thread to other CPUs
+    too_few,  ///< fewer CPUs near the GPU than threads: the thread is not bound
+};
+
+/// Binds the calling thread, and threads that it starts later, to those of its CPUs that are near the GPU.
+/// Memory that they touch first then lies next to the GPU as well.
+///
+/// \param threads  that will compute; none of them is to share a CPU
+Binding bind_near(const std::string& pci_id, int threads, const std::string& system = "/sys");
+
+}  // namespace ziggurat::device
