@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/json_depth.hpp"
 #include "base/looked_in.hpp"
 #include "base/printable.hpp"
@@ -72,6 +73,10 @@ void ModelFolder::read_index(const std::string& path) {
     const auto text = storage::read_small_file(path, most_header_bytes);
     if (!text) {
         refuse(path, "there is no such file");
+    }
+    if (const auto found = recognise_file(*text)) {
+        throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' (it is {}). {}", printable(path),
+                                                       found->what, found->remedy)};
     }
     std::map<std::string, std::string> file_of_tensor;
     try {

@@ -31,6 +31,8 @@ class SafetensorsFile {
     void read(const FileTensor& tensor, std::int64_t offset_bytes, std::span<std::byte> into) const;
 
   private:
+    /// Rejects a file whose first bytes are those of another kind.
+    void expect_tensors(std::int64_t size) const;
     void read_at(std::int64_t offset_bytes, std::span<std::byte> into, const std::string& what) const;
 
     std::string path_;

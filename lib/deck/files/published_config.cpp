@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/file_kind.hpp"
 #include "base/json_depth.hpp"
 #include "base/printable.hpp"
 #include "layout/family_descriptor.hpp"
@@ -234,9 +235,10 @@ PublishedConfig read_published_config(const std::string& folder) {
     PublishedConfig config;
     config.file = folder + "/" + published_config_name;
     std::error_code error;
-    const auto refuse = [&](std::string why) {
-        config.troubles.push_back({"cannot read the model's configuration", std::move(why),
-                                   "Name the folder of a model in the Hugging Face format."});
+    const auto refuse = [&](std::string why,
+                            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
+        config.troubles.push_back(
+            {"cannot read the model's configuration", std::move(why), std::move(remedy)});
         return config;
     };
     if (!fs::is_regular_file(config.file, error)) {
@@ -248,6 +250,9 @@ PublishedConfig read_published_config(const std::string& folder) {
     }
     std::ifstream file{config.file, std::ios::binary};
     config.text.assign(std::istreambuf_iterator<char>{file}, {});
+    if (const auto found = recognise_file(config.text)) {
+        return refuse(fmt::format("it is {}", found->what), found->remedy);
+    }
     if (is_json_deeper(config.text, deepest)) {
         return refuse("it nests too deep");
     }
