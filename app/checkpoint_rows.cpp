@@ -64,6 +64,27 @@ OptionRow temperature_row() {
             }};
 }
 
+OptionRow top_p_row() {
+    return {
+        "--top-p", "P", "a number above 0, up to 1",
+        "draws from the fewest of the most likely tokens that have this probability (default 1: from all)",
+        [](Arguments& arguments, const std::string& text) {
+            const auto number = number_in(text, 0.0, 1.0);
+            arguments.top_p = number.value_or(1);
+            return number.has_value() && *number > 0;
+        }};
+}
+
+OptionRow stop_row() {
+    return {"--stop", "TEXT", "a text that is not empty", "ends before this text; can be given several times",
+            [](Arguments& arguments, const std::string& text) {
+                if (!text.empty()) {
+                    arguments.ends.push_back(text);
+                }
+                return !text.empty();
+            }};
+}
+
 }  // namespace
 
 CommandRow inspect_row() {
@@ -101,6 +122,9 @@ CommandRow sample_row() {
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
                     temperature_row(),
+                    whole("--top-k", "N", &Arguments::top_k, std::int64_t{1}, std::int64_t{1} << 31,
+                          "draws from so many of the most likely tokens (default: from all)"),
+                    top_p_row(), stop_row(),
                     whole("--seed", "N", &Arguments::seed, std::uint64_t{0}, UINT64_MAX,
                           "another one gives another text (default: the run's)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens more"},

@@ -43,12 +43,15 @@ std::string suggestion(const std::string& word, const Words& known) {
 }
 
 /// What somebody means who writes a key of a deck as an option, or an option of another program.
-std::string key_meant(const std::string& name, const std::string& word) {
+///
+/// \param next  the word after it, which may be its value; null: there is none
+std::string key_meant(const std::string& name, const std::string& word, const std::string* next) {
     const auto key = name.substr(std::min(name.find_first_not_of('-'), name.size()));
     if (key.find('.') != std::string::npos) {
         const auto override = word.substr(word.find(key));
+        const bool has_value = next != nullptr && !next->starts_with('-') && next->find('=') == next->npos;
         return fmt::format(" Keys of the deck stand without dashes: {}{}.", override,
-                           override == key ? "=VALUE" : "");
+                           override != key ? "" : "=" + (has_value ? *next : std::string{"VALUE"}));
     }
     const auto* peer = deck::find_peer_name(name);
     return peer == nullptr ? "" : " " + describe(*peer);
@@ -149,7 +152,7 @@ class LineReader {
   private:
     Refusal refusal(const std::string& problem) const { return {problem, row_.name}; }
 
-    const OptionRow& option_called(const std::string& word) const {
+    const OptionRow& option_called(const std::string& word, const std::string* next) const {
         const auto name = word.substr(0, word.find('='));
         Words known;
         for (const auto& option : row_.options) {
@@ -160,13 +163,13 @@ class LineReader {
         }
         const auto meant = suggestion(name, known);
         throw refusal("'" + row_.name + "' has no option '" + name + "'." +
-                      (meant.empty() ? key_meant(name, word) : meant));
+                      (meant.empty() ? key_meant(name, word, next) : meant));
     }
 
     /// How many of the words after it are its own.
     std::size_t read_option(const std::string& word, const std::string* next) {
         const auto equals = word.find('=');
-        const auto& option = option_called(word);
+        const auto& option = option_called(word, next);
         if (!given_.options.insert(option.name).second) {
             throw refusal("'" + option.name + "' is given twice. Give it once.");
         }

@@ -56,6 +56,9 @@ struct Arguments {
     std::string prompt;                 ///< sample: what the text begins with
     std::int64_t tokens = 200;          ///< sample: how many to add
     double temperature = 0.8;           ///< sample: 0 takes the most likely token
+    std::int64_t top_k = 0;             ///< sample: draws from so many of the most likely tokens; 0: all
+    double top_p = 1;                   ///< sample: draws from the fewest that have this probability
+    std::vector<std::string> ends;      ///< sample: texts before which it ends
     std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
     std::string data;                   ///< eval: file, pattern, or path without suffix
     std::string task;                   ///< eval: file of multiple-choice tasks

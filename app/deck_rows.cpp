@@ -38,6 +38,22 @@ OptionRow machine_row() {
                        "as if on this machine: a name in decks/machines, or a file");
 }
 
+/// What to write instead of `key: value`, `key value`, or the words `key` and `value`.
+///
+/// \param next  the override after `word`, which may be its value; empty if there is none
+std::string advice_on(const std::string& word, const std::string& next) {
+    const auto end = word.find_first_of(": ");
+    const auto key = word.substr(0, end);
+    const auto first = end == std::string::npos ? end : word.find_first_not_of(": ", end);
+    const auto value = first != std::string::npos            ? word.substr(first)
+                       : next.find('=') == std::string::npos ? next
+                                                             : "";
+    if (key.find('.') == std::string::npos || value.empty()) {
+        return "Give one command, one deck, then overrides.";
+    }
+    return "Write " + key + "=" + (value.find(' ') == std::string::npos ? value : "'" + value + "'") + ".";
+}
+
 /// What is wrong with a line that names a deck.
 std::string problem_of_deck(const Arguments& arguments) {
     if (arguments.deck.empty()) {
@@ -48,10 +64,11 @@ std::string problem_of_deck(const Arguments& arguments) {
         !std::filesystem::exists(arguments.deck, unreadable)) {
         return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
     }
-    for (const std::string& word : arguments.overrides) {
+    for (std::size_t i = 0; i < arguments.overrides.size(); ++i) {
+        const std::string& word = arguments.overrides[i];
         if (word.find('=') == std::string::npos || word.front() == '=') {
-            return "'" + word +
-                   "' is not an override (key=value). Give one command, one deck, then overrides.";
+            const auto next = i + 1 < arguments.overrides.size() ? arguments.overrides[i + 1] : "";
+            return "'" + word + "' is not an override (key=value). " + advice_on(word, next);
         }
     }
     return "";

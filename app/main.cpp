@@ -1,4 +1,6 @@
 /// The program: reads the command line, runs one command, turns errors into messages and exit codes.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <variant>
@@ -65,6 +67,8 @@ int run(const Arguments& arguments, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // ps and top would show "exe" after choose_wait_policy() has started /proc/self/exe.
+    ::prctl(PR_SET_NAME, "ziggurat");
     try {
         const std::variant<Arguments, Done> parsed = parse_command_line(argc, argv);
         if (const Done* done = std::get_if<Done>(&parsed)) {

@@ -1,6 +1,7 @@
 #include "app/check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <string>
@@ -16,6 +17,7 @@
 #include "deck/load.hpp"
 #include "deck/machine/job_end.hpp"
 #include "deck/machine/machine.hpp"
+#include "deck/messages/peer_names.hpp"
 #include "deck/reference/reference.hpp"
 #include "plan/time_to_train.hpp"
 
@@ -36,10 +38,15 @@ int explain(const std::string& key) {
         print(stdout, *text);
         return 0;
     }
-    print(stderr, message(Severity::error,
-                          fmt::format("unknown key {}.{}\n", deck::in_quotes(key),
-                                      meant.empty() ? std::string{" decks/REFERENCE.md lists them all."}
-                                                    : fmt::format(" Did you mean '{}'?", meant))));
+    const auto* peer = deck::find_peer_name(key);
+    const auto values = deck::find_peer_values(key);
+    const auto advice = peer != nullptr ? describe(*peer)
+                        : !values.empty()
+                            ? fmt::format("It is a value: here that is {}.", fmt::join(values, " or "))
+                        : !meant.empty() ? fmt::format("Did you mean '{}'?", meant)
+                                         : std::string{"decks/REFERENCE.md lists them all."};
+    print(stderr,
+          message(Severity::error, fmt::format("unknown key {}. {}\n", deck::in_quotes(key), advice)));
     return deck_is_wrong;
 }
 

@@ -13,6 +13,7 @@
 #include "app/trained_model.hpp"
 #include "app/with_weights.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
@@ -21,7 +22,10 @@
 namespace ziggurat::app {
 namespace {
 
-void expect_rows_for(const std::string& prompt, const data::TextTokenizer& tokenizer, std::int64_t vocab) {
+/// Tokens of the prompt. Errors: Error{deck} if the model has no row for one
+std::int64_t expect_rows_for(const std::string& prompt,
+                             const data::TextTokenizer& tokenizer,
+                             std::int64_t vocab) {
     std::vector<std::int32_t> ids;
     tokenizer.encode(prompt, ids);
     if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
@@ -31,6 +35,7 @@ void expect_rows_for(const std::string& prompt, const data::TextTokenizer& token
                         "trained with: --tokenizer PATH.",
                         *largest, vocab)};
     }
+    return std::ssize(ids);
 }
 
 std::optional<int> sample_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
@@ -38,7 +43,16 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
     std::unique_ptr<const data::TextTokenizer> tokenizer;
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
-        expect_rows_for(arguments.prompt, *tokenizer, model.run.model.vocab);
+        const auto tokens = expect_rows_for(arguments.prompt, *tokenizer, model.run.model.vocab);
+        if (tokens > model.run.data.seq) {
+            std::fputs((message(Severity::note,
+                                fmt::format("the prompt has {} tokens, and the model sees {} at a time "
+                                            "(data.seq): it goes on from the last {}",
+                                            tokens, model.run.data.seq, model.run.data.seq)) +
+                        "\n")
+                           .c_str(),
+                       stderr);
+        }
     };
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;
@@ -52,7 +66,9 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
         progress.end();
         const auto step = model.step();
         const spec::Sample sample{arguments.prompt, arguments.tokens, arguments.temperature};
-        const std::string text = inference.generate(*tokenizer, sample, step);
+        const std::string text =
+            inference.generate(*tokenizer, sample, step,
+                               {.top_k = arguments.top_k, .top_p = arguments.top_p, .ends = arguments.ends});
         if (world.rank() == 0) {
             std::fprintf(stderr, "by %s, step %lld\n", printable(model.path()).c_str(),
                          static_cast<long long>(step));

@@ -91,7 +91,7 @@ class Reachable {
 };
 
 /// Processors that a kernel has siblings for.
-enum class ComputedBy { all, host };
+enum class ComputedBy { all, host, gpu };
 
 /// Calls siblings of one kernel.
 template <auto kernel, ComputedBy by>
@@ -102,16 +102,23 @@ struct Launcher<kernel, by> {
     static void launch(const device::Stream& stream, Parameters... arguments) {
         switch (stream.space()) {
             case device::MemorySpace::host:
-                on_host(stream, Reachable{}(arguments)...);
+                if constexpr (by != ComputedBy::gpu) {
+                    on_host(stream, Reachable{}(arguments)...);
+                } else {
+                    ZG_EXPECTS(!"the stream is a GPU's");
+                }
                 break;
-            case device::MemorySpace::delayed_host: {
-                auto& queue = static_cast<device::DelayedQueue&>(stream.queue());
-                const Reachable reachable{queue};
-                on_queue(queue, stream.num_threads(), reachable(arguments)...);
+            case device::MemorySpace::delayed_host:
+                if constexpr (by != ComputedBy::gpu) {
+                    auto& queue = static_cast<device::DelayedQueue&>(stream.queue());
+                    const Reachable reachable{queue};
+                    on_queue(queue, stream.num_threads(), reachable(arguments)...);
+                } else {
+                    ZG_EXPECTS(!"the stream is a GPU's");
+                }
                 break;
-            }
             case device::MemorySpace::cuda:
-                if constexpr (device::has_cuda && by == ComputedBy::all) {
+                if constexpr (device::has_cuda && by != ComputedBy::host) {
                     cuda::Sibling<kernel>::run(stream, Reachable{}(arguments)...);
                 } else {
                     ZG_EXPECTS(!"the stream is the host's");
@@ -159,6 +166,12 @@ void launch(const device::Stream& stream, const Arguments&... arguments) {
 template <auto kernel, class... Arguments>
 void launch_on_host(const device::Stream& stream, const Arguments&... arguments) {
     Launcher<kernel, ComputedBy::host>::launch(stream, arguments...);
+}
+
+/// The same for kernels that only GPUs have. \pre `stream` is one of a GPU
+template <auto kernel, class... Arguments>
+void launch_on_gpu(const device::Stream& stream, const Arguments&... arguments) {
+    Launcher<kernel, ComputedBy::gpu>::launch(stream, arguments...);
 }
 
 /// What kernels prepare for the processor of `stream`: made by `on_host` or by `on_gpu`, from `stream` and

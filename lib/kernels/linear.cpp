@@ -4,6 +4,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/gelu.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/linear_products.hpp"
 #include "tensor/bfloat16.hpp"
@@ -65,6 +66,29 @@ void linear_backward_input(const device::Stream& stream,
                            TensorAddress<T, 2> dx,
                            VectorAddress<std::byte> scratch) {
     launch<linear_backward_input<T>>(stream, products, dy, weight, dx, scratch);
+}
+
+template <class T>
+void linear_forward_gelu(const device::Stream& stream,
+                         Prepared<LinearProducts<T>> products,
+                         TensorAddress<const T, 2> x,
+                         TensorAddress<const T, 2> w,
+                         VectorAddress<const T> bias,
+                         TensorAddress<T, 2> y,
+                         TensorAddress<T, 2> active,
+                         VectorAddress<std::byte> scratch) {
+    launch_on_gpu<linear_forward_gelu<T>>(stream, products, x, w, bias, y, active, scratch);
+}
+
+template <class T>
+void linear_backward_input_gelu(const device::Stream& stream,
+                                Prepared<LinearProducts<T>> products,
+                                TensorAddress<const T, 2> dy,
+                                TensorAddress<const T, 2> w,
+                                TensorAddress<const T, 2> before,
+                                TensorAddress<T, 2> dx,
+                                VectorAddress<std::byte> scratch) {
+    launch_on_gpu<linear_backward_input_gelu<T>>(stream, products, dy, w, before, dx, scratch);
 }
 
 template <class T>
@@ -235,6 +259,47 @@ void Linear<T>::backward_input(const device::Stream& stream,
 }
 
 template <class T>
+void Linear<T>::forward_gelu(const device::Stream& stream,
+                             TensorAddress<const T, 2> x,
+                             TensorAddress<const T, 2> w,
+                             VectorAddress<const T> bias,
+                             TensorAddress<T, 2> y,
+                             TensorAddress<T, 2> active,
+                             VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(shape_.with_gelu && has_extents(active, shape_.rows, shape_.out));
+    if (!products_->has_forward_gelu()) {
+        forward(stream, x, w, bias, y, workspace);
+        gelu_forward<T>(stream, y, active);
+        return;
+    }
+    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
+    ZG_EXPECTS(has_extents(w, shape_.out, shape_.in) && bias.extent(0) == shape_.out);
+    kernels::linear_forward_gelu<T>(
+        stream, prepared(products_), x, w, bias, y, active,
+        aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+}
+
+template <class T>
+void Linear<T>::backward_input_gelu(const device::Stream& stream,
+                                    TensorAddress<const T, 2> dy,
+                                    TensorAddress<const T, 2> w,
+                                    TensorAddress<const T, 2> before,
+                                    TensorAddress<T, 2> dx,
+                                    VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(shape_.with_gelu && has_extents(before, shape_.rows, shape_.in));
+    if (!products_->has_backward_gelu()) {
+        backward_input(stream, dy, w, dx, workspace);
+        gelu_backward<T>(stream, before, dx);
+        return;
+    }
+    ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
+    ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
+    kernels::linear_backward_input_gelu<T>(
+        stream, prepared(products_), dy, w, before, dx,
+        aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+}
+
+template <class T>
 void Linear<T>::backward_input_sum(const device::Stream& stream,
                                    TensorAddress<const T, 2> dy,
                                    TensorAddress<const T, 2> w,
@@ -275,6 +340,10 @@ template decltype(linear_forward<float>) linear_forward<float>;
 template decltype(linear_forward<tensor::bfloat16>) linear_forward<tensor::bfloat16>;
 template decltype(linear_backward_input<float>) linear_backward_input<float>;
 template decltype(linear_backward_input<tensor::bfloat16>) linear_backward_input<tensor::bfloat16>;
+template decltype(linear_forward_gelu<float>) linear_forward_gelu<float>;
+template decltype(linear_forward_gelu<tensor::bfloat16>) linear_forward_gelu<tensor::bfloat16>;
+template decltype(linear_backward_input_gelu<float>) linear_backward_input_gelu<float>;
+template decltype(linear_backward_input_gelu<tensor::bfloat16>) linear_backward_input_gelu<tensor::bfloat16>;
 template decltype(linear_backward_input_sum<float>) linear_backward_input_sum<float>;
 template decltype(linear_backward_input_sum<tensor::bfloat16>) linear_backward_input_sum<tensor::bfloat16>;
 template decltype(linear_backward_weight<float>) linear_backward_weight<float>;

@@ -1,6 +1,7 @@
 /// The three matrix products of a linear layer.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,10 @@ namespace ziggurat::kernels {
 struct LinearShape {
     std::int64_t rows, in, out;
     bool has_bias;
-    bool is_tile = false;  ///< some rows of a weight: prepared for backward_input_sum as well
+    bool is_tile = false;    ///< some rows of a weight: prepared for backward_input_sum as well
+    bool with_gelu = false;  ///< prepared for forward_gelu and backward_input_gelu as well
+
+    auto operator<=>(const LinearShape&) const = default;
 };
 
 /// What addresses of matrices [*, width] of `element_bytes` each are multiples of on a GPU, in bytes: what 16
@@ -84,6 +88,30 @@ class Linear {
                  VectorAddress<const T> bias,
                  TensorAddress<T, 2> y,
                  VectorAddress<std::byte> workspace) const;
+
+    /// y = x w^T + bias; active = gelu(y), in its tanh form
+    ///
+    /// On a GPU cuBLASLt computes both in one pass if it has a kernel for the shape: gelu() then gets y
+    /// before it is rounded to T. Everywhere else this is forward and gelu_forward.
+    ///
+    /// \pre shape().with_gelu
+    void forward_gelu(const device::Stream& stream,
+                      TensorAddress<const T, 2> x,
+                      TensorAddress<const T, 2> w,
+                      VectorAddress<const T> bias,
+                      TensorAddress<T, 2> y,
+                      TensorAddress<T, 2> active,
+                      VectorAddress<std::byte> workspace) const;
+
+    /// dx = (dy w) gelu'(before), where x = gelu(before) [rows, in]; see forward_gelu
+    ///
+    /// \pre shape().with_gelu
+    void backward_input_gelu(const device::Stream& stream,
+                             TensorAddress<const T, 2> dy,
+                             TensorAddress<const T, 2> w,
+                             TensorAddress<const T, 2> before,
+                             TensorAddress<T, 2> dx,
+                             VectorAddress<std::byte> workspace) const;
 
     /// dx = dy w
     void backward_input(const device::Stream& stream,

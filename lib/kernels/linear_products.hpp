@@ -22,6 +22,9 @@ class LinearProducts {
     virtual std::int64_t packed_bytes(Packing packing) const noexcept = 0;
     /// Scratch of forward and backward_input.
     virtual std::int64_t scratch_bytes() const noexcept = 0;
+    /// True if one pass computes the product and GELU, or the product and its gradient.
+    virtual bool has_forward_gelu() const noexcept { return false; }
+    virtual bool has_backward_gelu() const noexcept { return false; }
     /// Scratch of backward_weight.
     virtual std::int64_t weight_scratch_bytes() const noexcept = 0;
     /// What addresses of scratch and of packed weights are multiples of.
@@ -51,6 +54,23 @@ void linear_backward_input(const device::Stream& stream,
                            VectorAddress<const std::byte> weight,
                            TensorAddress<T, 2> dx,
                            VectorAddress<std::byte> scratch);
+template <class T>
+void linear_forward_gelu(const device::Stream& stream,
+                         Prepared<LinearProducts<T>> products,
+                         TensorAddress<const T, 2> x,
+                         TensorAddress<const T, 2> w,
+                         VectorAddress<const T> bias,
+                         TensorAddress<T, 2> y,
+                         TensorAddress<T, 2> active,
+                         VectorAddress<std::byte> scratch);
+template <class T>
+void linear_backward_input_gelu(const device::Stream& stream,
+                                Prepared<LinearProducts<T>> products,
+                                TensorAddress<const T, 2> dy,
+                                TensorAddress<const T, 2> w,
+                                TensorAddress<const T, 2> before,
+                                TensorAddress<T, 2> dx,
+                                VectorAddress<std::byte> scratch);
 template <class T>
 void linear_backward_input_sum(const device::Stream& stream,
                                Prepared<LinearProducts<T>> products,

@@ -27,6 +27,8 @@ Role gradient_of(Role role) {
         case Role::mean:
         case Role::inv_std:
         case Role::lse:
+        case Role::activated:
+        case Role::activation_input:
         case Role::d_weight:
         case Role::d_bias:
         case Role::d_gain:

@@ -10,11 +10,13 @@ enum class Role {
     // values of a phase
     input,
     output,
-    branch,   ///< of a residual sum: what is added to the stream
-    sum,      ///< the stream behind a residual sum; of gradients: the accumulator
-    mean,     ///< of a norm's rows
-    inv_std,  ///< of a norm's rows
-    lse,      ///< of attention: log-sum-exp of a query's scores
+    branch,            ///< of a residual sum: what is added to the stream
+    sum,               ///< the stream behind a residual sum; of gradients: the accumulator
+    mean,              ///< of a norm's rows
+    inv_std,           ///< of a norm's rows
+    lse,               ///< of attention: log-sum-exp of a query's scores
+    activated,         ///< output of an activation that the product before it computes as well
+    activation_input,  ///< input of an activation whose gradient the product after it computes as well
     // parameters of a phase
     weight,
     bias,
@@ -85,6 +87,10 @@ constexpr const char* to_string(Role role) {
             return "inv_std";
         case Role::lse:
             return "lse";
+        case Role::activated:
+            return "activated";
+        case Role::activation_input:
+            return "activation_input";
         case Role::weight:
             return "weight";
         case Role::bias:

@@ -13,10 +13,10 @@ Adapters<T>::Adapters(Binder<T>& binder, const layout::Phase& phase, Operands& u
       rank_{binder.spec().model.lora.rank},
       factor_{static_cast<float>(binder.spec().model.lora.factor())} {
     const layout::AdapterWorkspace parts{phase, rank_, rows, sizeof(T)};
-    product_of_a_ = &binder.linear(rows, phase.in, parts.inner(), false);
+    product_of_a_ = &binder.linear({rows, phase.in, parts.inner(), false});
     std::int64_t row = 0;
     for (const auto& adapter : phase.adapters) {
-        all_.push_back({adapter, row, &binder.linear(rows, rank_, adapter.columns, false)});
+        all_.push_back({adapter, row, &binder.linear({rows, rank_, adapter.columns, false})});
         row += adapter.columns;
     }
     a_ = use.matrix_in<T>(Role::lora_a, phase.in);

@@ -14,7 +14,7 @@ namespace {
 template <class T>
 Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto* product = &binder.linear(1, phase.in, phase.out, false);
+    const auto* product = &binder.linear({1, phase.in, phase.out, false});
     const auto w = use.matrix_in<T>(Role::weight, phase.in);
     const auto forward = use.out<std::byte>(Role::packed_forward);
     if (!use.writes(Role::packed_backward)) {
@@ -39,7 +39,7 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
             return bind_packing(binder, phase, use);
         case Direction::backward_input: {
             const auto dy = use.matrix_in<T>(Role::d_output, out);
-            const auto* product = &binder.linear(dy.extent(0), in, out, false);
+            const auto* product = &binder.linear({dy.extent(0), in, out, false});
             const auto dx = use.matrix_out<T>(Role::d_input, in);
             if (use.reads(Role::weight)) {
                 return [=, w = use.matrix_in<T>(Role::weight, in)] {
@@ -52,7 +52,7 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
         }
         case Direction::backward_weight: {
             const auto dy = use.matrix_in<T>(Role::d_output, out);
-            const auto* product = &binder.linear(dy.extent(0), in, out, false);
+            const auto* product = &binder.linear({dy.extent(0), in, out, false});
             return [=, x = use.matrix_in<T>(Role::input, in), dw = use.matrix_out<float>(Role::d_weight, in),
                     accumulate = use.accumulate()] {
                 product->backward_weight(stream, x, dy, dw, accumulate, workspace);
@@ -64,7 +64,7 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
             break;
     }
     const auto x = use.matrix_in<T>(Role::input, in);
-    const auto* product = &binder.linear(x.extent(0), in, out, false);
+    const auto* product = &binder.linear({x.extent(0), in, out, false});
     const auto y = use.matrix_out<T>(Role::output, out);
     if (use.reads(Role::weight)) {
         return

@@ -18,7 +18,7 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
     switch (use.op().direction) {
         case Direction::backward_input: {
             const auto dy = use.matrix_in<T>(Role::d_output, width);
-            const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+            const auto* product = &binder.linear({dy.extent(0), in, width, false, true});
             const auto w = use.matrix_in<T>(Role::weight, in);
             const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
             const auto accumulate = use.op().column_begin > 0 ? Accumulate::yes : Accumulate::no;
@@ -32,7 +32,7 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
         }
         case Direction::backward_weight: {
             const auto dy = use.matrix_in<T>(Role::d_output, width);
-            const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+            const auto* product = &binder.linear({dy.extent(0), in, width, false, true});
             return [=, x = use.matrix_in<T>(Role::input, in), dw = use.matrix_out<float>(Role::d_weight, in),
                     accumulate = use.accumulate()] {
                 product->backward_weight(stream, x, dy, dw, accumulate, workspace);
@@ -45,7 +45,7 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
             break;
     }
     const auto x = use.matrix_in<T>(Role::input, in);
-    const auto* product = &binder.linear(x.extent(0), in, width, false, true);
+    const auto* product = &binder.linear({x.extent(0), in, width, false, true});
     return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, width)] {
         product->forward(stream, x, w, {}, y, workspace);
     };

@@ -14,10 +14,15 @@ template <class T>
 Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
-    const auto* product = &binder.linear(dy.extent(0), phase.in, phase.out, false);
     const auto w = use.matrix_in<T>(Role::weight, phase.in);
     const auto dx = use.matrix_out<T>(Role::d_input, phase.in);
     const auto workspace = use.workspace();
+    if (use.reads(Role::activation_input)) {
+        const auto* fused = &binder.linear({dy.extent(0), phase.in, phase.out, false, false, true});
+        const auto before = use.matrix_in<T>(Role::activation_input, phase.in);
+        return [=] { fused->backward_input_gelu(stream, dy, w, before, dx, workspace); };
+    }
+    const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false});
     if (phase.adapters.empty()) {
         return [=] { product->backward_input(stream, dy, w, dx, workspace); };
     }
@@ -32,7 +37,7 @@ template <class T>
 Kernel backward_weight(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
-    const auto* product = &binder.linear(dy.extent(0), phase.in, phase.out, false);
+    const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false});
     const auto accumulate = use.accumulate();
     const auto workspace = use.workspace();
     const auto db = use.gradient(Role::d_bias);
@@ -63,11 +68,16 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto x = use.matrix_in<T>(Role::input, phase.in);
     const bool has_bias = use.reads(Role::bias);
-    const auto* product = &binder.linear(x.extent(0), phase.in, phase.out, has_bias);
     const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
     const auto w = use.matrix_in<T>(Role::weight, phase.in);
     const auto y = use.matrix_out<T>(Role::output, phase.out);
     const auto workspace = use.workspace();
+    if (use.writes(Role::activated)) {
+        const auto* fused = &binder.linear({x.extent(0), phase.in, phase.out, has_bias, false, true});
+        const auto active = use.matrix_out<T>(Role::activated, phase.out);
+        return [=] { fused->forward_gelu(stream, x, w, bias, y, active, workspace); };
+    }
+    const auto* product = &binder.linear({x.extent(0), phase.in, phase.out, has_bias});
     if (phase.adapters.empty()) {
         return [=] { product->forward(stream, x, w, bias, y, workspace); };
     }

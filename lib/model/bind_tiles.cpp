@@ -37,7 +37,7 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
 
     if (use.op().direction == Direction::backward_input) {
         const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
-        const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+        const auto* product = &binder.linear({dy.extent(0), in, width, false, true});
         const Columns<T> columns{use.workspace(), dy.extent(0), width};
         const auto w = use.matrix_in<T>(Role::weight, in);
         const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
@@ -54,7 +54,7 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
     }
     if (use.op().direction == Direction::backward_weight) {
         const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
-        const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+        const auto* product = &binder.linear({dy.extent(0), in, width, false, true});
         const Columns<T> columns{use.workspace(), dy.extent(0), width};
         const auto accumulate = use.accumulate();
         const auto db = use.gradient(Role::d_bias);
@@ -72,7 +72,7 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
     }
     const auto x = use.matrix_in<T>(Role::input, in);
     const bool has_bias = use.reads(Role::bias);
-    const auto* product = &binder.linear(x.extent(0), in, width, has_bias, true);
+    const auto* product = &binder.linear({x.extent(0), in, width, has_bias, true});
     const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
     const Columns<T> columns{use.workspace(), x.extent(0), width};
     return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, phase.out)] {

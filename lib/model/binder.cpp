@@ -17,13 +17,10 @@ Binder<T>::Binder(const spec::RunSpec& spec,
     : spec_{spec}, table_{table}, tensor_rank_{tensor_rank}, stream_{stream} {}
 
 template <class T>
-const kernels::Linear<T>& Binder<T>::linear(
-    std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile) {
-    const auto key = std::make_tuple(rows, in, out, has_bias, is_tile);
-    auto at = linears_.find(key);
+const kernels::Linear<T>& Binder<T>::linear(const kernels::LinearShape& shape) {
+    auto at = linears_.find(shape);
     if (at == linears_.end()) {
-        kernels::Linear<T> made{stream_, {rows, in, out, has_bias, is_tile}};
-        at = linears_.emplace(key, std::move(made)).first;
+        at = linears_.emplace(shape, kernels::Linear<T>{stream_, shape}).first;
     }
     return at->second;
 }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <tuple>
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
@@ -60,8 +59,7 @@ class Binder {
     }
 
     /// The product of that shape, prepared once.
-    const kernels::Linear<T>& linear(
-        std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile = false);
+    const kernels::Linear<T>& linear(const kernels::LinearShape& shape);
 
   private:
     const spec::RunSpec& spec_;
@@ -69,7 +67,7 @@ class Binder {
     int tensor_rank_;
     device::Stream stream_;
     kernels::AttentionOps attention_ops_{};
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool>, kernels::Linear<T>> linears_;
+    std::map<kernels::LinearShape, kernels::Linear<T>> linears_;
 };
 
 }  // namespace ziggurat::model

@@ -21,6 +21,10 @@ constexpr std::int64_t most_planned = 16;
 constexpr std::int64_t least_planned = 2;
 constexpr std::int64_t most_ops = 50'000;
 
+/// Passes of layers in micro-batches that differ, up to which a run is planned whole before it is said not to
+/// fit: about ten seconds.
+constexpr std::int64_t most_passes_of_whole = 8192;
+
 class Planner {
   public:
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
@@ -160,6 +164,16 @@ bool is_clear(const Footprint& footprint) {
     return with(3) == with(5);
 }
 
+/// True of runs that are planned by fewer layers or stages alone.
+bool is_worth_planning_whole(const spec::RunSpec& spec) {
+    const auto built = shortened(spec, Size::of_plan);
+    if (built.larger_tiles != spec.tiers.tiles || chunk_elements(built.spec) != chunk_elements(spec)) {
+        return false;
+    }
+    const auto micro_batches = std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
+    return spec.model.layers * micro_batches * weight_of_layer(spec) <= most_passes_of_whole;
+}
+
 /// What the whole program of the fullest rank takes more than the shortened one, added for every rank.
 void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node) {
     auto& needed = plan.footprint.needed;
@@ -197,6 +211,10 @@ RunPlan plan_run(const spec::RunSpec& spec,
         which == PlannedRanks::first || (which == PlannedRanks::several_in_search && is_large_pipeline(spec));
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
     auto plan = planner.run(which, only_stage);
+    if (!searches && !plan.how_exact.empty() && plan.footprint.total_lack() > 0 &&
+        is_worth_planning_whole(spec)) {
+        return Planner{spec, machine, Size::whole, watch}.run(which, only_stage);
+    }
     const auto passes = passes_of_step(spec);
     if (!searches && passes > most_passes && passes <= most_passes_to_be_sure &&
         passes * weight_of_layer(spec) <= 2 * most_passes_to_be_sure && plan.how_exact.empty() &&

@@ -60,9 +60,10 @@ struct RunPlan {
 /// is held against its own device, and against equal parts of a node's memory and disks.
 ///
 /// Exact where all ranks are built and a step has up to 512 passes of units. Of very large models a smaller
-/// one is built (see shortened). Of longer steps, and of such as have many tiles, some micro-batches stand
-/// for all; the placement of the whole program may take up to a fifth more or less of the host tier, so where
-/// that decides, the first rank's is built whole as well, of up to 4096 passes.
+/// one is built (see shortened), and the whole one as well before it is said that it does not fit, unless
+/// that takes minutes. Of longer steps, and of such as have many tiles, some micro-batches stand for all; the
+/// placement of the whole program may take up to a fifth more or less of the host tier, so where that
+/// decides, the first rank's is built whole as well, of up to 4096 passes.
 RunPlan plan_run(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine = {},
                  PlannedRanks which = PlannedRanks::several,

@@ -63,6 +63,9 @@ std::int64_t enough_micro_batches(const spec::Parallel& parallel) {
 }
 
 ShortRun shortened(const spec::RunSpec& spec, Size size) {
+    if (size == Size::whole) {
+        return {spec, LayerSample{spec}, spec.tiers.tiles};
+    }
     auto with_fewer_tiles = spec;
     cut_into_fewer_tiles(with_fewer_tiles);
     auto layers = fewer_layers(with_fewer_tiles, size);

@@ -11,8 +11,8 @@
 
 namespace ziggurat::plan {
 
-/// How small: that of a plan, or of one among many that a search compares.
-enum class Size { of_plan, of_search };
+/// How small: that of a plan, or of one among many that a search compares; or not smaller.
+enum class Size { of_plan, of_search, whole };
 
 /// Layers of a stage, and chunks that a rank updates, up to which a run is planned as it is; of layers in
 /// many tiles fewer, as they have more ops.

@@ -6,6 +6,7 @@
 #include "schedule/passes/activation_pass.hpp"
 #include "schedule/passes/context_ring_pass.hpp"
 #include "schedule/passes/control_pass.hpp"
+#include "schedule/passes/fuse_gelu_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/receives_pass.hpp"
@@ -53,6 +54,7 @@ Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant varia
     draft.names_blocks = blocks == Blocks::named;
     receives_pass(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
+    fuse_gelu_pass(draft, spec, model);
     context_ring_pass(draft, spec, model);
     split_pass(draft, spec, model);
     gather_pass(draft, spec, model);

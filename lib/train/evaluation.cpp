@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/exact_sum.hpp"
 #include "base/philox.hpp"
 #include "comm/control.hpp"
+#include "train/draw_token.hpp"
 #include "train/feeder.hpp"
 #include "train/step/loss_sum.hpp"
 
@@ -16,6 +19,26 @@ namespace {
 
 /// Keeps the random numbers of sampling apart from all others of the same seed.
 constexpr std::uint32_t sampling_purpose = 0x53414d50;
+
+/// What follows the prompt, up to the first of `ends` in it; nothing if it has none.
+std::optional<std::string> find_end(const data::TextTokenizer& tokenizer,
+                                    std::span<const std::int32_t> text,
+                                    std::size_t prompt,
+                                    const std::vector<std::string>& ends) {
+    if (ends.empty()) {
+        return std::nullopt;
+    }
+    auto behind = data::decoded_behind(tokenizer, text.first(prompt), text.subspan(prompt));
+    auto first = std::string::npos;
+    for (const auto& end : ends) {
+        first = std::min(first, behind.find(end));
+    }
+    if (first == std::string::npos) {
+        return std::nullopt;
+    }
+    behind.resize(first);
+    return behind;
+}
 
 }  // namespace
 
@@ -83,41 +106,26 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
     return loss;
 }
 
-std::int32_t Evaluation::draw(const spec::Sample& sample,
+std::int32_t Evaluation::draw(const Drawing& drawing,
                               std::int64_t tokens,
                               std::int64_t step,
                               std::int64_t place) {
     auto logits = assembly_.watched_logits();
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(tokens)));
-    const auto best = std::ranges::max_element(logits);
-    if (sample.temperature <= 0) {
-        return static_cast<std::int32_t>(best - logits.begin());
-    }
-    double total = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        weights_[i] =
-            std::exp((static_cast<double>(logits[i]) - static_cast<double>(*best)) / sample.temperature);
-        total += weights_[i];
-    }
     const auto words = Philox4x32::generate(
         {static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(step),
          static_cast<std::uint32_t>(step >> 32), sampling_purpose},
         {static_cast<std::uint32_t>(spec_.run.seed), static_cast<std::uint32_t>(spec_.run.seed >> 32)});
-    double left = total * static_cast<double>(uniform(words[0]));
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        left -= weights_[i];
-        if (left <= 0) {
-            return static_cast<std::int32_t>(i);
-        }
-    }
-    return static_cast<std::int32_t>(best - logits.begin());
+    return draw_token(logits, drawing, static_cast<double>(uniform(words[0])), weights_);
 }
 
 std::optional<std::string> Evaluation::generate(const data::TextTokenizer& tokenizer,
                                                 const spec::Sample& sample,
                                                 std::int64_t step,
+                                                const Limits& limits,
                                                 const Stops& stops) {
     assembly_.train_executor().finish();
+    const Drawing drawing{sample.temperature, limits.top_k, limits.top_p};
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
     std::vector<std::int32_t> text;
@@ -146,7 +154,12 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
         std::copy(text.end() - window, text.end(), slot.tokens.begin());
         assembly_.watch_logits(window - 1);
         assembly_.evaluator().run_step();
-        text.push_back(draw(sample, tokenizer.vocab_size(), step, place));
+        text.push_back(draw(drawing, tokenizer.vocab_size(), step, place));
+        if (const auto end = find_end(tokenizer, text, prompt, limits.ends)) {
+            assembly_.evaluator().finish();
+            assembly_.watch_logits(-1);
+            return *end;
+        }
     }
     assembly_.evaluator().finish();
     assembly_.watch_logits(-1);

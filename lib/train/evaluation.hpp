@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "comm/context.hpp"
@@ -13,6 +14,7 @@
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
+#include "train/draw_token.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -49,6 +51,13 @@ class Evaluation {
                                            Progress* progress = nullptr,
                                            const data::TextTokenizer* tokenizer = nullptr);
 
+    /// What else than a number of tokens decides on a text.
+    struct Limits {
+        std::int64_t top_k = 0;              ///< see Drawing
+        double top_p = 1;                    ///< see Drawing
+        std::vector<std::string> ends = {};  ///< the text ends before the first of these
+    };
+
     /// Text that follows `sample.prompt`, token by token. The window holds data.seq tokens; older ones are
     /// forgotten. A prompt of no tokens is the document token, else a line's end. Nothing when it was left
     /// off.
@@ -58,13 +67,14 @@ class Evaluation {
     std::optional<std::string> generate(const data::TextTokenizer& tokenizer,
                                         const spec::Sample& sample,
                                         std::int64_t step,
+                                        const Limits& limits = {},
                                         const Stops& stops = {});
 
   private:
     /// Bytes of text that the targets of the batch that count stand for.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
     /// One of the first `tokens`: a model may have rows that its tokenizer has no token for.
-    std::int32_t draw(const spec::Sample& sample, std::int64_t tokens, std::int64_t step, std::int64_t place);
+    std::int32_t draw(const Drawing& drawing, std::int64_t tokens, std::int64_t step, std::int64_t place);
 
     const spec::RunSpec& spec_;
     data::BatchSource validation_;

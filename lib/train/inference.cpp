@@ -103,12 +103,14 @@ std::vector<double> Inference::scores(const data::ChoiceSequences& sequences, Pr
 
 std::string Inference::generate(const data::TextTokenizer& tokenizer,
                                 const spec::Sample& sample,
-                                std::int64_t step) {
+                                std::int64_t step,
+                                const Evaluation::Limits& limits) {
     spec::Data no_data = run_.data;
     no_data.train.clear();
     no_data.validation.clear();
     const data::Corpus nothing{no_data, run_.model.vocab, run_.run.seed};
-    return pass([&] { return evaluation(nothing.validation(0)).generate(tokenizer, sample, step).value(); });
+    return pass(
+        [&] { return evaluation(nothing.validation(0)).generate(tokenizer, sample, step, limits).value(); });
 }
 
 }  // namespace ziggurat::train

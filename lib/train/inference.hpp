@@ -69,7 +69,10 @@ class Inference {
     /// run.seed.
     ///
     /// Collective: over all ranks
-    std::string generate(const data::TextTokenizer& tokenizer, const spec::Sample& sample, std::int64_t step);
+    std::string generate(const data::TextTokenizer& tokenizer,
+                         const spec::Sample& sample,
+                         std::int64_t step,
+                         const Evaluation::Limits& limits = {});
 
     Assembly& assembly() noexcept { return assembly_; }
 

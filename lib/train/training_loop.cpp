@@ -321,7 +321,7 @@ void TrainingLoop::validate() {
     reporter_.validation(report);
     if (spec_.validate.sample && tokenizer_ != nullptr) {
         const ScopedActivity time{times(), sampling_activity_};
-        if (const auto text = evaluation_.generate(*tokenizer_, *spec_.validate.sample, step_, stops)) {
+        if (const auto text = evaluation_.generate(*tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
             reporter_.sample(step_, *text);
         }
     }

@@ -53,8 +53,10 @@ cublasStatus_t check(const Desc& desc, const Layout* const (&layouts)[4]) {
     const bool is_known =
         desc.scale == CUDA_R_32F && a->type == b->type && (a->type == CUDA_R_16BF || d->type == CUDA_R_32F);
     const bool has_bias_type = desc.bias_type == -1 || desc.bias_type == d->type;
-    const bool is_epilogue =
-        desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT || desc.epilogue == CUBLASLT_EPILOGUE_BIAS;
+    const bool is_epilogue = desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+                             desc.epilogue == CUBLASLT_EPILOGUE_BIAS ||
+                             (desc.has_aux() && d->type == CUDA_R_16BF && desc.aux_ld % 8 == 0 &&
+                              desc.aux_ld >= static_cast<std::int64_t>(d->rows));
     return is_known && has_bias_type && is_epilogue ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -73,6 +75,19 @@ void write(void* to, cudaDataType type, std::size_t at, float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const auto rounded = std::isnan(value) ? 0x7FFF0000U : bits + 0x7FFFU + (bits >> 16U & 1U);
     static_cast<std::uint16_t*>(to)[at] = static_cast<std::uint16_t>(rounded >> 16U);
+}
+
+// In its tanh form, as the library's.
+constexpr float root_of_two_over_pi = 0.7978845608F;
+constexpr float cubic = 0.044715F;
+
+float gelu(float x) {
+    return 0.5F * x * (1 + std::tanh(root_of_two_over_pi * (x + cubic * x * x * x)));
+}
+
+float gelu_gradient(float x) {
+    const float t = std::tanh(root_of_two_over_pi * (x + cubic * x * x * x));
+    return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * root_of_two_over_pi * (1 + 3 * cubic * x * x);
 }
 
 /// One product, with copies of all that the caller may change meanwhile.
@@ -113,17 +128,24 @@ struct Product {
                 }
             }
             for (std::size_t i = 0; i < rows; ++i) {
-                finish(i + j * static_cast<std::size_t>(d_layout.ld), i, alpha * sums[i]);
+                finish(i + j * static_cast<std::size_t>(d_layout.ld),
+                       i + j * static_cast<std::size_t>(desc.aux_ld), i, alpha * sums[i]);
             }
         }
     }
 
-    void finish(std::size_t at, std::size_t row, float value) const {
+    void finish(std::size_t at, std::size_t aux_at, std::size_t row, float value) const {
         if (beta != 0) {
             value += beta * read(c, d_layout.type, at);
         }
-        if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS) {
+        if (desc.has_bias()) {
             value += read(desc.bias, d_layout.type, row);
+        }
+        if (desc.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) {
+            write(desc.aux, d_layout.type, aux_at, value);
+            value = gelu(value);
+        } else if (desc.epilogue == CUBLASLT_EPILOGUE_DGELU) {
+            value *= gelu_gradient(read(desc.aux, d_layout.type, aux_at));
         }
         write(d, d_layout.type, at, value);
     }
@@ -212,8 +234,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
         }
     }
     const auto bias_bytes = d_layout->element_bytes() * d_layout->rows;
-    if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS &&
-        !is_readable(desc->bias, bias_bytes, d_layout->element_bytes())) {
+    const auto aux_bytes =
+        d_layout->element_bytes() *
+        ((d_layout->columns - 1) * static_cast<std::size_t>(desc->aux_ld) + d_layout->rows);
+    if (desc->has_aux() && !is_readable(desc->aux, aux_bytes, 16)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (desc->has_bias() && !is_readable(desc->bias, bias_bytes, d_layout->element_bytes())) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     emulated_cuda::count_launch(reinterpret_cast<const void*>(&cublasLtMatmul));

@@ -27,6 +27,15 @@ struct cublasLtMatmulDescOpaque {
     std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     const void* bias = nullptr;
     std::int32_t bias_type = -1;  ///< that of the result
+    void* aux = nullptr;
+    std::int64_t aux_ld = 0;
+
+    bool has_bias() const {
+        return epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    }
+    bool has_aux() const {
+        return epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || epilogue == CUBLASLT_EPILOGUE_DGELU;
+    }
 };
 
 struct cublasLtMatmulPreferenceOpaque {

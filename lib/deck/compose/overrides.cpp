@@ -149,6 +149,12 @@ class Override {
             from.kind = NodeKind::map;
             from.at = at_;
         }
+        if (from.kind == NodeKind::list && step.key.find_first_not_of("0123456789") == std::string::npos) {
+            found_.error(at_, fmt::format("'{}.{}' cannot be set", walked, step.key),
+                         fmt::format("{} is a list", in_quotes(walked)),
+                         fmt::format("Places of a list stand in brackets: {}[{}].", walked, step.key));
+            return nullptr;
+        }
         if (from.kind != NodeKind::map) {
             complain(fmt::format("'{}.{}' cannot be set", walked, step.key),
                      fmt::format("{} is not a map in the deck", in_quotes(walked)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "deck/messages/nearest.hpp"
 
@@ -40,6 +41,8 @@ constexpr PeerName names[] = {
     {"seq_length", "data.seq=4096", true},
     {"sequence_length", "data.seq=4096", true},
     {"max_seq_length", "data.seq=4096", true},
+    {"max_seq_len", "data.seq=4096", true},
+    {"max_length", "data.seq=4096", true},
     {"block_size", "data.seq=4096", true},
     // the update
     {"lr", "optimizer.lr=3.0e-4", true},
@@ -106,6 +109,15 @@ constexpr PeerName names[] = {
     {"hidden_dropout", "model.dropout=0.1", true},
     {"initializer_range", "model.init_std=0.02", true},
     {"init_method_std", "model.init_std=0.02", true},
+    // adapters
+    {"r", "train.lora.rank=16", true},
+    {"lora_r", "train.lora.rank=16", true},
+    {"lora_rank", "train.lora.rank=16", true},
+    {"lora_alpha", "train.lora.alpha=32", true},
+    {"target_modules", "train.lora.targets=[attention.q, attention.v]"},
+    {"lora_target_modules", "train.lora.targets=[attention.q, attention.v]"},
+    {"use_peft", "train.lora=16", false, "the rank of the adapters"},
+    {"peft_config", "train.lora=16", false, "the rank of the adapters"},
     {"model_type", "model.init={from: hf, path: folder}", false, "its config.json names the family"},
     // how it is spread
     {"nodes", "parallel.data=auto", false, by_launcher},
@@ -184,9 +196,36 @@ constexpr PeerName names[] = {
     {"exit_duration_in_mins", "run.time_limit=230min", false, "under Slurm `auto` knows it"},
     {"distributed_timeout_minutes", "run.hang_timeout=10min"},
 };
+
+/// Values of other programs and what they are here. A word may stand for several of ours: a key takes the one
+/// that it knows.
+constexpr std::pair<std::string_view, std::string_view> values[] = {
+    {"bfloat16", "bf16"}, {"torch.bfloat16", "bf16"}, {"bfloat", "bf16"},
+    {"float32", "fp32"}, {"torch.float32", "fp32"}, {"float", "fp32"}, {"f32", "fp32"}, {"single", "fp32"},
+    {"cpu", "host"}, {"ram", "host"}, {"dram", "host"}, {"memory", "host"},
+    {"gpu", "cuda"}, {"gpu", "device"}, {"cuda", "device"}, {"hbm", "device"}, {"vram", "device"},
+    {"disk", "nvme"}, {"ssd", "nvme"},
+    // weights, as transformers names them
+    {"q_proj", "attention.q"}, {"k_proj", "attention.k"}, {"v_proj", "attention.v"}, {"o_proj", "attention.out"},
+    {"gate_proj", "mlp.gate"}, {"up_proj", "mlp.up"}, {"down_proj", "mlp.down"},
+    {"c_attn", "attention.[qkv]"}, {"c_fc", "mlp.up"}, {"query_key_value", "attention.[qkv]"},
+    {"dense_h_to_4h", "mlp.up"}, {"dense_4h_to_h", "mlp.down"}, {"dense", "attention.out"},
+    {"all-linear", "*"},
+};
 // clang-format on
 
 }  // namespace
+
+std::vector<std::string_view> find_peer_values(std::string_view word) {
+    const auto name = in_small_letters(word);
+    std::vector<std::string_view> found;
+    for (const auto& [theirs, ours] : values) {
+        if (theirs == name) {
+            found.push_back(ours);
+        }
+    }
+    return found;
+}
 
 std::span<const PeerName> peer_names() {
     return names;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "deck/messages/nearest.hpp"
+#include "deck/messages/peer_names.hpp"
 #include "deck/rules/rules.hpp"
 #include "layout/adapters.hpp"
 #include "layout/family.hpp"
@@ -43,12 +44,18 @@ void targets_are_weights_of_layers(const Resolution& at) {
     }
     const auto names = possible_targets(at.run.model);
     for (const auto& target : lora.targets) {
-        const bool fits = std::any_of(names.begin(), names.end(),
-                                      [&](const std::string& name) { return spec::matches(target, name); });
-        if (fits) {
+        const auto fits = [&](std::string_view pattern) {
+            return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                return spec::matches(std::string{pattern}, name);
+            });
+        };
+        if (fits(target)) {
             continue;
         }
-        const auto meant = nearest(target, {names.begin(), names.end()});
+        const auto peers = find_peer_values(target);
+        const auto peer = std::find_if(peers.begin(), peers.end(), fits);
+        const auto meant =
+            peer != peers.end() ? std::string{*peer} : nearest(target, {names.begin(), names.end()});
         at.found.error(
             at.values.location(key),
             fmt::format("train.lora.targets: {} fits no weight of a layer's products", in_quotes(target)),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "deck/messages/nearest.hpp"
+#include "deck/messages/peer_names.hpp"
 #include "deck/values/unit_guess.hpp"
 #include "deck/values/units.hpp"
 
@@ -161,6 +162,11 @@ std::string meant_by(const Row& row, const Node& node) {
     }
     if (row.type == Type::home) {
         words.insert(words.end(), {"device", "host", "nvme"});
+    }
+    for (const auto ours : find_peer_values(node.text)) {
+        if (std::ranges::find(words, ours) != words.end()) {
+            return std::string{ours};
+        }
     }
     const auto word = nearest(node.text, words);
     return word.empty() ? guess_unit(row.type, row.noun, node.text) : word;

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/cuda/product_cuda.hpp"
 #include "kernels/cuda/sibling_cuda.hpp"
@@ -29,26 +30,59 @@ class GpuProducts final : public LinearProducts<T> {
         const auto rows = shape.rows, in = shape.in, out = shape.out;
         const auto limit = layout::CudaWorkspaces::product(rows, in, out);
         const LtMatrix x{type, rows, in}, dy{type, rows, out}, w{type, out, in};
-        forward.emplace(library, x, LtMatrix{type, out, in, true}, LtMatrix{type, rows, out}, shape.has_bias,
-                        limit);
-        backward_input.emplace(library, dy, w, LtMatrix{type, rows, in}, false, limit);
+        const LtMatrix w_transposed{type, out, in, true}, y{type, rows, out}, dx{type, rows, in};
+        forward.emplace(library, x, w_transposed, y, shape.has_bias ? Epilogue::bias : Epilogue::none, limit);
+        backward_input.emplace(library, dy, w, dx, Epilogue::none, limit);
         backward_weight.emplace(library, LtMatrix{type, rows, out, true}, x, LtMatrix{CUDA_R_32F, out, in},
-                                false, limit);
+                                Epilogue::none, limit);
         if (shape.is_tile) {
-            backward_input_sum.emplace(library, dy, w, LtMatrix{CUDA_R_32F, rows, in}, false, limit);
+            backward_input_sum.emplace(library, dy, w, LtMatrix{CUDA_R_32F, rows, in}, Epilogue::none, limit);
+        }
+        if (shape.with_gelu && shape.has_bias) {
+            prepare_if_any(forward_gelu, library, x, w_transposed, y, Epilogue::gelu_bias, limit);
+        }
+        if (shape.with_gelu) {
+            prepare_if_any(backward_gelu, library, dy, w, dx, Epilogue::gelu_gradient, limit);
         }
     }
 
     std::int64_t packed_bytes(Packing) const noexcept override { return 0; }
     std::int64_t scratch_bytes() const noexcept override {
-        return std::max({bytes_of(forward), bytes_of(backward_input), bytes_of(backward_input_sum)});
+        return std::max({bytes_of(forward), bytes_of(backward_input), bytes_of(backward_input_sum),
+                         bytes_of(forward_gelu), bytes_of(backward_gelu)});
     }
     std::int64_t weight_scratch_bytes() const noexcept override { return bytes_of(backward_weight); }
     std::int64_t alignment() const noexcept override { return layout::CudaWorkspaces::alignment; }
 
+    bool has_forward_gelu() const noexcept override { return forward_gelu.has_value(); }
+    bool has_backward_gelu() const noexcept override { return backward_gelu.has_value(); }
+
     std::optional<LtProduct> forward, backward_input, backward_input_sum, backward_weight;
+    std::optional<LtProduct> forward_gelu, backward_gelu;
 
   private:
+    /// Leaves `product` empty if `aux` has a row length that the epilogues do not take, or the library has no
+    /// kernel for the shape.
+    ///
+    /// Source: cuBLAS 13.0, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: a multiple of 8
+    static void prepare_if_any(std::optional<LtProduct>& product,
+                               const std::shared_ptr<CublasLt>& library,
+                               const LtMatrix& left,
+                               const LtMatrix& right,
+                               const LtMatrix& result,
+                               Epilogue epilogue,
+                               std::int64_t limit) {
+        if (result.type != CUDA_R_16BF || result.columns % 8 != 0) {
+            return;
+        }
+        try {
+            product.emplace(library, left, right, result, epilogue, limit);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::internal) {
+                throw;
+            }
+        }
+    }
     static std::int64_t bytes_of(const std::optional<LtProduct>& product) {
         return product ? product->workspace_bytes() : 0;
     }
@@ -77,8 +111,8 @@ void linear_forward(const device::Stream& stream,
                     TensorRef<const T, 1> bias,
                     TensorRef<T, 2> y,
                     std::span<std::byte> scratch) {
-    of_gpu(products).forward->run(stream, x.data, weight.data(), bias.empty() ? nullptr : bias.data, y.data,
-                                  Accumulate::no, scratch.data());
+    of_gpu(products).forward->run(stream, x.data, weight.data(), {.bias = bias.empty() ? nullptr : bias.data},
+                                  y.data, Accumulate::no, scratch.data());
 }
 
 template <class T>
@@ -88,8 +122,33 @@ void linear_backward_input(const device::Stream& stream,
                            std::span<const std::byte> weight,
                            TensorRef<T, 2> dx,
                            std::span<std::byte> scratch) {
-    of_gpu(products).backward_input->run(stream, dy.data, weight.data(), nullptr, dx.data, Accumulate::no,
+    of_gpu(products).backward_input->run(stream, dy.data, weight.data(), {}, dx.data, Accumulate::no,
                                          scratch.data());
+}
+
+template <class T>
+void linear_forward_gelu(const device::Stream& stream,
+                         Prepared<LinearProducts<T>> products,
+                         TensorRef<const T, 2> x,
+                         TensorRef<const T, 2> w,
+                         TensorRef<const T, 1> bias,
+                         TensorRef<T, 2> y,
+                         TensorRef<T, 2> active,
+                         std::span<std::byte> scratch) {
+    of_gpu(products).forward_gelu->run(stream, x.data, w.data, {.bias = bias.data, .aux = y.data},
+                                       active.data, Accumulate::no, scratch.data());
+}
+
+template <class T>
+void linear_backward_input_gelu(const device::Stream& stream,
+                                Prepared<LinearProducts<T>> products,
+                                TensorRef<const T, 2> dy,
+                                TensorRef<const T, 2> w,
+                                TensorRef<const T, 2> before,
+                                TensorRef<T, 2> dx,
+                                std::span<std::byte> scratch) {
+    of_gpu(products).backward_gelu->run(stream, dy.data, w.data, {.aux = before.data}, dx.data,
+                                        Accumulate::no, scratch.data());
 }
 
 template <class T>
@@ -100,7 +159,7 @@ void linear_backward_input_sum(const device::Stream& stream,
                                TensorRef<float, 2> dx,
                                Accumulate accumulate,
                                std::span<std::byte> scratch) {
-    of_gpu(products).backward_input_sum->run(stream, dy.data, weight.data(), nullptr, dx.data, accumulate,
+    of_gpu(products).backward_input_sum->run(stream, dy.data, weight.data(), {}, dx.data, accumulate,
                                              scratch.data());
 }
 
@@ -112,14 +171,15 @@ void linear_backward_weight(const device::Stream& stream,
                             TensorRef<float, 2> dw,
                             Accumulate accumulate,
                             std::span<std::byte> scratch) {
-    of_gpu(products).backward_weight->run(stream, dy.data, x.data, nullptr, dw.data, accumulate,
-                                          scratch.data());
+    of_gpu(products).backward_weight->run(stream, dy.data, x.data, {}, dw.data, accumulate, scratch.data());
 }
 
 #define ZG_INSTANTIATE(T)                                                                                    \
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
     ZG_CUDA_SIBLING(linear_forward<T>);                                                                      \
     ZG_CUDA_SIBLING(linear_backward_input<T>);                                                               \
+    ZG_CUDA_SIBLING(linear_forward_gelu<T>);                                                                 \
+    ZG_CUDA_SIBLING(linear_backward_input_gelu<T>);                                                          \
     ZG_CUDA_SIBLING(linear_backward_input_sum<T>);                                                           \
     ZG_CUDA_SIBLING(linear_backward_weight<T>)
 ZG_INSTANTIATE(float);

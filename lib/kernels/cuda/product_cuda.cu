@@ -17,6 +17,21 @@ namespace {
 /// Of a bias, whichever columns it is for: vectors of parameters begin at multiples of 16 elements, and tiles
 /// too.
 constexpr std::uint32_t bias_alignment = 16;
+constexpr std::int64_t aux_alignment = 16;
+
+cublasLtEpilogue_t name_of(Epilogue epilogue) {
+    switch (epilogue) {
+        case Epilogue::none:
+            return CUBLASLT_EPILOGUE_DEFAULT;
+        case Epilogue::bias:
+            return CUBLASLT_EPILOGUE_BIAS;
+        case Epilogue::gelu_bias:
+            return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+        case Epilogue::gelu_gradient:
+            return CUBLASLT_EPILOGUE_DGELU;
+    }
+    throw Error{ErrorKind::internal, "no Epilogue"};
+}
 
 CublasLtFunctions open_cublas_lt() {
     CublasLtFunctions opened;
@@ -93,13 +108,13 @@ LtProduct::LtProduct(std::shared_ptr<CublasLt> library,
                      const LtMatrix& left,
                      const LtMatrix& right,
                      const LtMatrix& result,
-                     bool has_bias,
+                     Epilogue epilogue,
                      std::int64_t workspace_bytes)
     : library_{std::move(library)},
       left_{left},
       right_{right},
       result_{result},
-      has_bias_{has_bias},
+      epilogue_{epilogue},
       multiplying_{"multiply " + text_of(left) + " by " + text_of(right)},
       description_{nullptr, cublas_lt().cublasLtMatmulDescDestroy},
       left_layout_{layout_of(left)},
@@ -123,10 +138,15 @@ void LtProduct::describe() {
     // The transpose of the result is that of the right factor times that of the left one.
     set(CUBLASLT_MATMUL_DESC_TRANSA, operation(right_));
     set(CUBLASLT_MATMUL_DESC_TRANSB, operation(left_));
-    if (has_bias_) {
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
-        // Nobody reads there: so the library knows that there is one, and how it is aligned.
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(name_of(epilogue_)));
+    // The library does not read at these addresses: they tell it that there is something, and its alignment.
+    if (has_bias()) {
         set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{bias_alignment}));
+    }
+    if (has_aux()) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+            reinterpret_cast<const void*>(std::uintptr_t{aux_alignment}));
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, result_.columns);
     }
 }
 
@@ -158,20 +178,27 @@ void LtProduct::choose(std::int64_t workspace_bytes) {
 void LtProduct::run(const device::Stream& stream,
                     const void* left,
                     const void* right,
-                    const void* bias,
+                    const Extras& extras,
                     void* result,
                     Accumulate accumulate,
                     void* workspace) const {
     ZG_EXPECTS(is_aligned(left, alignment_of(left_)) && is_aligned(right, alignment_of(right_)));
     ZG_EXPECTS(is_aligned(result, alignment_of(result_)));
-    ZG_EXPECTS((bias != nullptr) == has_bias_ && is_aligned(bias, bias_alignment));
+    ZG_EXPECTS((extras.bias != nullptr) == has_bias() && is_aligned(extras.bias, bias_alignment));
+    ZG_EXPECTS((extras.aux != nullptr) == has_aux() && is_aligned(extras.aux, aux_alignment));
     if (device::cuda::is_loading() && std::exchange(is_loaded_, true)) {
         return;
     }
-    if (has_bias_) {
-        check(cublas_lt().cublasLtMatmulDescSetAttribute(
-                  description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
-              "name a bias");
+    const auto point = [&](cublasLtMatmulDescAttributes_t attribute, const void* address) {
+        check(cublas_lt().cublasLtMatmulDescSetAttribute(description_.get(), attribute, &address,
+                                                         sizeof address),
+              "name an operand of a product");
+    };
+    if (has_bias()) {
+        point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, extras.bias);
+    }
+    if (has_aux()) {
+        point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, extras.aux);
     }
     const float one = 1;
     const float of_before = accumulate == Accumulate::yes ? 1 : 0;

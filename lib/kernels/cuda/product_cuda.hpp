@@ -58,7 +58,15 @@ struct LtMatrix {
     bool is_transposed = false;  ///< the product takes its transpose
 };
 
-/// result = left right (+ bias for each column), or result += left right; sums in float.
+/// What a product does with its sums before it stores them.
+enum class Epilogue {
+    none,
+    bias,           ///< adds a bias for each column
+    gelu_bias,      ///< adds a bias, stores the sum in `aux`, and GELU of it in the result
+    gelu_gradient,  ///< multiplies by the gradient of GELU at `aux`
+};
+
+/// result = left right, or result += left right, with an epilogue; sums in float.
 ///
 /// cuBLASLt's first choice for the shape is taken, once. Choices that round partial sums to the type of the
 /// result, or add them into it in the order in which they come, are excluded, so a product has the same bits
@@ -68,19 +76,24 @@ struct LtMatrix {
 /// architecture and number of multiprocessors; and cublasLtReductionScheme_t
 class LtProduct {
   public:
-    /// \param has_bias         of the type of the result
+    /// \param epilogue         its bias and `aux` are of the type of the result
     /// \param workspace_bytes  that it may ask for
     /// Errors: Error{internal} when the library has no such product
     LtProduct(std::shared_ptr<CublasLt> library,
               const LtMatrix& left,
               const LtMatrix& right,
               const LtMatrix& result,
-              bool has_bias,
+              Epilogue epilogue,
               std::int64_t workspace_bytes);
+
+    /// What run() reads and writes besides the factors and the result.
+    struct Extras {
+        const void* bias = nullptr;  ///< of the epilogues with a bias
+        const void* aux = nullptr;   ///< of those with GELU: as large as the result
+    };
 
     std::int64_t workspace_bytes() const noexcept { return static_cast<std::int64_t>(choice_.workspaceSize); }
 
-    /// \param bias       nullptr without one
     /// \param workspace  aligned to layout::CudaWorkspaces::alignment
     /// Errors: Error{internal} when an address is less aligned than alignment_of_rows(), and what the launch
     /// ends
@@ -88,7 +101,7 @@ class LtProduct {
     void run(const device::Stream& stream,
              const void* left,
              const void* right,
-             const void* bias,
+             const Extras& extras,
              void* result,
              Accumulate accumulate,
              void* workspace) const;
@@ -99,12 +112,14 @@ class LtProduct {
     using Layout = Owned<cublasLtMatrixLayout_t>;
 
     static Layout layout_of(const LtMatrix& matrix);
+    bool has_bias() const { return epilogue_ == Epilogue::bias || epilogue_ == Epilogue::gelu_bias; }
+    bool has_aux() const { return epilogue_ == Epilogue::gelu_bias || epilogue_ == Epilogue::gelu_gradient; }
     void describe();
     void choose(std::int64_t workspace_bytes);
 
     std::shared_ptr<CublasLt> library_;
     LtMatrix left_, right_, result_;
-    bool has_bias_;
+    Epilogue epilogue_;
     std::string multiplying_;  ///< in words, for errors
     Owned<cublasLtMatmulDesc_t> description_;
     Layout left_layout_, right_layout_, result_layout_;

@@ -1,6 +1,6 @@
 #include "app/cli.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <iomanip>
 #include <sstream>
@@ -395,6 +395,36 @@ TEST(CommandLine, SuggestsWhatWasMeant) {
     EXPECT_EQ(complaint({"--versoin"}),
               "ziggurat: error: there is no option '--versoin'. Did you mean '--version'? See 'ziggurat "
               "--help'.\n");
+}
+
+TEST(CommandLine, ShowsTheFormOfAnOverrideThatIsWrittenInAnother) {
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"check", "a.yaml", "optimizer.lr: 3e-4"},
+                                               {"check", "a.yaml", "optimizer.lr:", "3e-4"},
+                                               {"check", "a.yaml", "optimizer.lr", "3e-4"},
+                                               {"check", "a.yaml", "optimizer.lr 3e-4"}}) {
+        EXPECT_THAT(complaint(words), testing::HasSubstr("Write optimizer.lr=3e-4.")) << words.back();
+    }
+    EXPECT_THAT(complaint({"check", "a.yaml", "schedule.warmup: 10 steps"}),
+                testing::HasSubstr("Write schedule.warmup='10 steps'."));
+    EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "3e-4"}),
+                testing::HasSubstr("Keys of the deck stand without dashes: optimizer.lr=3e-4."));
+    EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "--json"}),
+                testing::HasSubstr("optimizer.lr=VALUE."));
+    EXPECT_THAT(complaint({"check", "a.yaml", "train.steps"}), testing::HasSubstr("Give one command"));
+}
+
+TEST(CommandLine, TakesLimitsOfSamples) {
+    const auto arguments = say({"sample", "runs/a", "--prompt", "In", "--top-k", "40", "--top-p", "0.9",
+                                "--stop", "A", "--stop", "B"})
+                               .arguments();
+    EXPECT_EQ(arguments.top_k, 40);
+    EXPECT_EQ(arguments.top_p, 0.9);
+    EXPECT_EQ(arguments.ends, (std::vector<std::string>{"A", "B"}));
+    for (const char* value : {"0", "1.5", "-1", "x"}) {
+        EXPECT_THAT(complaint({"sample", "runs/a", "--prompt", "In", "--top-p", value}),
+                    testing::HasSubstr("a number above 0, up to 1"));
+    }
 }
 
 TEST(CommandLine, RefusesWhatItWouldOtherwiseIgnore) {

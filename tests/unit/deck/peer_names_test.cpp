@@ -60,5 +60,33 @@ TEST_F(PeerNames, AreToldWhereAKeyIsNotKnown) {
         << said;
 }
 
+TEST_F(PeerNames, OfValuesAreToldWhereAKeyTakesTheirs) {
+    for (const auto& [override, ours] : {std::pair{"precision.compute=bfloat16", "'bf16'"},
+                                         {"precision.gradient=torch.bfloat16", "'bf16'"},
+                                         {"precision.compute=float32", "'fp32'"},
+                                         {"tiers.home.optimizer=cpu", "'host'"},
+                                         {"tiers.home.optimizer=gpu", "'device'"},
+                                         {"tiers.home.parameters=disk", "'nvme'"},
+                                         {"tiers.device.kind=gpu", "'cuda'"},
+                                         {"tiers.device.kind=cpu", "'host'"}}) {
+        const auto said = load(without_gpus, {override}).found.print();
+        EXPECT_NE(said.find(std::string{"Did you mean "} + ours), std::string::npos) << override << said;
+    }
+}
+
+TEST_F(PeerNames, OfWeightsAreToldForAdapters) {
+    const auto said = load(without_gpus, {"train.lora={rank: 4, targets: [down_proj]}"}).found.print();
+    EXPECT_NE(said.find("Did you mean 'mlp.down'?"), std::string::npos) << said;
+    const auto rank = load(without_gpus, {"train.lora.r=4"}).found.print();
+    EXPECT_NE(rank.find("Here that is train.lora.rank, as in train.lora.rank=16."), std::string::npos)
+        << rank;
+}
+
+TEST_F(PeerNames, OfValuesAreNoWordsOfOurs) {
+    EXPECT_TRUE(find_peer_values("bf16").empty());
+    EXPECT_TRUE(find_peer_values("").empty());
+    EXPECT_EQ(find_peer_values("BFloat16"), (std::vector<std::string_view>{"bf16"}));
+}
+
 }  // namespace
 }  // namespace ziggurat::deck

@@ -63,6 +63,31 @@ struct LinearLayer {
         scratch.values();
         return y.values();
     }
+    struct Activated {
+        std::vector<T> before, after;
+    };
+    /// \pre shape.with_gelu
+    Activated forward_gelu() const {
+        const auto in = put(x), weight = put(w), added = put(bias);
+        auto y = put(std::vector<T>(dy.size())), active = put(std::vector<T>(dy.size()));
+        auto scratch = workspace();
+        linear.forward_gelu(stream, in.matrix(shape.rows, shape.in), weight.matrix(shape.out, shape.in),
+                            added.vector(), y.matrix(shape.rows, shape.out),
+                            active.matrix(shape.rows, shape.out), scratch.vector());
+        scratch.values();
+        return {y.values(), active.values()};
+    }
+    /// With x in the place of what GELU had. \pre shape.with_gelu
+    std::vector<T> backward_input_gelu() const {
+        const auto in = put(dy), weight = put(w), before = put(x);
+        auto dx = put(std::vector<T>(x.size()));
+        auto scratch = workspace();
+        linear.backward_input_gelu(stream, in.matrix(shape.rows, shape.out),
+                                   weight.matrix(shape.out, shape.in), before.matrix(shape.rows, shape.in),
+                                   dx.matrix(shape.rows, shape.in), scratch.vector());
+        scratch.values();
+        return dx.values();
+    }
     std::vector<T> backward_input() const {
         const auto in = put(dy), weight = put(w);
         auto dx = put(std::vector<T>(x.size()));

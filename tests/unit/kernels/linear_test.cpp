@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "device/arena.hpp"
+#include "tests/reference/gelu.hpp"
 #include "tests/reference/linear.hpp"
 #include "tests/unit/kernels/linear_layer.hpp"
 
@@ -63,6 +64,33 @@ TYPED_TEST(LinearTest, IsTheProductOfTheReference) {
         EXPECT_LT(test::relative_error(layer.backward_input_sum(Accumulate::yes, 3), plus(dx, 3.0)), exact);
         EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::no, 3), dw), exact);
         EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::yes, 3), plus(dw, 3.0)), exact);
+    }
+}
+
+TYPED_TEST(LinearTest, WithGeluIsTheProductAndGeluOfTheReference) {
+    const LinearShape shapes[] = {
+        {33, 64, 48, true}, {5, 40, 16, true}, {7, 48, 24, false}, {3, 5, 37, true}};
+    for (auto shape : shapes) {  // cuBLASLt has no such epilogue for the last one, and none without bias
+        SCOPED_TRACE(testing::Message() << shape.rows << " " << shape.in << " " << shape.out);
+        shape.with_gelu = true;
+        const Layer<TypeParam> layer{shape, 2};
+        const auto in = static_cast<std::size_t>(shape.in);
+        const auto x = test::doubles(layer.x), w = test::doubles(layer.w);
+        std::vector<double> dx(x.size()), dw(w.size());
+        reference::linear_backward(x, w, test::doubles(layer.dy), in, dx, dw);
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            dx[i] *= reference::gelu_derivative(x[i]);
+        }
+        const auto before = reference::linear(x, w, test::doubles(layer.bias), in);
+        auto after = before;
+        std::ranges::transform(before, after.begin(), reference::gelu);
+        const auto bound = 2 * std::max(bound_of_sums(), test::bound<TypeParam>);
+
+        const auto activated = layer.forward_gelu();
+        EXPECT_LT(test::relative_error(activated.before, before), bound);
+        EXPECT_LT(test::relative_error(activated.after, after), bound);
+        EXPECT_LT(test::relative_error(layer.backward_input_gelu(), dx), bound);
+        EXPECT_TRUE(test::same_bits(layer.forward_gelu().after, activated.after));
     }
 }
 

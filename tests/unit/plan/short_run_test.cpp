@@ -71,6 +71,31 @@ TEST(ShortRun, OfADeepModelIsNearTheWhole) {
     expect_no_less_than_the_whole(spec);
 }
 
+TEST(ShortRun, IsNotWhatARunIsRefusedBy) {
+    auto spec = deep(700);
+    spec.tiers.activations = Home{0, 1, 0};
+    spec.tiers.optimizer = Home{0, 0.1, 0.9};
+    spec.tiers.parameters = Home{0.2, 0.8, 0};
+    const auto exact = bytes_of_rank(spec, 0);
+    const auto by_fewer_layers = plan_run(spec).fullest().rank_bytes;
+    ASSERT_GT(by_fewer_layers[0], exact[0]);
+    ASSERT_GT(by_fewer_layers[1], exact[1]);
+    const auto with_budgets = [&](std::int64_t device, std::int64_t host) {
+        auto limited = spec;
+        limited.tiers.device_budget_bytes = device;
+        limited.tiers.host_budget_bytes = host;
+        return plan_run(limited);
+    };
+    const auto libraries = needs_of_rank(spec, 0).libraries;
+    const auto device = exact[0] + libraries, host = exact[1] + libraries;
+
+    const auto plan = with_budgets(device, host);
+    EXPECT_TRUE(plan.footprint.fits());
+    EXPECT_EQ(plan.how_exact, "");
+    EXPECT_EQ(plan.fullest().rank_bytes, exact);
+    EXPECT_FALSE(with_budgets(exact[0] - 1, host).footprint.fits());
+}
+
 TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
     auto spec = deep(80);
     spec.model.hidden = 256;

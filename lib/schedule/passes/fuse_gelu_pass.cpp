@@ -1,0 +1,108 @@
+#include "schedule/passes/fuse_gelu_pass.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::PhaseKind;
+
+/// In backward, the product that leaves a gradient may be followed by the gradients of its weight.
+constexpr std::ptrdiff_t max_ops_back = 2;
+
+class Fusion {
+  public:
+    Fusion(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+        : program_{draft.program},
+          model_{model},
+          merges_outputs_{spec.recompute.kind != spec::RecomputeKind::selective} {}
+
+    void apply() {
+        std::vector<Op> merged;
+        merged.reserve(program_.ops.size());
+        for (auto& op : program_.ops) {
+            if (!is_gelu(op) || !merge(op, merged)) {
+                merged.push_back(std::move(op));
+            }
+        }
+        program_.ops = std::move(merged);
+    }
+
+  private:
+    const layout::Phase& phase_of(const Op& op) const {
+        const auto& unit = model_.table.units[static_cast<std::size_t>(op.unit)];
+        return unit.phases[static_cast<std::size_t>(op.phase)];
+    }
+
+    bool is_gelu(const Op& op) const {
+        return op.kind == OpKind::compute && op.phase >= 0 && phase_of(op).kind == PhaseKind::gelu;
+    }
+
+    /// True if `op` is a whole product of the pass that `gelu` belongs to.
+    bool is_product(const Op& op, const Op& gelu) const {
+        return op.kind == OpKind::compute && op.unit == gelu.unit && op.microbatch == gelu.microbatch &&
+               phase_of(op).kind == PhaseKind::linear && phase_of(op).adapters.empty() &&
+               op.column_end == 0 && op.segment == gelu.segment;
+    }
+
+    bool merge(const Op& gelu, std::vector<Op>& before) const {
+        return gelu.direction == Direction::backward ? merge_gradient(gelu, before)
+                                                     : merge_output(gelu, before);
+    }
+
+    bool merge_output(const Op& gelu, std::vector<Op>& before) const {
+        const auto* const input = program_.find_read(gelu, Role::input);
+        const auto* const output = program_.find_write(gelu, Role::output);
+        if (!merges_outputs_ || before.empty() || !is_product(before.back(), gelu) ||
+            before.back().direction != gelu.direction) {
+            return false;
+        }
+        auto& product = before.back();
+        const auto* const made = program_.find_write(product, Role::output);
+        if (made == nullptr || made->buffer != input->buffer) {
+            return false;
+        }
+        product.writes.push_back({output->buffer, Role::activated, output->runs});
+        return true;
+    }
+
+    bool merge_gradient(const Op& gelu, std::vector<Op>& before) const {
+        const auto* const gradient = program_.find_write(gelu, Role::d_input);
+        const auto* const input = program_.find_read(gelu, Role::input);
+        const auto depth = std::min(max_ops_back, std::ssize(before));
+        for (auto at = before.rbegin(); at != before.rbegin() + depth; ++at) {
+            const auto* const made = program_.find_write(*at, Role::d_input);
+            if (is_product(*at, gelu) && at->direction == Direction::backward_input && made != nullptr &&
+                made->buffer == gradient->buffer) {
+                at->reads.push_back({input->buffer, Role::activation_input, input->runs});
+                return true;
+            }
+            if (uses(*at, gradient->buffer)) {
+                return false;
+            }
+        }
+        return false;
+    }
+
+    static bool uses(const Op& op, int buffer) {
+        const auto is_it = [buffer](const Operand& operand) { return operand.buffer == buffer; };
+        return std::ranges::any_of(op.reads, is_it) || std::ranges::any_of(op.writes, is_it);
+    }
+
+    Program& program_;
+    const ModelLayout& model_;
+    bool merges_outputs_;
+};
+
+}  // namespace
+
+void fuse_gelu_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.tiers.device == spec::DeviceKind::cuda && spec.precision.compute == spec::DType::bf16) {
+        Fusion{draft, spec, model}.apply();
+    }
+}
+
+}  // namespace ziggurat::schedule
