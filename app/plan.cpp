@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,8 +24,10 @@
 #include "deck/machine/machine.hpp"
 #include "deck/messages/nearest.hpp"
 #include "layout/family.hpp"
+#include "plan/kernel_table.hpp"
 #include "plan/memory_report.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
 #include "schedule/op_selection.hpp"
 #include "schedule/print_program.hpp"
 #include "schedule/program_json.hpp"
@@ -84,6 +87,14 @@ void print_chosen(const Arguments& arguments,
     print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
 }
 
+/// Nothing for a run whose ranks compute on the host's cores.
+std::optional<plan::KernelTable> kernels_on_gpu(const spec::RunSpec& run, const schedule::Program& program) {
+    if (run.tiers.device != spec::DeviceKind::cuda) {
+        return std::nullopt;
+    }
+    return plan::kernel_table(run, schedule::ModelLayout{run, program.rank}, program);
+}
+
 void print_text(const Arguments& arguments,
                 const spec::RunSpec& run,
                 const schedule::Program& program,
@@ -97,6 +108,9 @@ void print_text(const Arguments& arguments,
     }
     print(schedule::print_totals(program));
     print(schedule::work_table(schedule::work_by_unit(program, units)));
+    if (const auto kernels = kernels_on_gpu(run, program)) {
+        print(plan::print_kernel_table(*kernels));
+    }
     print("--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
 }
 
@@ -137,7 +151,8 @@ int print_program(const Arguments& arguments, const deck::LoadedDeck& loaded, Pr
     progress.end();
     const auto out = [](std::string_view text) { print(stdout, text); };
     if (arguments.json) {
-        schedule::print_as_json(program, out);
+        const auto kernels = kernels_on_gpu(loaded.run, program);
+        schedule::print_as_json(program, out, kernels ? plan::kernel_table_as_json(*kernels) : "");
     } else {
         print_text(arguments, loaded.run, program, out);
     }

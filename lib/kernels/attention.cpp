@@ -63,8 +63,8 @@ void attention_backward(const device::Stream& stream,
 template <class T>
 AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
-                                  const AttentionMasks& masks) {
-    return prepare<host::prepare_attention<T>, cuda::prepare_attention<T>>(stream, shape, masks);
+                                  const layout::AttentionUse& use) {
+    return prepare<host::prepare_attention<T>, cuda::prepare_attention<T>>(stream, shape, use);
 }
 
 namespace {
@@ -125,7 +125,7 @@ AttentionLibrary attention_library() {
 
 #define ZG_INSTANTIATE(T)                                                                       \
     template AttentionKernel prepare_attention<T>(const device::Stream&, const AttentionShape&, \
-                                                  const AttentionMasks&)
+                                                  const layout::AttentionUse&)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE

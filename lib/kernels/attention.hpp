@@ -9,6 +9,7 @@
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
 #include "kernels/tensor_address.hpp"
+#include "layout/attention_choice.hpp"
 
 namespace ziggurat::kernels {
 
@@ -69,25 +70,18 @@ void attention_backward(const device::Stream& stream,
                         TensorAddress<T, 2> d_qkv,
                         VectorAddress<std::byte> workspace);
 
-/// Kernels that compute attention: of the host; on GPUs in float; on their tensor cores; or those of cuDNN.
-enum class AttentionKernel { host, cuda_cores, tensor_cores, cudnn };
+using layout::AttentionKernel;
 
 inline constexpr int num_attention_kernels = 4;
 /// Ops by the kernel that serves them.
 using AttentionOps = std::array<std::int64_t, num_attention_kernels>;
 
-/// Properties of calls that decide, with shape and compute capability, which kernel serves them.
-struct AttentionMasks {
-    bool has_documents = false;  ///< document starts are given
-    bool has_dropout = false;    ///< the probability is not 0
-};
-
 /// Makes what calls of this shape need on the processor of `stream`, once; with cuDNN that takes seconds.
-/// Returns the kernel that computes them.
+/// Returns the kernel that computes them: on a GPU the one that layout::choose_attention names.
 template <class T>
 AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
-                                  const AttentionMasks& masks);
+                                  const layout::AttentionUse& use);
 
 /// A library that may compute attention on GPUs.
 struct AttentionLibrary {

@@ -8,7 +8,7 @@ namespace ziggurat::kernels {
 namespace host {
 
 template <class T>
-AttentionKernel prepare_attention(const device::Stream&, const AttentionShape&, const AttentionMasks&) {
+AttentionKernel prepare_attention(const device::Stream&, const AttentionShape&, const layout::AttentionUse&) {
     return AttentionKernel::host;
 }
 
@@ -18,7 +18,7 @@ namespace cuda {
 template <class T>
 AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
-                                  const AttentionMasks& masks);
+                                  const layout::AttentionUse& use);
 AttentionLibrary attention_library();
 
 }  // namespace cuda

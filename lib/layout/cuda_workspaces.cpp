@@ -77,15 +77,19 @@ std::int64_t CudaWorkspaces::logits_rows(std::int64_t columns) const {
 }
 
 std::int64_t CudaWorkspaces::attention_forward(const AttentionSizes& of) const {
-    return attends_plainly() && attention_piece(of) ? alignment + attention_forward_bytes : 0;
+    return choose_attention(attention_, of, any_capability, true).kernel == AttentionKernel::cudnn
+               ? alignment + attention_forward_bytes
+               : 0;
 }
 
 std::int64_t CudaWorkspaces::attention_backward(const AttentionSizes& of) const {
     std::int64_t bytes = 0;
-    if (attention_.is_bfloat16 && !attention_.has_dropout && has_tensor_cores(of.head_dim)) {
-        bytes = attention_deltas(of);  // also if cuDNN may compute: a machine may lack it
+    // Also if cuDNN may compute: a machine may lack it.
+    if (choose_attention(attention_, of, any_capability, false).kernel == AttentionKernel::tensor_cores) {
+        bytes = attention_deltas(of);
     }
-    if (const auto piece = attends_plainly() ? attention_piece(of) : std::nullopt) {
+    if (choose_attention(attention_, of, any_capability, true).kernel == AttentionKernel::cudnn) {
+        const auto piece = attention_piece(of);
         const auto group = of.heads / of.kv_heads;
         bytes = std::max(bytes,
                          alignment + attention_gradients({piece->sequences, of.seq, piece->kv_heads * group,

@@ -4,16 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "layout/attention_choice.hpp"
 #include "layout/workspaces.hpp"
 
 namespace ziggurat::layout {
-
-/// What decides, with the shape, which kernel computes attention.
-struct AttentionUse {
-    bool is_bfloat16 = false;
-    bool has_documents = false;  ///< queries do not see all of their sequence
-    bool has_dropout = false;
-};
 
 /// Answers of kernels/cuda/*_cuda.cu, which check their workspaces with this class and take the constants
 /// below from it.
@@ -62,6 +56,8 @@ class CudaWorkspaces final : public Workspaces {
         return of.batch * of.heads * of.seq * static_cast<std::int64_t>(sizeof(float));
     }
     static constexpr std::int64_t attention_forward_bytes = std::int64_t{4} << 10;
+    /// Largest heads of which cuDNN has a backward pass on GPUs before compute capability 9.0.
+    static constexpr std::int64_t most_head_dim_before_90 = 128;
 
     /// What one product and its two backward products may use at most: eight partial sums of the largest
     /// result in float, as sums that are cut in depth need them, and no more than 32 MiB, which NVIDIA
@@ -91,11 +87,6 @@ class CudaWorkspaces final : public Workspaces {
     }
 
   private:
-    /// True if cuDNN may compute it.
-    bool attends_plainly() const {
-        return attention_.is_bfloat16 && !attention_.has_documents && !attention_.has_dropout;
-    }
-
     AttentionUse attention_;
 };
 

@@ -16,16 +16,13 @@ AttentionSizes attention_sizes(const spec::RunSpec& run) {
             .head_dim = run.model.head_dim};
 }
 
-std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run) {
+std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains) {
     switch (run.tiers.device) {
         case spec::DeviceKind::host:
             return std::make_unique<HostWorkspaces>(spec::element_bytes(run.precision.compute),
                                                     run.parallel.threads);
         case spec::DeviceKind::cuda:
-            return std::make_unique<CudaWorkspaces>(
-                AttentionUse{.is_bfloat16 = run.precision.compute == spec::DType::bf16,
-                             .has_documents = run.data.reset_at_document,
-                             .has_dropout = run.model.dropout > 0});
+            return std::make_unique<CudaWorkspaces>(attention_use(run, trains));
     }
     ZG_EXPECTS(!"a kind of device");
     return nullptr;

@@ -45,7 +45,7 @@ class Workspaces {
     virtual std::int64_t libraries() const = 0;
 };
 
-/// Those of the backend that computes `run`.
-std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run);
+/// Those of the backend that computes `run`. \param trains  false: of validation, which drops nothing
+std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains);
 
 }  // namespace ziggurat::layout

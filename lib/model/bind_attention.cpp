@@ -44,9 +44,8 @@ Kernel bind_attention(Binder<T>& binder,
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
-    const kernels::AttentionMasks masks{.has_documents = binder.spec().data.reset_at_document,
-                                        .has_dropout = dropout.probability > 0};
-    binder.count_attention(kernels::prepare_attention<T>(stream, shape, masks));
+    binder.count_attention(kernels::prepare_attention<T>(
+        stream, shape, layout::attention_use(binder.spec(), use.is_training())));
 
     if (use.op().direction == Direction::backward) {
         const auto lse = use.in<float>(Role::lse).template reshaped<3>(lse_extents);

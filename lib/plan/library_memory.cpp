@@ -92,7 +92,7 @@ void add(LibraryMemory& memory, const Program& program) {
 }  // namespace
 
 LibraryMemory library_memory(const spec::RunSpec& spec, std::span<const Program* const> programs) {
-    LibraryMemory memory{.kernels = layout::make_workspaces(spec)->libraries()};
+    LibraryMemory memory{.kernels = layout::make_workspaces(spec, true)->libraries()};
     if (spec.tiers.device == spec::DeviceKind::cuda && spec.parallel.transport == spec::Transport::nccl) {
         for (const auto* program : programs) {
             add(memory, *program);

@@ -148,7 +148,7 @@ std::string op_as_json(const Op& op) {
 
 }  // namespace
 
-void print_as_json(const Program& program, const Print& print) {
+void print_as_json(const Program& program, const Print& print, const std::string& more) {
     Object arenas;
     for (std::size_t t = 0; t < spec::tier_names.size(); ++t) {
         arenas.add(spec::tier_names[t], program.tier_bytes(static_cast<spec::Tier>(t)));
@@ -180,7 +180,7 @@ void print_as_json(const Program& program, const Print& print) {
     print(head);
     print_array("buffers", program.buffers, buffer_as_json, print);
     print_array("ops", program.ops, op_as_json, print);
-    print("}\n");
+    print(more.empty() ? "}\n" : "," + more + "}\n");
 }
 
 std::string program_as_json(const Program& program) {

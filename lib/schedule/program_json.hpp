@@ -24,7 +24,9 @@ namespace ziggurat::schedule {
 ///
 /// Lanes, groups, buffers and ops are numbered by their places; -1 and "" where there is none; keys of an op
 /// whose value is the default are left out.
-void print_as_json(const Program& program, const Print& print);
+///
+/// \param more  further members of the object as JSON text: `"name":value`; empty: none
+void print_as_json(const Program& program, const Print& print, const std::string& more = {});
 
 /// The same as one text.
 std::string program_as_json(const Program& program);

@@ -101,7 +101,7 @@ class Bench {
                                                   workspace);
         };
         const auto kernel = kernels::prepare_attention<bfloat16>(
-            stream_, shape, {.has_documents = documents != Documents::none});
+            stream_, shape, {.is_bfloat16 = true, .has_documents = documents != Documents::none});
         const double forward_s = seconds_of(forward);
         const double backward_s = seconds_of(backward);
         const double flop = pairs * double(shape.heads * shape.head_dim);

@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "tests/emulated_cuda/error.hpp"
 
@@ -28,5 +30,10 @@ enum class Counted { reserving, waiting };
 void count(Counted call);
 /// Of this process so far.
 std::int64_t num_calls(Counted call);
+
+/// Counts a launch of the kernel at `address`, or a call of the library's function there.
+void count_launch(const void* address);
+/// Launches of this process so far, by name_of_kernel.
+std::map<std::string, std::int64_t> launches_by_kernel();
 
 }  // namespace emulated_cuda

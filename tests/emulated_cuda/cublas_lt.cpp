@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/emulated_cuda/calls.hpp"
 #include "tests/emulated_cuda/cublas_lt_objects.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
 #include "tests/emulated_cuda/loading.hpp"
@@ -242,6 +243,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     if (desc->has_bias() && !is_readable(desc->bias, bias_bytes, d_layout->element_bytes())) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
+    emulated_cuda::count_launch(reinterpret_cast<const void*>(&cublasLtMatmul));
     const Product product{*desc,
                           *a_layout,
                           *b_layout,

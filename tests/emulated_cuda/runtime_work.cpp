@@ -86,6 +86,16 @@ bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes,
            blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes <= shared_limit;
 }
 
+/// Launches by the addresses of their kernels.
+struct Launches {
+    std::mutex mutex;
+    std::map<const void*, std::int64_t> of_kernel;
+};
+Launches& all_launches() {
+    static Launches launches;
+    return launches;
+}
+
 Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
     if (auto failure = before_work(config.stream); failure.error != cudaSuccess) {
         return failure;
@@ -104,6 +114,7 @@ Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::f
     if (auto failure = emulated_cuda::load(kernel, name_of_kernel); failure.error != cudaSuccess) {
         return failure;
     }
+    count_launch(kernel);
     const bool is_illegal = is_to_fail(Fault::illegal);
     push(config.stream, [is_illegal, grid = Grid{.blocks = config.gridDim,
                                                  .threads = config.blockDim,
@@ -123,6 +134,22 @@ Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::f
 }  // namespace
 
 namespace emulated_cuda {
+
+void count_launch(const void* address) {
+    auto& launches = all_launches();
+    const std::lock_guard lock{launches.mutex};
+    ++launches.of_kernel[address];
+}
+
+std::map<std::string, std::int64_t> launches_by_kernel() {
+    auto& launches = all_launches();
+    const std::lock_guard lock{launches.mutex};
+    std::map<std::string, std::int64_t> by_name;
+    for (const auto& [address, count] : launches.of_kernel) {
+        by_name[name_of_kernel(address)] += count;
+    }
+    return by_name;
+}
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||

@@ -79,8 +79,12 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
     return nullptr;
 }
 
-AttentionMasks masks_of(TensorRef<const std::int32_t, 1> document_starts, const ReadableDropout& dropout) {
-    return {.has_documents = !document_starts.empty(), .has_dropout = dropout.probability != 0};
+template <class T>
+layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts,
+                            const ReadableDropout& dropout) {
+    return {.is_bfloat16 = std::is_same_v<T, tensor::bfloat16>,
+            .has_documents = !document_starts.empty(),
+            .has_dropout = dropout.probability != 0};
 }
 
 }  // namespace
@@ -88,17 +92,16 @@ AttentionMasks masks_of(TensorRef<const std::int32_t, 1> document_starts, const 
 template <class T>
 AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
-                                  const AttentionMasks& masks) {
-    if constexpr (std::is_same_v<T, tensor::bfloat16>) {
-        const bool is_plain = !masks.has_documents && !masks.has_dropout;
-        if (is_plain && cudnn_for<T>(stream, shape) != nullptr) {
-            return AttentionKernel::cudnn;
-        }
-        if (layout::CudaWorkspaces::has_tensor_cores(shape.head_dim) && !masks.has_dropout) {
-            return AttentionKernel::tensor_cores;
-        }
-    }
-    return AttentionKernel::cuda_cores;
+                                  const layout::AttentionUse& use) {
+    ZG_EXPECTS(use.is_bfloat16 == (std::is_same_v<T, tensor::bfloat16>));
+    const layout::AttentionSizes sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim};
+    const auto choose = [&](bool has_cudnn) {
+        return layout::choose_attention(use, sizes, layout::any_capability, has_cudnn).kernel;
+    };
+    // cuDNN compiles for seconds, so it is asked only about calls that it may serve.
+    const auto kernel = choose(true);
+    return kernel != AttentionKernel::cudnn || cudnn_for<T>(stream, shape) != nullptr ? kernel
+                                                                                      : choose(false);
 }
 
 AttentionLibrary attention_library() {
@@ -117,7 +120,7 @@ void attention_forward(const device::Stream& stream,
                        TensorRef<T, 2> out,
                        TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
-    const auto kernel = cuda::prepare_attention<T>(stream, shape, masks_of(document_starts, dropout));
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(document_starts, dropout));
     const auto of = arguments(shape, qkv, document_starts, dropout);
     if constexpr (may_be_cudnn<T>) {
         if (kernel == AttentionKernel::cudnn) {
@@ -150,7 +153,7 @@ void attention_backward(const device::Stream& stream,
                         TensorRef<const float, 3> lse,
                         TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
-    const auto kernel = cuda::prepare_attention<T>(stream, shape, masks_of(document_starts, dropout));
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(document_starts, dropout));
     if constexpr (may_be_cudnn<T>) {
         if (kernel == AttentionKernel::cudnn) {
             cudnn_for<T>(stream, shape)
@@ -183,7 +186,7 @@ void attention_backward(const device::Stream& stream,
 
 #define ZG_INSTANTIATE(T)                                                                       \
     template AttentionKernel prepare_attention<T>(const device::Stream&, const AttentionShape&, \
-                                                  const AttentionMasks&)
+                                                  const layout::AttentionUse&)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE

@@ -68,7 +68,7 @@ layout::ElementRange used_part(const Op& op,
 PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
     : spec_{spec},
       model_{model},
-      workspaces_{layout::make_workspaces(spec)},
+      workspaces_{layout::make_workspaces(spec, variant == Variant::train)},
       outside_{spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
                                                             : Placement::replicated} {
     auto& program = draft_.program;

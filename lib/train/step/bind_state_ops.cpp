@@ -8,8 +8,8 @@
 #include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gradient_norm.hpp"
+#include "layout/parameter_groups.hpp"
 #include "tensor/bfloat16.hpp"
-#include "train/step/parameter_groups.hpp"
 
 namespace ziggurat::train {
 
@@ -76,9 +76,9 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
         const int unit = buffer_of(context, *masters[i]).unit;
-        const auto groups =
-            parameter_groups(context.spec, context.model.table.units.at(static_cast<std::size_t>(unit)),
-                             context.model.flats.at(static_cast<std::size_t>(unit)));
+        const auto groups = layout::parameter_groups(
+            context.spec, context.model.table.units.at(static_cast<std::size_t>(unit)),
+            context.model.flats.at(static_cast<std::size_t>(unit)));
         for (std::size_t run = 0; run < masters[i]->runs.size(); ++run) {
             const auto held = elements_of(context, *masters[i], run);
             for (const auto& group : groups) {

@@ -18,6 +18,7 @@
 #include "device/cuda/error_cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
+#include "tests/emulated_cuda/calls.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -127,7 +128,11 @@ void add_gradients(const Head& of,
     }
 }
 
-void enqueue(const device::Stream& stream, std::function<void()> work) {
+/// \param calls  that the library would get; `pass` names them
+void enqueue(const device::Stream& stream, std::function<void()> work, std::int64_t calls, const void* pass) {
+    for (std::int64_t i = 0; i < calls; ++i) {
+        emulated_cuda::count_launch(pass);
+    }
     device::cuda::check(emulated_cuda::enqueue(device::cuda::handle_of(stream), std::move(work)),
                         "compute attention");
 }
@@ -155,10 +160,13 @@ void CudnnAttention::forward(const device::Stream& stream,
                              float* lse,
                              std::span<std::byte> workspace) {
     ZG_EXPECTS(has(shape) && std::ssize(workspace) >= CudaWorkspaces::attention_forward_bytes);
-    enqueue(stream, [=] {
-        std::memset(workspace.data(), 0xff, workspace.size());
-        for_heads(shape, [&](const Head& head) { attend(head, qkv, out, lse); });
-    });
+    enqueue(
+        stream,
+        [=] {
+            std::memset(workspace.data(), 0xff, workspace.size());
+            for_heads(shape, [&](const Head& head) { attend(head, qkv, out, lse); });
+        },
+        1, reinterpret_cast<const void*>(&attend));
 }
 
 void CudnnAttention::backward(const device::Stream& stream,
@@ -171,13 +179,18 @@ void CudnnAttention::backward(const device::Stream& stream,
                               std::span<std::byte> workspace) {
     const CudaWorkspaces planned{layout::AttentionUse{.is_bfloat16 = true}};
     ZG_EXPECTS(has(shape) && std::ssize(workspace) >= planned.attention_backward(sizes_of(shape)));
-    enqueue(stream, [=] {
-        std::memset(workspace.data(), 0xff, workspace.size());
-        std::vector<float> gradients(static_cast<std::size_t>(
-            shape.batch * shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim));
-        for_heads(shape, [&](const Head& head) { add_gradients(head, qkv, out, d_out, lse, gradients); });
-        std::ranges::transform(gradients, d_qkv, [](float value) { return bfloat16{value}; });
-    });
+    const auto piece = CudaWorkspaces::attention_piece(sizes_of(shape));
+    const auto calls = (shape.batch / piece->sequences) * (shape.kv_heads / piece->kv_heads);
+    enqueue(
+        stream,
+        [=] {
+            std::memset(workspace.data(), 0xff, workspace.size());
+            std::vector<float> gradients(static_cast<std::size_t>(
+                shape.batch * shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim));
+            for_heads(shape, [&](const Head& head) { add_gradients(head, qkv, out, d_out, lse, gradients); });
+            std::ranges::transform(gradients, d_qkv, [](float value) { return bfloat16{value}; });
+        },
+        calls, reinterpret_cast<const void*>(&add_gradients));
 }
 
 AttentionLibrary cudnn_library() {

@@ -96,8 +96,9 @@ struct AttentionCase {
 
     /// Of a natural logarithm in lse: what cuDNN computes keeps that, all else its binary one.
     double lse_unit() const {
-        const kernels::AttentionMasks masks{.has_documents = document > 0, .has_dropout = probability > 0};
-        return kernels::prepare_attention<T>(TestStream{1}, shape, masks) == kernels::AttentionKernel::cudnn
+        const layout::AttentionUse use{
+            .is_bfloat16 = sizeof(T) == 2, .has_documents = document > 0, .has_dropout = probability > 0};
+        return kernels::prepare_attention<T>(TestStream{1}, shape, use) == kernels::AttentionKernel::cudnn
                    ? 1
                    : std::numbers::log2e;
     }

@@ -7,11 +7,11 @@
 #include "layout/flat_layout.hpp"
 #include "spec/run_spec.hpp"
 
-namespace ziggurat::train {
+namespace ziggurat::layout {
 
 /// A range of a unit's flat range with one setting of the optimizer.
 struct ParameterGroup {
-    layout::ElementRange range;
+    ElementRange range;
     float weight_decay = 0;
 };
 
@@ -22,7 +22,7 @@ struct ParameterGroup {
 /// decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; the exclusions are
 /// GPT-2's practice
 std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
-                                             const layout::Unit& unit,
-                                             const layout::FlatLayout& flat);
+                                             const Unit& unit,
+                                             const FlatLayout& flat);
 
-}  // namespace ziggurat::train
+}  // namespace ziggurat::layout

@@ -1,12 +1,12 @@
-#include "train/step/parameter_groups.hpp"
+#include "layout/parameter_groups.hpp"
 
 #include "spec/tensor_pattern.hpp"
 
-namespace ziggurat::train {
+namespace ziggurat::layout {
 
 std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
-                                             const layout::Unit& unit,
-                                             const layout::FlatLayout& flat) {
+                                             const Unit& unit,
+                                             const FlatLayout& flat) {
     std::vector<ParameterGroup> groups;
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
         const auto& parameter = unit.parameters[p];
@@ -32,4 +32,4 @@ std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
     return groups;
 }
 
-}  // namespace ziggurat::train
+}  // namespace ziggurat::layout

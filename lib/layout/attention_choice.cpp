@@ -1,0 +1,60 @@
+#include "layout/attention_choice.hpp"
+
+#include "layout/cuda_workspaces.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+/// Why cuDNN does not compute such calls; nullptr if it does where it is present.
+///
+/// Source: the answers of cuDNN's frontend 1.32 about described GPUs (tests/cuda/cudnn_test.cpp)
+const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes, int capability) {
+    if (!use.is_bfloat16) {
+        return "cuDNN and tensor cores need precision.compute: bf16";
+    }
+    if (use.has_dropout) {
+        return "cuDNN and tensor cores need model.dropout: 0";
+    }
+    if (use.has_documents) {
+        return "cuDNN needs data.reset_at_document: false";
+    }
+    if (!CudaWorkspaces::attention_piece(sizes)) {
+        return "cuDNN needs sequences of whole tiles of 128 tokens, a head size that is a multiple of 8 up "
+               "to "
+               "256, and at most 2 GiB for one head";
+    }
+    if (sizes.head_dim > CudaWorkspaces::most_head_dim_before_90 && capability < 90) {
+        return "cuDNN needs a GPU of compute capability 9.0 for heads of more than 128 channels";
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+AttentionUse attention_use(const spec::RunSpec& run, bool trains) {
+    return {.is_bfloat16 = run.precision.compute == spec::DType::bf16,
+            .has_documents = run.data.reset_at_document,
+            .has_dropout = trains && run.model.dropout > 0};
+}
+
+AttentionChoice choose_attention(const AttentionUse& use,
+                                 const AttentionSizes& sizes,
+                                 int capability,
+                                 bool has_cudnn) {
+    const char* obstacle = cudnn_obstacle(use, sizes, capability);
+    if (obstacle == nullptr && has_cudnn) {
+        return {AttentionKernel::cudnn, ""};
+    }
+    if (obstacle == nullptr) {
+        obstacle = "cuDNN is missing or refuses these sizes";
+    }
+    if (use.is_bfloat16 && !use.has_dropout && !CudaWorkspaces::has_tensor_cores(sizes.head_dim)) {
+        return {AttentionKernel::cuda_cores,
+                "Ziggurat's kernels on tensor cores need a head size that is a multiple of 8 up to 128, and "
+                "cuDNN does not serve"};
+    }
+    const bool has_tensor_cores = use.is_bfloat16 && !use.has_dropout;
+    return {has_tensor_cores ? AttentionKernel::tensor_cores : AttentionKernel::cuda_cores, obstacle};
+}
+
+}  // namespace ziggurat::layout

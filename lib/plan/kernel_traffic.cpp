@@ -1,0 +1,254 @@
+#include "plan/kernel_traffic.hpp"
+
+#include <algorithm>
+
+#include "layout/attention_choice.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "layout/parameter_groups.hpp"
+#include "plan/op_operands.hpp"
+#include "plan/product_kernels.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using layout::PhaseKind;
+using schedule::Direction;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Role;
+
+using Kernels = std::vector<KernelUse>;
+
+bool is_forward(const Op& op) {
+    return op.direction == Direction::forward || op.direction == Direction::recompute;
+}
+
+Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind norm) {
+    const bool is_layer_norm = norm == layout::NormKind::layer_norm;
+    if (is_forward(use.op())) {
+        if (kind == PhaseKind::norm) {
+            return {{is_layer_norm ? "layer_norm_forward" : "rms_norm_forward", 1, use.all_but()}};
+        }
+        return {
+            {is_layer_norm ? "residual_layer_norm_forward" : "residual_rms_norm_forward", 1, use.all_but()}};
+    }
+    Kernels kernels{
+        {is_layer_norm ? "layer_norm_backward" : "rms_norm_backward", 1,
+         use.all_but({Role::d_gain, Role::d_bias, Role::d_branch, Role::samples, Role::step_inputs})}};
+    if (use.writes(Role::d_gain) || use.writes(Role::d_bias)) {
+        kernels.push_back(
+            {"sums of columns", 1, use.stored_or_added(Role::d_gain) + use.stored_or_added(Role::d_bias)});
+    }
+    if (use.writes(Role::d_branch)) {
+        kernels.push_back({"dropout_backward", 1, use.written(Role::d_input) + use.written(Role::d_branch)});
+    }
+    return kernels;
+}
+
+/// Queries and keys are turned in place, of each head as many channels as have an angle.
+Kernels rope_kernels(const OpOperands& use, const spec::RunSpec& spec) {
+    const auto& model = spec.model;
+    const auto heads = model.heads / spec.parallel.tensor;
+    const auto kv_heads = layout::local_kv_heads(model, spec.parallel.tensor);
+    const auto qkv = use.written(is_forward(use.op()) ? Role::output : Role::d_input);
+    const auto turned =
+        qkv / ((heads + 2 * kv_heads) * model.head_dim) * (heads + kv_heads) * model.rotary_channels();
+    return {{"rope", 1, 2 * turned + use.read(Role::positions) + use.read(Role::rotations)}};
+}
+
+/// Products and sums stay on the chip, so that no bytes are counted.
+Kernels attention_kernels(const OpOperands& use,
+                          const layout::AttentionSizes& sizes,
+                          layout::AttentionKernel kernel) {
+    const bool forward = is_forward(use.op());
+    switch (kernel) {
+        case layout::AttentionKernel::host:
+            return {};
+        case layout::AttentionKernel::cuda_cores:
+            return {{"attention", forward ? 1 : 2}};  // of queries; of keys and values
+        case layout::AttentionKernel::tensor_cores:
+            return {{"attention", forward ? 1 : 3}};  // and of outputs
+        case layout::AttentionKernel::cudnn: {
+            const auto piece = layout::CudaWorkspaces::attention_piece(sizes);
+            const auto pieces = (sizes.batch / piece->sequences) * (sizes.kv_heads / piece->kv_heads);
+            return {{"attention", forward ? 1 : pieces}};
+        }
+    }
+    return {};
+}
+
+/// Rows of tables are counted for each token, and once more where they are added to.
+Kernels embedding_kernels(const OpOperands& use, std::int64_t value_bytes, std::int64_t gradient_bytes) {
+    const auto& op = use.op();
+    if (is_forward(op)) {
+        if (op.column_end > 0) {
+            return {{"embedding_tile_forward", 1, 2 * value_bytes + use.read(Role::tokens)}};
+        }
+        const auto looked_up = use.reads(Role::position_table) ? value_bytes : 0;
+        return {{op.segment >= 0 ? "embedding_positions_forward" : "embedding_forward", 1,
+                 2 * value_bytes + looked_up + use.read(Role::tokens) + use.read(Role::positions)}};
+    }
+    Kernels kernels;
+    for (const auto& [table, indices] :
+         {std::pair{Role::d_table, Role::tokens}, {Role::d_position_table, Role::positions}}) {
+        if (!use.writes(table)) {
+            continue;
+        }
+        if (!op.accumulate) {
+            kernels.push_back({"embedding_backward zeros", 1, use.written(table)});
+        }
+        kernels.push_back({"embedding_backward", 1, value_bytes + 2 * gradient_bytes + use.read(indices)});
+    }
+    return kernels;
+}
+
+const char* loss_kernel(const OpOperands& use) {
+    if (!use.reads(Role::statistics) && !use.writes(Role::statistics)) {
+        return use.writes(Role::d_input) ? "cross_entropy" : "cross_entropy_loss_only";
+    }
+    if (!use.reads(Role::input)) {
+        return use.writes(Role::losses) ? "losses_of_statistics" : "merge_statistics";
+    }
+    return use.writes(Role::d_input) ? "cross_entropy_tile_gradient" : "cross_entropy_tile";
+}
+
+/// One kernel for each run of bytes.
+template <class BytesOf>
+Kernels by_run(const char* kernel, const schedule::Operand& operand, int launches, const BytesOf& bytes_of) {
+    Kernels kernels;
+    for (const auto& run : operand.runs) {
+        kernels.push_back({kernel, launches, bytes_of(run.bytes)});
+    }
+    return kernels;
+}
+
+/// A kernel for each range of one weight decay (train/step/bind_state_ops.cpp).
+Kernels update_kernels(const schedule::Program& program,
+                       const Op& op,
+                       const spec::RunSpec& spec,
+                       const schedule::ModelLayout& model) {
+    // Master and both moments are read and written.
+    const auto element_bytes =
+        3 * 2 * 4 + spec::element_bytes(spec.precision.gradient) +
+        (program.find_write(op, Role::parameters) == nullptr ? 0 : model.element_bytes);
+    Kernels kernels;
+    for (const auto& operand : op.writes) {
+        if (operand.role != Role::master) {
+            continue;
+        }
+        const auto& buffer = program.buffer(operand.buffer);
+        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const auto groups = layout::parameter_groups(spec, model.table.units.at(unit), model.flats.at(unit));
+        const auto width = schedule::element_bytes(buffer);
+        for (const auto& run : operand.runs) {
+            const auto begin = buffer.first_element + run.offset / width;
+            const auto end = begin + run.bytes / width;
+            for (const auto& group : groups) {
+                const auto count = std::min(end, group.range.end) - std::max(begin, group.range.begin);
+                if (count > 0) {
+                    kernels.push_back({"adamw_update", 1, count * element_bytes});
+                }
+            }
+        }
+    }
+    return kernels;
+}
+
+void append(Kernels& kernels, const Kernels& more) {
+    kernels.insert(kernels.end(), more.begin(), more.end());
+}
+
+/// Kernels of fills, sums, norms of gradients and updates.
+Kernels state_kernels(const schedule::Program& program,
+                      const Op& op,
+                      const spec::RunSpec& spec,
+                      const schedule::ModelLayout& model) {
+    const auto same = [](std::int64_t bytes) { return bytes; };
+    Kernels kernels;
+    switch (op.kind) {
+        case OpKind::fill:
+            for (const auto& operand : op.writes) {
+                append(kernels, by_run("fill_zero", operand, 1, same));
+            }
+            return kernels;
+        case OpKind::add:
+            for (const auto& operand : op.writes) {
+                const auto width = schedule::element_bytes(program.buffer(operand.buffer));
+                const auto moved = (op.accumulate ? 2 : 1) * width + 4;  // the addends are float
+                append(kernels, by_run(op.accumulate ? "add_to" : "convert", operand, 1,
+                                       [&](std::int64_t bytes) { return bytes / width * moved; }));
+            }
+            return kernels;
+        case OpKind::norm:
+            for (const auto& operand : op.reads) {
+                if (operand.role == Role::gradient) {
+                    append(kernels, by_run("sum_of_squares", operand, 2, same));  // and its carries
+                }
+            }
+            return kernels;
+        case OpKind::update:
+            return update_kernels(program, op, spec, model);
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::step_end:
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_reduce:
+        case OpKind::send:
+        case OpKind::receive:
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write:
+            return {};
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
+    if (program_.lanes.at(static_cast<std::size_t>(op.lane)).engine != schedule::Engine::compute) {
+        return {};
+    }
+    if (op.kind != OpKind::compute && op.kind != OpKind::loss) {
+        return state_kernels(program_, op, spec_, model_);
+    }
+    const OpOperands use{program_, op};
+    const auto& phase = model_.table.units.at(static_cast<std::size_t>(op.unit))
+                            .phases.at(static_cast<std::size_t>(op.phase));
+    switch (phase.kind) {
+        case PhaseKind::embedding: {
+            const auto elements = use.rows() * spec_.model.hidden;
+            return embedding_kernels(use, elements * model_.element_bytes, elements * 4);
+        }
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+            return norm_kernels(use, phase.kind, model_.table.norm);
+        case PhaseKind::linear:
+        case PhaseKind::logits:
+            return product_kernels(use, phase, model_.element_bytes, spec_.model.lora.rank);
+        case PhaseKind::rope:
+            return rope_kernels(use, spec_);
+        case PhaseKind::attention: {
+            const auto sizes = layout::attention_sizes(spec_);
+            const bool trains = program_.variant == schedule::Variant::train;
+            return attention_kernels(use, sizes,
+                                     layout::choose_attention(layout::attention_use(spec_, trains), sizes,
+                                                              layout::any_capability, has_cudnn_)
+                                         .kernel);
+        }
+        case PhaseKind::gelu:
+            return {{is_forward(op) ? "gelu_forward" : "gelu_backward", 1, use.all_but()}};
+        case PhaseKind::gelu_erf:
+            return {{is_forward(op) ? "gelu_erf_forward" : "gelu_erf_backward", 1, use.all_but()}};
+        case PhaseKind::swiglu:
+            return {{is_forward(op) ? "swiglu_forward" : "swiglu_backward", 1, use.all_but()}};
+        case PhaseKind::residual:
+            return {{is_forward(op) ? "residual_forward" : "dropout_backward", 1, use.all_but()}};
+        case PhaseKind::loss:
+            return {{loss_kernel(use), 1, use.all_but()}};
+    }
+    return {};
+}
+
+}  // namespace ziggurat::plan

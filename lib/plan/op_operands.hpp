@@ -1,0 +1,40 @@
+/// OpOperands: sizes of the operands of an op, by role.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::plan {
+
+class OpOperands {
+  public:
+    OpOperands(const schedule::Program& program, const schedule::Op& op) : program_{program}, op_{op} {}
+
+    const schedule::Op& op() const noexcept { return op_; }
+    bool reads(schedule::Role role) const { return program_.find_read(op_, role) != nullptr; }
+    bool writes(schedule::Role role) const { return program_.find_write(op_, role) != nullptr; }
+    /// Bytes of the operand that is read in that role; 0 if there is none.
+    std::int64_t read(schedule::Role role) const { return bytes_of(program_.find_read(op_, role)); }
+    std::int64_t written(schedule::Role role) const { return bytes_of(program_.find_write(op_, role)); }
+    std::int64_t rows() const noexcept { return op_.row_end - op_.row_begin; }
+
+    /// Bytes of all operands without workspaces and without those of the given roles. A buffer that is read
+    /// in two roles is read once.
+    std::int64_t all_but(std::initializer_list<schedule::Role> left_out = {}) const;
+    /// Bytes that a kernel moves for an output which it stores, or adds to what is there.
+    std::int64_t stored_or_added(schedule::Role role) const {
+        return written(role) * (op_.accumulate ? 2 : 1);
+    }
+
+  private:
+    static std::int64_t bytes_of(const schedule::Operand* operand) {
+        return operand == nullptr ? 0 : operand->bytes();
+    }
+
+    const schedule::Program& program_;
+    const schedule::Op& op_;
+};
+
+}  // namespace ziggurat::plan

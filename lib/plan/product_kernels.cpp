@@ -1,0 +1,154 @@
+#include "plan/product_kernels.hpp"
+
+#include <utility>
+
+#include "layout/adapters.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Direction;
+using schedule::Role;
+
+constexpr KernelUse product{"product"};
+
+/// Sums of the columns of `bytes` in two kernels: of blocks of rows, then of the blocks.
+void add_column_sum(std::vector<KernelUse>& kernels, const OpOperands& use, std::int64_t bytes) {
+    kernels.push_back({"column_sum", 1, bytes});
+    kernels.push_back({"sums of columns", 1, use.stored_or_added(Role::d_bias)});
+}
+
+/// Columns [column_begin, column_end) of the output (model/bind_tiles.cpp, bind_head_tiles.cpp).
+std::vector<KernelUse> tile_kernels(const OpOperands& use,
+                                    const layout::Phase& phase,
+                                    std::int64_t element_bytes) {
+    std::vector<KernelUse> kernels;
+    const auto& op = use.op();
+    // The logits of a tile are a matrix of their own, so that no columns are copied.
+    const bool copies = phase.kind == layout::PhaseKind::linear;
+    const auto columns = use.rows() * (op.column_end - op.column_begin) * element_bytes;
+    if (copies && (op.direction == Direction::backward_input || op.direction == Direction::backward_weight)) {
+        kernels.push_back({"take_columns", 1, 2 * columns});
+    }
+    if (op.direction != Direction::backward_weight || use.writes(Role::d_weight)) {
+        kernels.push_back(product);
+    }
+    if (op.direction == Direction::backward_input && use.writes(Role::d_input)) {
+        kernels.push_back({"convert", 1, use.written(Role::d_input_sum) + use.written(Role::d_input)});
+    }
+    if (op.direction == Direction::backward_weight && use.writes(Role::d_bias)) {
+        add_column_sum(kernels, use, columns);
+    }
+    if (copies && (op.direction == Direction::forward || op.direction == Direction::recompute)) {
+        kernels.push_back({"put_columns", 1, 2 * columns});
+    }
+    return kernels;
+}
+
+/// Kernels of the adapters of a phase (model/adapters.cpp).
+class AdapterKernels {
+  public:
+    AdapterKernels(const OpOperands& use,
+                   const layout::Phase& phase,
+                   std::int64_t element_bytes,
+                   std::int64_t rank)
+        : phase_{phase},
+          inner_{layout::AdapterWorkspace{phase, rank, use.rows(), element_bytes}.inner()},
+          rank_{rank},
+          column_bytes_{use.rows() * element_bytes} {}
+
+    std::vector<KernelUse> forward() && {
+        project_input();
+        for (const auto& adapter : phase_.adapters) {
+            take_part_of_inner();
+            made_.push_back(product);
+            add("add_columns", 3, adapter.columns);
+        }
+        return std::move(made_);
+    }
+    std::vector<KernelUse> backward_input() && {
+        for (const auto& adapter : phase_.adapters) {
+            take_columns_of(adapter);
+            project_gradient();
+        }
+        made_.push_back(product);
+        add("add_columns", 3, phase_.in);
+        return std::move(made_);
+    }
+    std::vector<KernelUse> backward_weight() && {
+        project_input();
+        for (const auto& adapter : phase_.adapters) {
+            take_columns_of(adapter);
+            take_part_of_inner();
+            made_.push_back(product);
+            project_gradient();
+        }
+        made_.push_back(product);
+        return std::move(made_);
+    }
+
+  private:
+    /// A kernel that moves `matrices` matrices of `columns` columns.
+    void add(const char* kernel, std::int64_t matrices, std::int64_t columns) {
+        made_.push_back({kernel, 1, matrices * columns * column_bytes_});
+    }
+    void project_input() {
+        made_.push_back(product);
+        add("scale", 2, inner_);
+    }
+    void project_gradient() {
+        made_.push_back(product);
+        add("scale", 2, rank_);
+        if (phase_.adapters.size() > 1) {
+            add("put_columns", 2, rank_);
+        }
+    }
+    void take_part_of_inner() {
+        if (phase_.adapters.size() > 1) {
+            add("take_columns", 2, rank_);
+        }
+    }
+    void take_columns_of(const layout::Adapter& adapter) {
+        if (adapter.columns != phase_.out) {
+            add("take_columns", 2, adapter.columns);
+        }
+    }
+
+    const layout::Phase& phase_;
+    std::int64_t inner_, rank_, column_bytes_;
+    std::vector<KernelUse> made_;
+};
+
+}  // namespace
+
+std::vector<KernelUse> product_kernels(const OpOperands& use,
+                                       const layout::Phase& phase,
+                                       std::int64_t element_bytes,
+                                       std::int64_t lora_rank) {
+    const auto& op = use.op();
+    if (op.column_end > 0) {
+        return tile_kernels(use, phase, element_bytes);
+    }
+    if (op.direction == Direction::backward_weight && use.writes(Role::d_lora_a)) {
+        return AdapterKernels{use, phase, element_bytes, lora_rank}.backward_weight();
+    }
+    std::vector<KernelUse> kernels;
+    if (op.direction != Direction::backward_weight || use.writes(Role::d_weight)) {
+        kernels.push_back(product);
+    }
+    if (op.direction == Direction::backward_weight) {
+        if (use.writes(Role::d_bias)) {
+            add_column_sum(kernels, use, use.read(Role::d_output));
+        }
+        return kernels;
+    }
+    if (!phase.adapters.empty()) {
+        AdapterKernels adapters{use, phase, element_bytes, lora_rank};
+        const auto more = op.direction == Direction::backward_input ? std::move(adapters).backward_input()
+                                                                    : std::move(adapters).forward();
+        kernels.insert(kernels.end(), more.begin(), more.end());
+    }
+    return kernels;
+}
+
+}  // namespace ziggurat::plan

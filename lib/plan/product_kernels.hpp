@@ -1,0 +1,19 @@
+/// Kernels around the products of weights: sums for biases, adapters, and columns of tiles.
+#pragma once
+
+#include <vector>
+
+#include "layout/family.hpp"
+#include "plan/kernel_traffic.hpp"
+#include "plan/op_operands.hpp"
+
+namespace ziggurat::plan {
+
+/// \param element_bytes  of the compute type
+/// \param lora_rank      of adapters, where the phase has some
+std::vector<KernelUse> product_kernels(const OpOperands& use,
+                                       const layout::Phase& phase,
+                                       std::int64_t element_bytes,
+                                       std::int64_t lora_rank);
+
+}  // namespace ziggurat::plan
