@@ -55,7 +55,7 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
     std::string header(length, '\0');
     read_at(length_bytes, std::as_writable_bytes(std::span{header}), "its header");
     data_begin_ = length_bytes + header_bytes;
-    tensors_ = parse_header(header, size - data_begin_, path_);
+    header_ = parse_header(header, size - data_begin_, path_);
 }
 
 void SafetensorsFile::expect_tensors(std::int64_t size) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ class SafetensorsFile {
 
     const std::string& path() const noexcept { return path_; }
     /// By place.
-    const std::vector<FileTensor>& tensors() const noexcept { return tensors_; }
+    const std::vector<FileTensor>& tensors() const noexcept { return header_.tensors; }
+    /// As of FileHeader.
+    const std::map<std::string, std::string>& stored_names() const noexcept { return header_.stored_names; }
 
     /// Bytes of `tensor` from `offset_bytes` on.
     ///
@@ -38,7 +41,7 @@ class SafetensorsFile {
     std::string path_;
     FileHandle file_;
     std::int64_t data_begin_ = 0;
-    std::vector<FileTensor> tensors_;
+    FileHeader header_;
 };
 
 }  // namespace ziggurat::checkpoint::hf
