@@ -175,7 +175,7 @@ def json_lines_are_known_by_their_content(place):
 def other_files_are_named(place):
     for name, (data, what, remedy) in IMPOSTORS.items():
         is_unpacked = name in ("gzip", "zstd")
-        for ending in (() if is_unpacked else ("jsonl", "txt", "json", "data")):
+        for ending in (() if is_unpacked else ("jsonl", "txt")):
             said = place.tokenize("never", place.write(f"other/{name}.{ending}", data), code=2)
             expect(what in said and remedy in said and f"other/{name}.{ending}" in said, f"{name}.{ending}: {said}")
         if not is_unpacked:  # packed once more
@@ -199,12 +199,13 @@ def other_files_are_named(place):
             (place.folder / folder / file).unlink()
         place.write(f"{folder}/train.bin", data)
         deck = (f"deck_version: 1\nrun: {{name: x}}\nmodel: {{family: llama, layers: 1, hidden: 32, heads: 2, vocab: 400}}\n"
-                f"data: {{tokenizer: none, seq: 8, train: [{{format: FORMAT, path: {folder}/train.bin}}]}}\n"
+                f"data: {{tokenizer: none, seq: 8, train: [{{format: FORMAT, path: {folder}/train}}]}}\n"
                 "train: {steps: 1, global_batch: 1, micro_batch: 1}\noptimizer: {lr: 1.0e-3}\n")
         shutil.copy(place.folder / folder / "train.bin", place.folder / folder / "train.idx")
-        for format_ in ("llmc", "megatron", "raw, dtype: uint16"):
-            place.write("deck.yaml", deck.replace("FORMAT", format_).encode())
-            said = place.call("check", "deck.yaml", code=0 if format_.startswith("raw") else 2)
+        for format_ in ("llmc", "megatron", "text"):
+            file = "train" if format_ == "megatron" else "train.bin"
+            place.write("deck.yaml", deck.replace("FORMAT", format_).replace("/train}", f"/{file}}}").encode())
+            said = place.call("check", "deck.yaml", code=2)
             expect(what in said and remedy in said, f"{name} as {format_}: {said}")
     expect(not (place.folder / "run").exists(), "an import that was refused has left something")
 
@@ -222,9 +223,9 @@ def cut_archives_are_refused(place):
 
 
 def pipes_are_read_to_their_end(place):
-    documents = [text_of(i, 40) for i in range(9000)]
+    documents = [text_of(i, 40) for i in range(6000)]
     lines = json_lines(documents)
-    expect(len(lines) > 3 << 20, "several batches")
+    expect(len(lines) > 2 << 20, "several batches")
     place.write("pipe.jsonl", lines)
     place.write("pipe.zst", zstd(lines))
     shell = " ".join(map(str, [place.binary, *place.command("NAME", "INPUT")]))
@@ -242,9 +243,9 @@ def pipes_are_read_to_their_end(place):
 
 
 def work_before_a_bad_line_is_kept(place):
-    documents = [text_of(i, 40) for i in range(9000)]
+    documents = [text_of(i, 40) for i in range(6000)]
     good = json_lines(documents).splitlines(keepends=True)
-    bad_at, surrogate = 8000, b'{"id": 1, "text": "\\ud83d alone"}\n'
+    bad_at, surrogate = 5000, b'{"id": 1, "text": "\\ud83d alone"}\n'
     bad = good[:bad_at] + [surrogate] + good[bad_at + 1:]
     place.write("first.jsonl", json_lines(["first"]))
     kept = {}
@@ -301,7 +302,7 @@ def the_first_bad_lines_are_named(place):
 
 
 def a_killed_job_goes_on_in_a_packed_file(place):
-    documents = [text_of(i, 60) for i in range(30000)]
+    documents = [text_of(i, 60) for i in range(16000)]
     place.write("long.jsonl.zst", zstd(json_lines(documents)))
     place.tokenize("whole", "long.jsonl.zst", "--threads", "1")
     process = subprocess.Popen([str(word) for word in (place.binary, *place.command("killed", "long.jsonl.zst", "--threads", "1"))],
