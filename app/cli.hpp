@@ -67,7 +67,9 @@ struct Arguments {
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
                                         ///< tokenize: llmc or megatron
     std::string tokenizer;              ///< tokenize, sample, eval: file, or folder that has it; `bytes`
-    std::string field = "text";         ///< tokenize: of JSON lines
+    std::string field;                  ///< tokenize: of JSON lines; empty: text, of inputs that are such
+    std::string input;                  ///< tokenize: auto, text or jsonl; empty: auto
+    bool skip_bad_lines = false;        ///< tokenize
     int threads = 0;                    ///< tokenize: 0: one for each core
     std::string source;                 ///< import: the folder of a model
     std::string target;                 ///< import: the folder of a run; export: that of a model

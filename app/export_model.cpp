@@ -4,7 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
@@ -15,9 +19,9 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/model_files.hpp"
-#include "checkpoint/hf/tokenizer_files.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
@@ -25,20 +29,70 @@ namespace ziggurat::app {
 
 namespace {
 
-/// Copies the files of a run's tokenizer beside its model, and says so; else a note, and nothing.
-std::string copy_tokenizer(const spec::Tokenizer& tokenizer, const std::string& folder) {
+/// What goes with a model's weights.
+struct Companions {
+    std::string folder;  ///< to copy from; empty: none
+    std::string file;    ///< of the tokenizer, if its name is not the one that transformers looks for
+    std::string usage;   ///< more keys of config.json
+};
+
+/// The tokenizer at `path`, if it is that of the run.
+/// Errors: Error{deck} if it is not
+std::unique_ptr<const data::TextTokenizer> open_at(spec::Tokenizer tokenizer, const std::string& path) {
+    tokenizer.path = path;
+    return data::open_tokenizer(tokenizer);
+}
+
+/// Of a tokenizer that the run has not taken from a published model.
+Companions companions_of(const std::string& path, const data::TextTokenizer& tokenizer) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    Companions found{.folder = path, .file = {}, .usage = {}};
+    if (!fs::is_directory(path, error)) {
+        const auto file = fs::path{path}.filename().string();
+        const bool has_own_name = file == "tokenizer.json" || file == "tokenizer.model";
+        found.folder = has_own_name ? fs::path{path}.parent_path().string() : "";
+        found.folder = has_own_name && found.folder.empty() ? "." : found.folder;
+        found.file = has_own_name ? "" : path;  // other files in its folder need not belong to it
+    }
+    const auto keys = found.folder.empty() ? std::nullopt : checkpoint::hf::usage_keys(found.folder);
+    found.usage = keys.value_or(checkpoint::hf::usage_keys_of(tokenizer.document_token().value_or(-1)));
+    return found;
+}
+
+/// \param kept  what the run has kept of the published model that it began with; may be missing
+Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& kept) {
+    const auto kept_keys = checkpoint::hf::usage_keys(kept);
     if (!tokenizer.has_file()) {
-        return "";
+        return {kept_keys ? kept : "", "", kept_keys.value_or(checkpoint::hf::usage_keys_of(-1))};
+    }
+    std::string reason;
+    if (kept_keys) {
+        try {
+            open_at(tokenizer, kept);
+            return {kept, "", *kept_keys};
+        } catch (const Error&) {  // the run has a tokenizer of its own
+        }
     }
     try {
-        data::open_tokenizer(tokenizer);  // still the run's
-        const auto names = checkpoint::hf::copy_tokenizer_files(tokenizer, folder);
-        return fmt::format("; {}", fmt::join(names, ", "));
+        return companions_of(tokenizer.path, *open_at(tokenizer, tokenizer.path));
     } catch (const Error& error) {
         const auto note = fmt::format("the model goes without its tokenizer ({})", error.what());
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-        return "";
     }
+    return {"", "", checkpoint::hf::usage_keys_of(-1)};
+}
+
+/// Copies companions beside the model, and returns a list of them for the summary.
+std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer, const std::string& folder) {
+    std::vector<std::string> names;
+    if (!companions.folder.empty()) {
+        names = checkpoint::hf::copy_companions(companions.folder, folder);
+    } else if (!companions.file.empty()) {
+        names.emplace_back(tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json" : "tokenizer.model");
+        checkpoint::hf::copy_tokenizer(companions.file, folder + "/" + names.front());
+    }
+    return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
 }
 
 /// Exports one checkpoint.
@@ -63,15 +117,20 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
     const bool is_whole = !model.lora.is_on() || arguments.merge;
-    const auto made = is_whole ? checkpoint::hf::export_model(
-                                     reader, model, arguments.target, type, arguments.shard_bytes,
-                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
-                               : checkpoint::hf::export_adapters(reader, model, arguments.target, type);
-    const auto tokenizer = copy_tokenizer(loaded.run.data.tokenizer, arguments.target);
+    const auto root = checkpoint::hf::root_of(reader.path());
+    const auto& tokenizer = loaded.run.data.tokenizer;
+    const auto companions = find_companions(tokenizer, checkpoint::hf::kept_folder(root));
+    const auto made =
+        is_whole ? checkpoint::hf::export_model(
+                       reader, model, arguments.target, type, arguments.shard_bytes, companions.usage,
+                       [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
+                 : checkpoint::hf::export_adapters(reader, model, arguments.target, type,
+                                                   checkpoint::hf::kept_base(root));
+    const auto copied = copy(companions, tokenizer, arguments.target);
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}{}\nfrom        {}, step {}; in {}\n",
                printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
-               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", tokenizer,
+               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", copied,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
                format_duration(seconds_between(begin_ns, monotonic_ns())));
 }

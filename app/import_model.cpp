@@ -17,6 +17,7 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
+#include "checkpoint/hf/companion_files.hpp"
 #include "deck/files/published_config.hpp"
 #include "deck/load.hpp"
 #include "deck/values/units.hpp"
@@ -34,7 +35,11 @@ deck::LoadedDeck load(const std::string& text) {
         deck::load_text(text, "the deck of the import", {},
                         {.ranks = 1, .threads = 1, .needs_data = false, .read_tokenizer = read_tokenizer});
     if (!loaded.ok()) {
-        throw Error{ErrorKind::deck, "the model cannot be imported:\n" + loaded.found.print()};
+        std::string errors;  // alone: warnings and notes are about a deck that the user has not written
+        for (const auto& problem : loaded.found.sorted()) {
+            errors += problem.severity == Severity::error ? "\n" + problem.text() : "";
+        }
+        throw Error{ErrorKind::deck, "the model cannot be imported:" + errors};
     }
     return loaded;
 }
@@ -64,9 +69,13 @@ std::string deck_text(const std::string& folder,
         deck::write_text(folder + "/train.bin"));
 }
 
-/// data.tokenizer of a model with its own, where that is built and its tokens have rows; else none, and a
-/// note that says why.
-std::string tokenizer_text(const std::string& folder, std::int64_t vocab) {
+struct TokenizerText {
+    std::string text = "none";  ///< data.tokenizer
+    std::string reason = {};    ///< for a tokenizer that the deck goes without
+};
+
+/// data.tokenizer of a model with its own, if that is built and its tokens have rows.
+TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
     std::error_code error;
     const auto is_there = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
     std::string why = "it has neither tokenizer.json nor tokenizer.model";
@@ -74,18 +83,16 @@ std::string tokenizer_text(const std::string& folder, std::int64_t vocab) {
         try {
             const auto tokenizer = tokenizer_of({}, folder);
             if (const auto facts = read_tokenizer(tokenizer); facts.vocab <= vocab) {
-                return fmt::format("{{kind: {}, path: {}}}",
-                                   tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",
-                                   deck::write_text(folder));
+                return {fmt::format("{{kind: {}, path: {}}}",
+                                    tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",
+                                    deck::write_text(folder))};
             }
             why = "its tokenizer has more tokens than the model";
         } catch (const Error& problem) {
             why = problem.what();
         }
     }
-    const auto note = fmt::format("the deck has no tokenizer ({})", why);
-    std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-    return "none";
+    return {.reason = why};
 }
 
 /// The keys of `model` that config.json gives, with weights as `init` says.
@@ -141,16 +148,21 @@ int import_model(const Arguments& arguments) {
     const auto seq = std::min(published.run.model.max_seq, longest_sequence);
     checkpoint::hf::PublishedWeights weights{arguments.source, published.run.model};
 
-    const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer, seq));
+    const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));
     const auto written =
         deck_text(folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"),
-                  tokenizer, seq);
+                  tokenizer.text, seq);
     expect_new(folder);
+    if (!tokenizer.reason.empty()) {
+        const auto note = fmt::format("the deck has no tokenizer ({})", tokenizer.reason);
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
     Progress progress{show_progress()};
     progress.begin("imports the model", "bytes");
     const auto made =
         checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
                                      [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    checkpoint::hf::keep_companions(arguments.source, arguments.source, folder + "/ckpt");
     const auto deck_path = folder + "/deck.yaml";
     storage::write_small_file(
         deck_path, fmt::format("# Trains the model that was imported from {}\n# further. Name your tokens in "

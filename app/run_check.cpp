@@ -8,17 +8,20 @@
 #include <utility>
 
 #include "app/check_json.hpp"
+#include "app/doctor_folders.hpp"
 #include "app/run_folder.hpp"
 #include "app/time_text.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine/job_end.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/messages/peer_names.hpp"
 #include "deck/reference/reference.hpp"
+#include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {
@@ -55,6 +58,20 @@ void warn_of_run_folder(deck::LoadedDeck& loaded) {
     if (const auto why = why_not_writable(folder); !why.empty()) {
         loaded.found.warning({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
                              why, "'train' ends with 3: set run.dir to a folder of yours.");
+    }
+}
+
+void warn_of_lacking_room(deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    const auto system = storage::file_system_of(first_that_is_there(run.run.dir));
+    const auto needed = run.checkpoint.every ? plan::checkpoint_size(run).bytes : 0;
+    if (system.has_size && system.free_bytes < needed) {
+        loaded.found.warning({"run.dir", 0, 0},
+                             fmt::format("the disk of {} has {} free, and one checkpoint takes {}",
+                                         deck::in_quotes(run.run.dir), format_bytes(system.free_bytes),
+                                         format_bytes(needed)),
+                             "no save of this run can end",
+                             "Free some space there, or set run.dir to a folder on another disk.");
     }
 }
 
@@ -200,6 +217,7 @@ int run_check(const CheckOptions& options) {
     Answers answers;
     if (options.machine.empty()) {
         warn_of_run_folder(loaded);
+        warn_of_lacking_room(loaded);
         answers.start = look_ahead(options, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);

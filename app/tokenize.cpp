@@ -35,6 +35,25 @@ std::string name_of(std::string out) {
     return out;
 }
 
+data::InputKind kind_of(const Arguments& arguments) {
+    return arguments.input == "text"                                ? data::InputKind::text
+           : arguments.input == "jsonl" || !arguments.field.empty() ? data::InputKind::json_lines
+                                                                    : data::InputKind::by_content;
+}
+
+/// One line for each of the first bad lines, and one that counts the others.
+void warn_of_bad_lines(const data::TokenizeResult& made) {
+    const auto warn = [](const std::string& text) {
+        std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
+    };
+    for (const auto& bad : made.bad_lines) {
+        warn(fmt::format("'{}', line {} is skipped: {}", printable(bad.path), bad.line, bad.problem));
+    }
+    if (const auto others = made.skipped_lines - std::ssize(made.bad_lines); others > 0) {
+        warn(fmt::format("{} more line{} skipped", format_grouped(others), others == 1 ? " is" : "s are"));
+    }
+}
+
 }  // namespace
 
 int tokenize(const Arguments& arguments) {
@@ -47,15 +66,18 @@ int tokenize(const Arguments& arguments) {
     }
     const data::TokenizeJob job{
         .inputs = arguments.paths,
+        .kind = kind_of(arguments),
         .name = name_of(arguments.out),
         .format = arguments.format == "llmc" ? spec::TokenFormat::llmc : spec::TokenFormat::megatron,
-        .field = arguments.field,
+        .lines = {.field = arguments.field.empty() ? "text" : arguments.field,
+                  .skips_bad_lines = arguments.skip_bad_lines},
         .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
     Progress progress{show_progress()};
     progress.begin("tokenizes", "bytes");
     const auto made = data::tokenize_files(
         job, *tokenizer, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
     progress.end();
+    warn_of_bad_lines(made);
 
     std::string paths;
     for (const auto& path : data::token_paths(job.name, job.format)) {
@@ -63,9 +85,13 @@ int tokenize(const Arguments& arguments) {
     }
     const auto seconds = seconds_between(begin_ns, monotonic_ns());
     const auto done_bytes = made.text_bytes - made.earlier_bytes;
-    fmt::print("{}  {} tokens of {} document{}, {}\nfrom  {} of text in {} file{}{}; in {}, {}/s\n", paths,
+    fmt::print("{}  {} tokens of {} document{}, {}{}\nfrom  {} of text in {} file{}{}; in {}, {}/s\n", paths,
                format_grouped(made.written.tokens), format_grouped(made.written.documents),
                made.written.documents == 1 ? "" : "s", data::name_of(made.type),
+               made.skipped_lines == 0
+                   ? ""
+                   : fmt::format("; {} bad line{} skipped", format_grouped(made.skipped_lines),
+                                 made.skipped_lines == 1 ? "" : "s"),
                format_bytes(made.text_bytes), job.inputs.size(), job.inputs.size() == 1 ? "" : "s",
                made.earlier_bytes > 0 ? ", " + format_bytes(made.earlier_bytes) + " of it done before" : "",
                format_duration(seconds),

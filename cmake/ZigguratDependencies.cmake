@@ -26,6 +26,8 @@ ziggurat_find(fmt)
 ziggurat_find(PkgConfig)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
+ziggurat_find(ZLIB)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(sentencepiece IMPORTED_TARGET sentencepiece)  # without it, tokenizers of that kind are refused
 # The serial library suffices, for each writer has a file of its own; a parallel one does as well.
 ziggurat_find(HDF5 1.10.5 COMPONENTS C)

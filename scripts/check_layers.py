@@ -42,6 +42,7 @@ LIBRARIES_OF = [
     ("hdf5", r"storage/.*"),
     ("libaio", r"storage/.*"),
     ("oniguruma", r"data/tokenizer/.*"),
+    ("zlib\\.h|zstd\\.h", r"data/text/.*"),
     ("cuda|cublas", r"(kernels|device)/cuda/\w+_cuda\.(cu|cpp|hpp)"),
     ("cudnn", r"kernels/cuda/\w+_cuda\.(cpp|hpp)"),
     ("nccl", r"comm/nccl/\w+_cuda\.(cu|hpp)"),

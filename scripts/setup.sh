@@ -43,6 +43,8 @@ libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
 libonig-dev             pkg-config:oniguruma
 libsentencepiece-dev    pkg-config:sentencepiece
+zlib1g-dev              cmake:ZLIB
+libzstd-dev             pkg-config:libzstd
 libhdf5-dev             cmake:HDF5
 libaio-dev              header:libaio.h
 libgtest-dev            cmake:GTest
@@ -67,6 +69,7 @@ slurm-wlm               command:slurmctld
 munge                   command:munged
 iproute2                command:ip
 faketime                command:faketime
+zstd                    command:zstd
 tmux                    command:tmux
 chromium-headless-shell command:chromium-headless-shell
 python3-venv            python:venv

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string_view>
 
+#include "base/file_kind.hpp"
 #include "base/printable.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
@@ -22,22 +22,6 @@ constexpr double least_text = 0.75;
 constexpr std::uint32_t most_of_wide = 1U << 20U;
 /// Ids of 16 bits are smaller: random bytes come beyond within a hundred numbers.
 constexpr std::uint16_t most_of_narrow = 62'000;
-
-struct Beginning {
-    std::string_view bytes;
-    const char* what;
-};
-constexpr std::string_view unpack = "Name what is in it: unpack it first.";
-constexpr std::array packed{
-    Beginning{"\x1f\x8b\x08", "a gzip archive"},
-    Beginning{"PK\x03\x04", "a zip archive"},
-    Beginning{"\x28\xb5\x2f\xfd", "a zstd archive"},
-    Beginning{"\xfd\x37zXZ", "an xz archive"},
-    Beginning{"BZh91AY", "a bzip2 archive"},
-    Beginning{"PAR1", "a Parquet file"},
-    Beginning{"\x89HDF", "an HDF5 file"},
-    Beginning{"%PDF-", "a PDF file"},
-};
 
 bool is_text_character(unsigned char byte) {
     return byte >= 0x20 ? byte != 0x7f : byte >= '\t' && byte <= '\r';
@@ -95,10 +79,8 @@ FileLook look_of_numbers(spec::RawType type) {
 
 /// By what only such files begin with.
 std::optional<FileLook> certain_look(std::string_view bytes) {
-    for (const auto& [beginning, what] : packed) {
-        if (bytes.starts_with(beginning)) {
-            return FileLook{.what = what, .remedy = std::string{unpack}, .is_certain = true};
-        }
+    if (const auto found = recognise_file(bytes)) {
+        return FileLook{.what = found->what, .remedy = found->remedy, .is_certain = true};
     }
     if (bytes.starts_with(megatron_magic)) {
         return FileLook{.what = "an index of Megatron-LM",

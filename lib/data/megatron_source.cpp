@@ -9,6 +9,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -32,6 +33,18 @@ std::string prefix_of(std::string path) {
         "). Name the prefix of a .bin/.idx pair written by Megatron's preprocess_data.py, or set another "
         "format.";
     throw Error{ErrorKind::deck, message};
+}
+
+/// Rejects a file that is recognised as one of another kind.
+void expect_unrecognised(const std::string& key, const MappedFile& file) {
+    const std::string_view content{reinterpret_cast<const char*>(file.content().data()),
+                                   file.content().size()};
+    if (const auto found = recognise_file(content)) {
+        std::string message = key;
+        message +=
+            ": '" + file.path() + "' is no file of Megatron (it is " + found->what + "). " + found->remedy;
+        throw Error{ErrorKind::deck, message};
+    }
 }
 
 }  // namespace
@@ -78,6 +91,7 @@ MegatronSource::MegatronSource(const std::string& path, const std::string& key)
         end_bytes += length * itemsize;
     }
     if (end_bytes != bin.bytes()) {
+        expect_unrecognised(key, bin);
         refuse(key, index_.path(),
                "its sequences end at byte " + std::to_string(end_bytes) + ", but '" + bin.path() + "' has " +
                    std::to_string(bin.bytes()) + " bytes");
@@ -87,6 +101,9 @@ MegatronSource::MegatronSource(const std::string& path, const std::string& key)
 
 void MegatronSource::check_index(const std::string& key) {
     const auto& path = index_.path();
+    if (!is_megatron_index(index_)) {
+        expect_unrecognised(key, index_);
+    }
     if (index_.bytes() < arrays_at) {
         refuse(key, path, std::to_string(index_.bytes()) + " bytes, shorter than its header of 34 bytes");
     }

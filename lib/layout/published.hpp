@@ -25,8 +25,10 @@ struct PublishedKey {
     const char* deck_key;  ///< `model.hidden`
     /// Value, as a deck would say it, where config.json has none or null; none: it has to be there.
     const char* fallback = nullptr;
-    /// Name below `rope_parameters`, where newer files have it; none: they have it where older ones do.
+    /// Name in the map `rope_parameters` of newer files; none: the key does not concern positions.
     const char* in_rope_parameters = nullptr;
+    /// Another name of the key that transformers accepts for this family; none: it has one name.
+    const char* alias = nullptr;
 };
 
 /// A key of config.json that says what the family always is.

@@ -122,7 +122,7 @@ std::int32_t Evaluation::draw(const Drawing& drawing,
 std::optional<std::string> Evaluation::generate(const data::TextTokenizer& tokenizer,
                                                 const spec::Sample& sample,
                                                 std::int64_t step,
-                                                const Limits& limits,
+                                                const TextLimits& limits,
                                                 const Stops& stops) {
     assembly_.train_executor().finish();
     const Drawing drawing{sample.temperature, limits.top_k, limits.top_p};

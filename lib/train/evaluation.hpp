@@ -25,6 +25,13 @@ struct ValidationLoss {
     std::int64_t bytes = 0;           ///< of text that they stand for; 0 where no tokenizer was given
 };
 
+/// What decides on a text besides its number of tokens.
+struct TextLimits {
+    std::int64_t top_k = 0;              ///< see Drawing
+    double top_p = 1;                    ///< see Drawing
+    std::vector<std::string> ends = {};  ///< the text ends before the first of these
+};
+
 /// Runs the evaluation program of an assembly.
 class Evaluation {
   public:
@@ -51,13 +58,6 @@ class Evaluation {
                                            Progress* progress = nullptr,
                                            const data::TextTokenizer* tokenizer = nullptr);
 
-    /// What else than a number of tokens decides on a text.
-    struct Limits {
-        std::int64_t top_k = 0;              ///< see Drawing
-        double top_p = 1;                    ///< see Drawing
-        std::vector<std::string> ends = {};  ///< the text ends before the first of these
-    };
-
     /// Text that follows `sample.prompt`, token by token. The window holds data.seq tokens; older ones are
     /// forgotten. A prompt of no tokens is the document token, else a line's end. Nothing when it was left
     /// off.
@@ -67,7 +67,7 @@ class Evaluation {
     std::optional<std::string> generate(const data::TextTokenizer& tokenizer,
                                         const spec::Sample& sample,
                                         std::int64_t step,
-                                        const Limits& limits = {},
+                                        const TextLimits& limits = {},
                                         const Stops& stops = {});
 
   private:

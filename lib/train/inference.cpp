@@ -104,7 +104,7 @@ std::vector<double> Inference::scores(const data::ChoiceSequences& sequences, Pr
 std::string Inference::generate(const data::TextTokenizer& tokenizer,
                                 const spec::Sample& sample,
                                 std::int64_t step,
-                                const Evaluation::Limits& limits) {
+                                const TextLimits& limits) {
     spec::Data no_data = run_.data;
     no_data.train.clear();
     no_data.validation.clear();

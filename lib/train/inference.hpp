@@ -72,7 +72,7 @@ class Inference {
     std::string generate(const data::TextTokenizer& tokenizer,
                          const spec::Sample& sample,
                          std::int64_t step,
-                         const Evaluation::Limits& limits = {});
+                         const TextLimits& limits = {});
 
     Assembly& assembly() noexcept { return assembly_; }
 

@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
+#include "train/save/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
 #include "train/step/late_failure.hpp"
 
@@ -73,6 +74,14 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     reporter_.ends_after(spec_.train.steps);
     if (world.rank() == 0) {
         checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
+        try {
+            keep_companions_of_start(spec.model, resumed_, checkpointer_.way() + "/ckpt");
+        } catch (const Error& error) {
+            reporter_.say(message(Severity::warning,
+                                  fmt::format("an export of this run will lack the tokenizer's files and the "
+                                              "generation settings of its model ({})",
+                                              error.what())));
+        }
     }
     if (was_finished()) {
         return;

@@ -1,13 +1,17 @@
 // Logits of the model that a deck begins with, on whatever ranks and layout, for a test to compare.
 //
 //   mpirun -n N print_logits DECK TOKENS OUT [KEY=VALUE...]
+//   print_logits --each FOLDERS DECK TOKENS
 //
-// TOKENS holds data.seq numbers of 32 bits; OUT gets data.seq rows of model.vocab floats.
+// TOKENS holds data.seq numbers of 32 bits; OUT gets data.seq rows of model.vocab floats. With --each the
+// deck starts in turn with the model in each folder that a line of FOLDERS names: the folder gets the file
+// logits.f32, or refusal.txt with the text of the error.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -58,17 +62,21 @@ void fill(const train::BatchSlot& slot, const std::vector<std::int32_t>& tokens)
     }
 }
 
-void print_logits(int argc, char** argv, const comm::Context& world) {
-    const auto run = load(argv[1], {argv + 4, argv + argc}, world.size());
+void print_logits(const std::string& deck,
+                  const std::string& tokens_path,
+                  const std::string& out_path,
+                  const std::vector<std::string>& overrides,
+                  const comm::Context& world) {
+    const auto run = load(deck, overrides, world.size());
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.data.seq));
-    std::ifstream{argv[2], std::ios::binary}.read(reinterpret_cast<char*>(tokens.data()),
-                                                  static_cast<std::streamsize>(4 * tokens.size()));
+    std::ifstream{tokens_path, std::ios::binary}.read(reinterpret_cast<char*>(tokens.data()),
+                                                      static_cast<std::streamsize>(4 * tokens.size()));
     train::Assembly assembly{run, train::build_programs(run, world.rank()), world,
                              test::processors_for_tests(1), train::StateAtFirst::zero};
     load_weights(run, assembly);
     std::ofstream out;
     if (world.rank() == 0) {
-        out.open(argv[3], std::ios::binary);
+        out.open(out_path, std::ios::binary);
     }
     for (std::int64_t row = 0; row < run.data.seq; ++row) {
         fill(assembly.evaluate_slot(), tokens);
@@ -77,6 +85,20 @@ void print_logits(int argc, char** argv, const comm::Context& world) {
         const auto logits = assembly.watched_logits();
         out.write(reinterpret_cast<const char*>(logits.data()),
                   static_cast<std::streamsize>(4 * logits.size()));
+    }
+}
+
+void print_each(const std::string& folders,
+                const std::string& deck,
+                const std::string& tokens,
+                const comm::Context& world) {
+    std::ifstream list{folders};
+    for (std::string folder; std::getline(list, folder);) {
+        try {
+            print_logits(deck, tokens, folder + "/logits.f32", {"model.init.path=" + folder}, world);
+        } catch (const Error& error) {
+            std::ofstream{folder + "/refusal.txt"} << error.what();
+        }
     }
 }
 
@@ -93,7 +115,11 @@ int main(int argc, char** argv) {
     const auto& world = session.world();
     try {
         const test::TestKernels kernels{1, static_cast<std::uint64_t>(world.rank())};
-        print_logits(argc, argv, world);
+        if (argc == 5 && std::string{argv[1]} == "--each") {
+            print_each(argv[2], argv[3], argv[4], world);
+        } else {
+            print_logits(argv[1], argv[2], argv[3], {argv + 4, argv + argc}, world);
+        }
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "print_logits: %s\n", error.what());

@@ -157,6 +157,14 @@ def samples(place):
     coldest = {place.call("sample", place.run, "--prompt", PROMPT, "--tokens", 5, "--temperature", 0, "--seed", seed)[0]
                for seed in (1, 2)}
     expect(len(coldest) == 1, "no chance at temperature 0", coldest)
+    for limit in (("--top-k", 1), ("--top-p", 1e-9)):
+        text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", 5, *limit)[0]
+        expect({text} == coldest, f"the most likely token alone with {limit}", text)
+    whole, ends = wanted[len(PROMPT):], wanted[len(PROMPT) + 2:len(PROMPT) + 4]
+    text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--stop", ends, ranks=2)[0]
+    expect(text == PROMPT + whole[:whole.index(ends)] + "\n", "ends before the text", f"{wanted}\n{text}")
+    message = place.call("sample", place.run, "--prompt", PROMPT * 50, "--tokens", 1)[1]
+    expect("it goes on from the last" in message, "says that the prompt is cut", message)
     message = place.call("sample", place.step(10), "--prompt", PROMPT, "--tokens", 5)[1]
     expect("step 10" in message, "takes the step that is named", message)
 

@@ -51,7 +51,7 @@ Json scaling_of(const spec::RopeScaling& scaling) {
 
 }  // namespace
 
-std::string config_text(const spec::Model& model, spec::DType type) {
+std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage) {
     const auto& family = layout::family_of(model);
     const auto& published = family.published;
     Json document;
@@ -66,6 +66,10 @@ std::string config_text(const spec::Model& model, spec::DType type) {
     }
     if (family.has_rotary_positions()) {
         document["rope_scaling"] = scaling_of(model.rope_scaling);
+    }
+    const auto more = Json::parse(usage);
+    for (const auto& [name, value] : more.items()) {
+        document[name] = value;
     }
     return document.dump(2) + "\n";
 }

@@ -10,7 +10,8 @@ namespace ziggurat::checkpoint::hf {
 
 /// What deck::read_published_config() reads back to the same keys of `model`.
 ///
-/// \param type  of the weights beside it
-std::string config_text(const spec::Model& model, spec::DType type);
+/// \param type   of the weights beside it
+/// \param usage  more keys, as a JSON object: those of usage_keys()
+std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage = "{}");
 
 }  // namespace ziggurat::checkpoint::hf

@@ -76,7 +76,9 @@ std::map<std::string, std::int64_t> ranks_by_target(const std::vector<Module>& m
     return ranks;
 }
 
-std::string adapter_config_text(const std::vector<Module>& modules, const spec::Model& model) {
+std::string adapter_config_text(const std::vector<Module>& modules,
+                                const spec::Model& model,
+                                const std::string& base) {
     const auto targets = ranks_by_target(modules, model);
     ordered_json ranks = ordered_json::object(), alphas = ordered_json::object();
     std::vector<std::string> names;
@@ -89,19 +91,19 @@ std::string adapter_config_text(const std::vector<Module>& modules, const spec::
     }
     const bool is_transposed =
         std::ranges::any_of(modules, [](const Module& module) { return module.layout.is_transposed; });
-    const auto base = model.is_init_published ? ordered_json(model.init_path) : ordered_json(nullptr);
-    const ordered_json config{{"peft_type", "LORA"},
-                              {"task_type", "CAUSAL_LM"},
-                              {"base_model_name_or_path", base},
-                              {"r", model.lora.rank},
-                              {"lora_alpha", model.lora.alpha},
-                              {"lora_dropout", 0.0},
-                              {"target_modules", names},
-                              {"rank_pattern", ranks},
-                              {"alpha_pattern", alphas},
-                              {"fan_in_fan_out", is_transposed},
-                              {"bias", "none"},
-                              {"inference_mode", true}};
+    const ordered_json config{
+        {"peft_type", "LORA"},
+        {"task_type", "CAUSAL_LM"},
+        {"base_model_name_or_path", base.empty() ? ordered_json(nullptr) : ordered_json(base)},
+        {"r", model.lora.rank},
+        {"lora_alpha", model.lora.alpha},
+        {"lora_dropout", 0.0},
+        {"target_modules", names},
+        {"rank_pattern", ranks},
+        {"alpha_pattern", alphas},
+        {"fan_in_fan_out", is_transposed},
+        {"bias", "none"},
+        {"inference_mode", true}};
     return config.dump(2) + "\n";
 }
 
@@ -138,7 +140,8 @@ StoredAdapter factors_of(CheckpointReader& reader, const Module& module, const s
 ExportedModel export_adapters(CheckpointReader& reader,
                               const spec::Model& model,
                               const std::string& folder,
-                              spec::DType type) {
+                              spec::DType type,
+                              const std::string& base) {
     ZG_EXPECTS(model.lora.is_on());
     make_empty_folder(folder);
     const auto modules = modules_of(model);
@@ -160,7 +163,7 @@ ExportedModel export_adapters(CheckpointReader& reader,
         }
     }
     writer.finish();
-    write_text(folder + "/" + adapter_config_name, adapter_config_text(modules, model));
+    write_text(folder + "/" + adapter_config_name, adapter_config_text(modules, model, base));
     storage::flush_directory(folder);
     return made;
 }

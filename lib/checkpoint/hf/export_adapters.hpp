@@ -21,6 +21,7 @@ inline constexpr const char* adapter_file_name = "adapter_model.safetensors";
 /// are those of all, so that it computes the same.
 ///
 /// \param folder  made where it is not there
+/// \param base    the base model, as adapter_config.json names it; empty: none
 /// Source:   PEFT, src/peft/tuners/lora/config.py (LoraConfig) and utils/save_and_load.py, version 0.13
 /// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even)
 /// Errors:   those of export_model()
@@ -28,6 +29,7 @@ inline constexpr const char* adapter_file_name = "adapter_model.safetensors";
 ExportedModel export_adapters(CheckpointReader& reader,
                               const spec::Model& model,
                               const std::string& folder,
-                              spec::DType type);
+                              spec::DType type,
+                              const std::string& base);
 
 }  // namespace ziggurat::checkpoint::hf

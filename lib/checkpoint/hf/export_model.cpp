@@ -134,6 +134,7 @@ ExportedModel export_model(CheckpointReader& reader,
                            const std::string& folder,
                            spec::DType type,
                            std::int64_t most_file_bytes,
+                           const std::string& usage,
                            const std::function<void(std::int64_t, std::int64_t)>& told) {
     make_empty_folder(folder);
     const auto files = share_out(published_layouts(model), type, most_file_bytes);
@@ -172,7 +173,7 @@ ExportedModel export_model(CheckpointReader& reader,
     if (files.size() > 1) {
         write_text(folder + "/" + index_name, index_text(file_of_tensor, made.bytes));
     }
-    write_text(folder + "/" + deck::published_config_name, config_text(model, type));
+    write_text(folder + "/" + deck::published_config_name, config_text(model, type, usage));
     storage::flush_directory(folder);
     return made;
 }

@@ -25,6 +25,7 @@ struct ExportedModel {
 /// writes them; what passes through memory at a time are windows of 64 MiB. Local; without MPI.
 ///
 /// \param folder  made where it is not there
+/// \param usage   more keys of config.json, as of usage_keys()
 /// \param told    called at times with bytes done and in all; may be empty
 /// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even); adapters are
 ///           merged into their weights as MergedWeights says
@@ -37,6 +38,7 @@ ExportedModel export_model(CheckpointReader& reader,
                            const std::string& folder,
                            spec::DType type,
                            std::int64_t most_file_bytes = usual_file_bytes,
+                           const std::string& usage = "{}",
                            const std::function<void(std::int64_t, std::int64_t)>& told = {});
 
 }  // namespace ziggurat::checkpoint::hf

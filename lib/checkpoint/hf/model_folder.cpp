@@ -4,10 +4,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/json_depth.hpp"
 #include "base/looked_in.hpp"
 #include "base/printable.hpp"
@@ -34,7 +34,8 @@ bool is_plain_name(const std::string& name) {
 
 }  // namespace
 
-ModelFolder::ModelFolder(std::string folder) : folder_{std::move(folder)} {
+ModelFolder::ModelFolder(std::string folder, const std::set<std::string>& optional)
+    : folder_{std::move(folder)} {
     std::error_code error;
     if (!fs::is_directory(folder_, error)) {
         throw Error{
@@ -47,7 +48,7 @@ ModelFolder::ModelFolder(std::string folder) : folder_{std::move(folder)} {
     if (fs::exists(folder_ + "/" + single_file_name, error)) {
         add_file(single_file_name);
     } else if (fs::exists(index, error)) {
-        read_index(index);
+        read_index(index, optional);
     } else {
         const bool is_pytorch = fs::exists(folder_ + "/" + pytorch_names[0], error) ||
                                 fs::exists(folder_ + "/" + pytorch_names[1], error);
@@ -68,10 +69,14 @@ void ModelFolder::add_file(const std::string& name) {
     }
 }
 
-void ModelFolder::read_index(const std::string& path) {
+void ModelFolder::read_index(const std::string& path, const std::set<std::string>& optional) {
     const auto text = storage::read_small_file(path, most_header_bytes);
     if (!text) {
         refuse(path, "there is no such file");
+    }
+    if (const auto found = recognise_file(*text)) {
+        throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' (it is {}). {}", printable(path),
+                                                       found->what, found->remedy)};
     }
     std::map<std::string, std::string> file_of_tensor;
     try {
@@ -101,6 +106,9 @@ void ModelFolder::read_index(const std::string& path) {
     }
     for (const auto& [tensor, file] : file_of_tensor) {
         const auto found = tensors_.find(tensor);
+        if (found == tensors_.end() && optional.contains(tensor)) {
+            continue;
+        }
         if (found == tensors_.end() || files_[found->second.file].path() != folder_ + "/" + file) {
             refuse(path,
                    fmt::format("'{}' does not hold its tensor '{}'", printable(file), printable(tensor)));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,12 @@ class ModelFolder {
   public:
     /// Reads and checks the headers of all files; an index names each tensor of each file once.
     ///
+    /// \param optional  tensors that an index may name although no file holds them: a tied head that was
+    ///                  stored once, buffers
     /// Errors: Error{deck} when there is no such folder; Error{checkpoint} when a file is missing or is not
     /// what
     ///         it should be; Error{resource} when the disk fails
-    explicit ModelFolder(std::string folder);
+    explicit ModelFolder(std::string folder, const std::set<std::string>& optional = {});
 
     const std::string& path() const noexcept { return folder_; }
     const std::vector<SafetensorsFile>& files() const noexcept { return files_; }
@@ -35,7 +38,7 @@ class ModelFolder {
 
   private:
     void add_file(const std::string& name);
-    void read_index(const std::string& path);
+    void read_index(const std::string& path, const std::set<std::string>& optional);
 
     std::string folder_;
     std::vector<SafetensorsFile> files_;

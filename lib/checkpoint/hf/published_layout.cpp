@@ -95,16 +95,13 @@ std::vector<PublishedLayout> published_layouts(const spec::Model& model) {
     return layouts;
 }
 
-std::vector<std::string> names_left_out(const spec::Model& model) {
+std::vector<std::string> buffer_names(const spec::Model& model) {
     const auto& published = layout::family_of(model).published;
     std::vector<std::string> names;
     for (const char* name : published.left_out) {
         for (std::int64_t layer = 0; layer < model.layers; ++layer) {
             names.push_back(with_layer(name, layer));
         }
-    }
-    if (model.tie_embeddings) {
-        names.emplace_back(published.head);
     }
     return names;
 }

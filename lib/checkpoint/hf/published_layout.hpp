@@ -37,8 +37,8 @@ struct PublishedLayout {
 /// \pre the model is one that the deck's rules accept
 std::vector<PublishedLayout> published_layouts(const spec::Model& model);
 
-/// Names that files may have beside those, and that hold no weights: buffers of older versions, a tied head.
-std::vector<std::string> names_left_out(const spec::Model& model);
+/// Names of buffers that files of older versions have next to those, and that hold no weights.
+std::vector<std::string> buffer_names(const spec::Model& model);
 
 /// Elements that lie side by side in a published tensor, and those of a box of ours that they are.
 struct PublishedRun {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <set>
 
 #include "base/contract.hpp"
@@ -27,52 +26,44 @@ constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
                             printable(path), what)};
 }
 
-/// The tensor called `name`, with or without the prefix of the family's files.
-const LocatedTensor* find(const ModelFolder& folder, const std::string& name, const std::string& prefix) {
-    const auto& tensors = folder.tensors();
-    auto found = tensors.find(name);
-    if (found == tensors.end() && name.starts_with(prefix)) {
-        found = tensors.find(name.substr(prefix.size()));
+/// Names that an index may have although no file holds them.
+std::set<std::string> optional_names(const spec::Model& model) {
+    const auto& published = layout::family_of(model).published;
+    const std::string_view prefix = published.prefix;
+    std::set<std::string> names;
+    for (auto& name : buffer_names(model)) {
+        names.insert(std::move(name));
     }
-    return found == tensors.end() ? nullptr : &found->second;
+    if (model.tie_embeddings) {  // one of the two; expect_one_embedding() sees to it
+        names.insert(published.head);
+        names.insert(published.tensors.front().name);
+    }
+    auto all = names;
+    for (const auto& name : names) {
+        if (name.starts_with(prefix)) {
+            all.insert(name.substr(prefix.size()));
+        }
+    }
+    return all;
 }
 
 }  // namespace
 
 PublishedWeights::PublishedWeights(const std::string& folder, const spec::Model& model)
-    : folder_{folder}, layouts_{published_layouts(model)} {
+    : prefix_{layout::family_of(model).published.prefix},
+      folder_{folder, optional_names(model)},
+      layouts_{published_layouts(model)} {
     const auto& family = layout::family_of(model);
-    const std::string prefix = family.published.prefix;
-    std::set<std::string> known;
-    for (const auto& name : names_left_out(model)) {
-        known.insert(name);
-        known.insert(name.starts_with(prefix) ? name.substr(prefix.size()) : name);
-    }
+    has_prefix_ = std::ranges::any_of(folder_.tensors(),
+                                      [&](const auto& each) { return each.first.starts_with(prefix_); });
+    std::set<std::string> known = optional_names(model);
     for (std::size_t k = 0; k < layouts_.size(); ++k) {
         const auto& layout = layouts_[k];
-        const auto* const at = find(folder_, layout.name, prefix);
-        if (at == nullptr) {
-            throw Error{
-                ErrorKind::checkpoint,
-                fmt::format("the model in '{}' lacks a tensor (it has no '{}'). Fetch or export it again.",
-                            printable(folder), layout.name)};
-        }
-        if (at->tensor.shape != layout.shape) {
-            throw Error{
-                ErrorKind::checkpoint,
-                fmt::format(
-                    "the model in '{}' has another shape than its config.json says ('{}' is [{}] in '{}', "
-                    "and [{}] by the configuration). Fetch or export it again.",
-                    printable(folder), layout.name, fmt::join(at->tensor.shape, ", "),
-                    printable(folder_.files()[at->file].path()), fmt::join(layout.shape, ", "))};
-        }
-        if (!is_read(at->tensor.type)) {
-            not_built(folder, fmt::format("'{}' is of type {}; {} are read", layout.name,
-                                          printable(at->tensor.type), types_that_are_read()));
-        }
-        known.insert(at->tensor.name);
+        const auto& at = locate(layout, model);
+        expect_known(at, layout);
+        known.insert(at.tensor.name);
         for (std::size_t p = 0; p < layout.parts.size(); ++p) {
-            places_.emplace(layout.parts[p].tensor, Place{k, p, *at});
+            places_.emplace(layout.parts[p].tensor, Place{k, p, at});
         }
     }
     for (const auto& [name, at] : folder_.tensors()) {
@@ -81,6 +72,91 @@ PublishedWeights::PublishedWeights(const std::string& folder, const spec::Model&
                                           printable(name), family.name));
         }
     }
+    if (model.tie_embeddings) {
+        expect_one_embedding(layouts_.front(), model);
+    }
+}
+
+const LocatedTensor* PublishedWeights::find(const std::string& name) const {
+    const bool is_shortened = !has_prefix_ && name.starts_with(prefix_);
+    const auto found = folder_.tensors().find(is_shortened ? name.substr(prefix_.size()) : name);
+    return found == folder_.tensors().end() ? nullptr : &found->second;
+}
+
+const LocatedTensor& PublishedWeights::locate(const PublishedLayout& layout, const spec::Model& model) const {
+    if (const auto* const at = find(layout.name)) {
+        return *at;
+    }
+    const auto& published = layout::family_of(model).published;
+    const auto* const head = find(published.head);
+    if (model.tie_embeddings && layout.name == published.tensors.front().name && head != nullptr) {
+        return *head;
+    }
+    std::string reason = fmt::format("it has no '{}'", layout.name);
+    for (const auto& file : folder_.files()) {
+        const auto stored = file.stored_names().find(layout.name);
+        if (stored != file.stored_names().end()) {
+            reason += fmt::format(
+                "; the header of '{}' says that '{}' stands for it, which contradicts "
+                "tie_word_embeddings = {} of config.json",
+                printable(file.path()), printable(stored->second), model.tie_embeddings);
+        }
+    }
+    throw Error{ErrorKind::checkpoint,
+                fmt::format("the model in '{}' lacks a tensor ({}). Fetch or export it again.",
+                            printable(path()), reason)};
+}
+
+void PublishedWeights::expect_known(const LocatedTensor& at, const PublishedLayout& layout) const {
+    if (at.tensor.shape != layout.shape) {
+        throw Error{
+            ErrorKind::checkpoint,
+            fmt::format(
+                "the model in '{}' has another shape than its config.json says ('{}' is [{}] in '{}', "
+                "and [{}] by the configuration). Fetch or export it again.",
+                printable(path()), at.tensor.name, fmt::join(at.tensor.shape, ", "),
+                printable(folder_.files()[at.file].path()), fmt::join(layout.shape, ", "))};
+    }
+    if (!is_read(at.tensor.type)) {
+        not_built(path(), fmt::format("'{}' is of type {}; {} are read", at.tensor.name,
+                                      printable(at.tensor.type), types_that_are_read()));
+    }
+}
+
+void PublishedWeights::expect_one_embedding(const PublishedLayout& embedding, const spec::Model& model) {
+    const auto* const head = find(layout::family_of(model).published.head);
+    const auto* const table = find(embedding.name);
+    if (head == nullptr || table == nullptr) {
+        return;
+    }
+    expect_known(*head, embedding);
+    const std::int64_t elements = table->tensor.elements();
+    std::vector<float> ours(static_cast<std::size_t>(
+        std::min(elements, window_bytes / static_cast<std::int64_t>(sizeof(float)))));
+    std::vector<float> others(ours.size());
+    for (std::int64_t first = 0; first < elements; first += std::ssize(ours)) {
+        const auto count = static_cast<std::size_t>(std::min(std::ssize(ours), elements - first));
+        read_values(*table, first, std::span{ours}.first(count));
+        read_values(*head, first, std::span{others}.first(count));
+        if (std::memcmp(ours.data(), others.data(), count * sizeof(float)) != 0) {
+            throw Error{ErrorKind::checkpoint,
+                        fmt::format("the model in '{}' has a head of its own ('{}' in '{}' has other values "
+                                    "than '{}'), but its config.json ties the two (tie_word_embeddings). Set "
+                                    "tie_word_embeddings to false there to use this head, or remove '{}' "
+                                    "from the file to use the embedding.",
+                                    printable(path()), head->tensor.name,
+                                    printable(folder_.files()[head->file].path()), table->tensor.name,
+                                    head->tensor.name)};
+        }
+    }
+}
+
+void PublishedWeights::read_values(const LocatedTensor& at, std::int64_t first, std::span<float> values) {
+    const std::int64_t width = bytes_of(at.tensor.type);
+    stored_.resize(values.size() * static_cast<std::size_t>(width));
+    folder_.files()[at.file].read(at.tensor, first * width, stored_);
+    convert_stored(at.tensor.type, stored_.data(), reinterpret_cast<std::byte*>(values.data()),
+                   spec::DType::f32, std::ssize(values));
 }
 
 std::vector<Piece> PublishedWeights::pieces() const {

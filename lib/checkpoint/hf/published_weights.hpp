@@ -19,12 +19,14 @@ namespace ziggurat::checkpoint::hf {
 /// An open model. Local: every rank opens it for itself.
 class PublishedWeights {
   public:
-    /// Reads the headers of all files and finds every tensor of `model` in them.
+    /// Reads the headers of all files and finds every tensor of `model` in them. A tied embedding may be
+    /// stored under the name of the head; if both are stored, they are compared.
     ///
     /// Errors: Error{deck} when there is no such folder, or it holds what is not built: tensors that the
     /// family
     ///         does not have, types of numbers that are not read, each by its name; Error{checkpoint} when a
-    ///         file is broken, or a tensor missing or of another shape; Error{resource} when the disk fails
+    ///         file is broken, a tensor is missing or has another shape, or a tied model has a head of its
+    ///         own; Error{resource} when the disk fails
     PublishedWeights(const std::string& folder, const spec::Model& model);
 
     const std::string& path() const noexcept { return folder_.path(); }
@@ -54,9 +56,20 @@ class PublishedWeights {
         LocatedTensor at;
     };
 
+    /// The tensor `name` in the files; nullptr if they do not have it.
+    const LocatedTensor* find(const std::string& name) const;
+    /// The tensor of `layout`.
+    const LocatedTensor& locate(const PublishedLayout& layout, const spec::Model& model) const;
+    void expect_known(const LocatedTensor& at, const PublishedLayout& layout) const;
+    void expect_one_embedding(const PublishedLayout& embedding, const spec::Model& model);
+    /// Elements of a tensor from `first` on, in f32.
+    void read_values(const LocatedTensor& at, std::int64_t first, std::span<float> values);
+
     void read_box(const Place& place, const PieceTarget& target, const Box& box, std::int64_t offset_bytes);
 
+    std::string prefix_;  ///< of the family's names
     ModelFolder folder_;
+    bool has_prefix_ = true;  ///< the names in the files have it
     std::vector<PublishedLayout> layouts_;
     std::map<std::string, Place> places_;  ///< by the name of our tensor
     std::int64_t bytes_read_ = 0;

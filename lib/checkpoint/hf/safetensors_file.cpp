@@ -12,6 +12,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/printable.hpp"
 #include "storage/io_error.hpp"
 
@@ -38,6 +39,7 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
         storage::throw_io_error("read", path_, errno);
     }
     const auto size = static_cast<std::int64_t>(facts.st_size);
+    expect_tensors(size);
     if (size < length_bytes) {
         refuse(path_, fmt::format("it has {} bytes, too few for a header", size));
     }
@@ -53,7 +55,17 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
     std::string header(length, '\0');
     read_at(length_bytes, std::as_writable_bytes(std::span{header}), "its header");
     data_begin_ = length_bytes + header_bytes;
-    tensors_ = parse_header(header, size - data_begin_, path_);
+    header_ = parse_header(header, size - data_begin_, path_);
+}
+
+void SafetensorsFile::expect_tensors(std::int64_t size) const {
+    std::string first(static_cast<std::size_t>(std::min<std::int64_t>(size, recognised_bytes)), '\0');
+    read_at(0, std::as_writable_bytes(std::span{first}), "its first bytes");
+    const bool has_header = first.size() > length_bytes && first[length_bytes] == '{';
+    if (const auto found = recognise_file(first); found && !has_header) {
+        throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' (it is {}). {}", printable(path_),
+                                                       found->what, found->remedy)};
+    }
 }
 
 void SafetensorsFile::read(const FileTensor& tensor,

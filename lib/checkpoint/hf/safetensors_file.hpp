@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ class SafetensorsFile {
 
     const std::string& path() const noexcept { return path_; }
     /// By place.
-    const std::vector<FileTensor>& tensors() const noexcept { return tensors_; }
+    const std::vector<FileTensor>& tensors() const noexcept { return header_.tensors; }
+    /// As of FileHeader.
+    const std::map<std::string, std::string>& stored_names() const noexcept { return header_.stored_names; }
 
     /// Bytes of `tensor` from `offset_bytes` on.
     ///
@@ -31,12 +34,14 @@ class SafetensorsFile {
     void read(const FileTensor& tensor, std::int64_t offset_bytes, std::span<std::byte> into) const;
 
   private:
+    /// Rejects a file whose first bytes are those of another kind.
+    void expect_tensors(std::int64_t size) const;
     void read_at(std::int64_t offset_bytes, std::span<std::byte> into, const std::string& what) const;
 
     std::string path_;
     FileHandle file_;
     std::int64_t data_begin_ = 0;
-    std::vector<FileTensor> tensors_;
+    FileHeader header_;
 };
 
 }  // namespace ziggurat::checkpoint::hf

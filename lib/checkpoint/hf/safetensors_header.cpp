@@ -230,19 +230,26 @@ std::int64_t FileTensor::elements() const noexcept {
     return all;
 }
 
-std::vector<FileTensor> parse_header(std::string_view header,
-                                     std::int64_t data_bytes,
-                                     const std::string& path) {
+FileHeader parse_header(std::string_view header, std::int64_t data_bytes, const std::string& path) {
     const Json document = parse(header, path);
-    std::vector<FileTensor> tensors;
-    tensors.reserve(document.size());
+    FileHeader read;
+    read.tensors.reserve(document.size());
     for (const auto& [name, said] : document.items()) {
         if (name != metadata_key) {
-            tensors.push_back(Entry{path, name, said}.read(data_bytes));
+            read.tensors.push_back(Entry{path, name, said}.read(data_bytes));
         }
     }
-    expect_each_byte_once(tensors, data_bytes, path);
-    return tensors;
+    if (const auto metadata = document.find(metadata_key); metadata != document.end()) {
+        for (const auto& [name, value] : metadata->items()) {
+            const bool is_stored = value.is_string() && name != metadata_key && !document.contains(name) &&
+                                   document.contains(value.get<std::string>());
+            if (is_stored) {
+                read.stored_names.emplace(name, value.get<std::string>());
+            }
+        }
+    }
+    expect_each_byte_once(read.tensors, data_bytes, path);
+    return read;
 }
 
 std::string header_text(const std::vector<FileTensor>& tensors) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,15 @@ struct FileTensor {
 /// Longest header, as the reference implementation has it.
 inline constexpr std::int64_t most_header_bytes = 100'000'000;
 
-/// The tensors of a file by place. Each byte of the data belongs to one of them.
+/// What a header holds.
+struct FileHeader {
+    std::vector<FileTensor> tensors;  ///< by location; each byte of the data belongs to one of them
+    /// Second names of tensors, by which a tensor that a model has twice is stored once, with the stored
+    /// name: safetensors.torch.save_model writes them into `__metadata__`.
+    std::map<std::string, std::string> stored_names;
+};
+
+/// Reads the header of a file.
 ///
 /// Source:  the format's description and reference implementation, huggingface/safetensors
 ///
@@ -32,9 +41,7 @@ inline constexpr std::int64_t most_header_bytes = 100'000'000;
 /// \param data_bytes  of the file behind it
 /// \param path        of the file, for messages
 /// Errors:  Error{checkpoint}, for any text at all, that names file, tensor and offset
-std::vector<FileTensor> parse_header(std::string_view header,
-                                     std::int64_t data_bytes,
-                                     const std::string& path);
+FileHeader parse_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
 /// The header of a file whose tensors, in this order, lie behind each other; its length is a multiple of 8,
 /// as the format asks for.

@@ -15,13 +15,15 @@ struct ChoiceTask {
     std::optional<std::int64_t> label;  ///< the right one, an index of `endings`; nothing: it is not told
 };
 
-/// The tasks of a file of JSON lines, with the fields of HellaSwag; lines that are blank are passed over.
+/// The tasks of a file or pipe of JSON lines, also packed by gzip or zstd, with the fields of HellaSwag;
+/// lines that are blank are passed over.
 ///
 /// | field | of a line | else |
 /// | --- | --- | --- |
 /// | context | `ctx` | `ctx_a`, a space, `ctx_b`; `context` |
 /// | endings | `endings` | `choices` |
-/// | label | `label`: a number, or a text with one; missing, null or an empty text: not told | `answer` |
+/// | label | `label`: a whole number (`1.0` is one), or a text with one; missing, null or an empty text: not
+/// told | `answer` |
 ///
 /// \param key  what named the file; complaints of its being missing or unreadable begin with it
 /// Source: Zellers et al., "HellaSwag", https://github.com/rowanz/hellaswag (data/README.md)

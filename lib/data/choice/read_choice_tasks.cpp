@@ -1,16 +1,18 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/json_depth.hpp"
 #include "base/printable.hpp"
 #include "base/text_width.hpp"
 #include "data/choice/choice_task.hpp"
-#include "data/mapped_file.hpp"
+#include "data/text/text_stream.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -96,19 +98,29 @@ std::vector<std::string> endings_of(const Json& object) {
     return endings;
 }
 
+/// A whole number, or a text with one; `1.0`, as tables with gaps write it, is one.
+std::optional<std::int64_t> whole_number(const Json& value) {
+    if (!value.is_string() && !value.is_number()) {
+        return std::nullopt;
+    }
+    const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+    double number = -1;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, number);
+    constexpr double max_label = 1e9;
+    const bool is_whole = problem == std::errc{} && stop == end && number == std::floor(number);
+    return is_whole && std::abs(number) <= max_label ? std::optional{static_cast<std::int64_t>(number)}
+                                                     : std::nullopt;
+}
+
 std::optional<std::int64_t> label_of(const Json& object, std::size_t endings) {
     const Json* value = find(object, {"label", "answer"});
     if (value == nullptr || value->is_null() ||
         (value->is_string() && value->get_ref<const std::string&>().empty())) {
         return std::nullopt;
     }
-    const std::string text = value->is_string()           ? value->get<std::string>()
-                             : value->is_number_integer() ? value->dump()
-                                                          : std::string{};
-    std::int64_t label = -1;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, label);
-    if (problem != std::errc{} || stop != end || label < 0 || label >= static_cast<std::int64_t>(endings)) {
+    const auto label = whole_number(*value).value_or(-1);
+    if (label < 0 || label >= static_cast<std::int64_t>(endings)) {
         refuse(fmt::format(
             "label {} is none of its endings (0 to {}). Number the right one from 0, or leave the "
             "label out.",
@@ -128,13 +140,22 @@ ChoiceTask read_task(std::string_view line, std::int64_t number) {
 }  // namespace
 
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path, const std::string& key) {
-    const MappedFile file{path, key};
-    const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    constexpr auto max_bytes = std::int64_t{4} << 30;
+    std::string text;
+    try {
+        text = read_text(path, max_bytes);
+    } catch (const Error& problem) {
+        throw Error{problem.kind(), fmt::format("{}: {}", key, problem.what())};
+    }
+    if (const auto found = recognise_file(text)) {
+        throw Error{ErrorKind::deck, fmt::format("{}: cannot read '{}' (it is {}). {}", key, printable(path),
+                                                 found->what, found->remedy)};
+    }
     std::vector<ChoiceTask> tasks;
     std::int64_t number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
         const auto end = std::min(text.find('\n', begin), text.size());
-        const auto line = text.substr(begin, end - begin);
+        const auto line = std::string_view{text}.substr(begin, end - begin);
         begin = end + 1;
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) {

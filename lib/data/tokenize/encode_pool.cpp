@@ -1,8 +1,10 @@
 #include "data/tokenize/encode_pool.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -14,14 +16,10 @@
 namespace ziggurat::data {
 namespace {
 
-/// Adds to an error which document it is about.
-[[noreturn]] void complain_of(const DocumentRun& run, std::string_view line, const Error& problem) {
-    auto place = fmt::format("'{}'", printable(run.file->path()));
-    if (run.has_lines) {
-        const auto* const begin = reinterpret_cast<const char*>(run.file->content().data());
-        place += fmt::format(", line {}", 1 + std::count(begin, line.data(), '\n'));
-    }
-    throw Error{problem.kind(), fmt::format("{}: {}", place, problem.what())};
+/// Number of a line of `run` in its file, from 1.
+std::int64_t number_of(const DocumentRun& run, std::string_view line) {
+    return 1 + run.lines_before + std::ranges::count(run.text_before, '\n') +
+           std::count(run.text.data(), line.data(), '\n');
 }
 
 bool is_blank(std::string_view line) {
@@ -30,24 +28,37 @@ bool is_blank(std::string_view line) {
 
 }  // namespace
 
-DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field)
+std::uint64_t hash_of(const DocumentBatch& batch) {
+    std::uint64_t hash = 0;
+    for (const auto& run : batch.runs) {
+        const std::array<std::uint64_t, 3> parts{hash, XXH3_64bits(run.text.data(), run.text.size()),
+                                                 run.input->has_lines ? 1U : 0U};
+        hash = XXH3_64bits(parts.data(), sizeof parts);
+    }
+    return hash;
+}
+
+DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, LineReading lines)
     : encoder_{tokenizer.make_encoder()},
       document_token_{tokenizer.document_token()},
       layout_{layout},
-      field_{std::move(field)} {}
+      lines_{std::move(lines)} {}
 
 EncodedBatch DocumentEncoder::encode(const DocumentBatch& batch) {
     EncodedBatch encoded;
     encoded.next = batch.next;
+    encoded.input_bytes = batch.input_bytes;
+    encoded.hash = hash_of(batch);
     for (const auto& run : batch.runs) {
-        if (run.has_lines) {
+        encoded.text_bytes += std::ssize(run.text);
+        if (run.input->has_lines) {
             encode_lines(run, encoded);
             continue;
         }
         try {
             encode_document(run.text, encoded);
         } catch (const Error& problem) {
-            complain_of(run, run.text, problem);
+            throw Error{problem.kind(), fmt::format("'{}': {}", printable(run.input->path), problem.what())};
         }
     }
     return encoded;
@@ -62,9 +73,16 @@ void DocumentEncoder::encode_lines(const DocumentRun& run, EncodedBatch& encoded
             continue;
         }
         try {
-            encode_document(json_line_field(line, field_), encoded);
+            encode_document(json_line_field(line, lines_.field), encoded);
         } catch (const Error& problem) {
-            complain_of(run, line, problem);
+            if (problem.kind() != ErrorKind::deck || !lines_.skips_bad_lines) {
+                throw Error{problem.kind(), fmt::format("'{}', line {}: {}", printable(run.input->path),
+                                                        number_of(run, line), problem.what())};
+            }
+            ++encoded.skipped_lines;
+            if (encoded.bad_lines.size() < EncodedBatch::max_named) {
+                encoded.bad_lines.push_back({run.input->path, number_of(run, line), problem.what()});
+            }
         }
     }
 }
@@ -90,10 +108,10 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
 
 EncodePool::EncodePool(const TextTokenizer& tokenizer,
                        TokenLayout layout,
-                       const std::string& field,
+                       const LineReading& lines,
                        int threads) {
     for (int i = 0; i < threads; ++i) {
-        threads_.emplace_back([this, encoder = DocumentEncoder{tokenizer, layout, field}]() mutable {
+        threads_.emplace_back([this, encoder = DocumentEncoder{tokenizer, layout, lines}]() mutable {
             work(std::move(encoder));
         });
     }

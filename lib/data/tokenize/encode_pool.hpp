@@ -17,21 +17,42 @@
 
 namespace ziggurat::data {
 
+/// A line of JSON lines that holds no document.
+struct BadLine {
+    std::string path;
+    std::int64_t line = 0;  ///< of the file, from 1
+    std::string problem;    ///< a reason and a remedy
+};
+
+/// How documents are taken from JSON lines.
+struct LineReading {
+    std::string field = "text";    ///< of the text
+    bool skips_bad_lines = false;  ///< else one ends the job
+};
+
 /// A batch as a file of tokens has it.
 struct EncodedBatch {
     std::string packed;
     std::vector<std::int32_t> lengths;  ///< tokens of each document
     InputPosition next;
+    std::int64_t input_bytes = 0;  ///< as of DocumentBatch
+    std::int64_t text_bytes = 0;
+    std::uint64_t hash = 0;  ///< of the texts and their cut
+    std::int64_t skipped_lines = 0;
+    std::vector<BadLine> bad_lines;  ///< the first of these, at most max_named
+    static constexpr std::size_t max_named = 20;
 };
+
+/// XXH3-64 of the texts of a batch and of their cut into runs.
+std::uint64_t hash_of(const DocumentBatch& batch);
 
 /// Where the document token stands: before each document (llmc) or behind it (megatron), as the programs that
 /// the formats are of have it.
 class DocumentEncoder {
   public:
-    /// \param field  of the text in JSON lines
-    DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field);
+    DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, LineReading lines);
 
-    /// Errors: Error{deck} that names the file, and the line where there are such
+    /// Errors: Error{deck} that names the file, and the line if it has lines
     EncodedBatch encode(const DocumentBatch& batch);
 
   private:
@@ -41,7 +62,7 @@ class DocumentEncoder {
     std::unique_ptr<TextEncoder> encoder_;
     std::optional<std::int32_t> document_token_;
     TokenLayout layout_;
-    std::string field_;
+    LineReading lines_;
     std::vector<std::int32_t> ids_;
 };
 
@@ -50,7 +71,7 @@ class EncodePool {
   public:
     /// \param threads    > 0
     /// \param tokenizer  outlives this
-    EncodePool(const TextTokenizer& tokenizer, TokenLayout layout, const std::string& field, int threads);
+    EncodePool(const TextTokenizer& tokenizer, TokenLayout layout, const LineReading& lines, int threads);
     ~EncodePool();
     EncodePool(const EncodePool&) = delete;
     EncodePool& operator=(const EncodePool&) = delete;

@@ -39,7 +39,9 @@ std::string all_of(int file, const std::string& path) {
     }
 }
 
-/// The fields that differ between two jobs: `tokenizer and inputs`.
+constexpr const char* inputs_key = "inputs";
+
+/// The fields other than inputs that differ between two jobs: `tokenizer and format`.
 std::string differences(const std::string& ours, const std::string& theirs) {
     const auto was = Json::parse(theirs, nullptr, false);
     const auto now = Json::parse(ours);
@@ -48,11 +50,17 @@ std::string differences(const std::string& ours, const std::string& theirs) {
     }
     std::string names;
     for (const auto& [key, value] : now.items()) {
-        if (!was.contains(key) || was[key] != value) {
+        if (key != inputs_key && (!was.contains(key) || was[key] != value)) {
             names += (names.empty() ? "" : " and ") + key;
         }
     }
-    return names.empty() ? "the version of this program" : names;
+    return names;
+}
+
+/// The inputs of a job, as it writes them.
+Json inputs_of(std::string_view job) {
+    const auto json = Json::parse(job, nullptr, false);
+    return json.is_object() && json.contains(inputs_key) ? json[inputs_key] : Json{};
 }
 
 std::optional<JournalRecord> record_of(std::string_view line) {
@@ -64,16 +72,24 @@ std::optional<JournalRecord> record_of(std::string_view line) {
         const auto found = json.find(key);
         return found != json.end() && found->is_number_unsigned() ? found->get<std::int64_t>() : -1;
     };
-    const JournalRecord record{
-        {number("file"), number("offset")}, {number("documents"), number("tokens")}, number("has_all") == 1};
+    const auto hash = json.find("hash");
+    const bool has_hash = hash != json.end() && hash->is_number_unsigned();
+    const JournalRecord record{.next = {number("file"), number("offset")},
+                               .written = {number("documents"), number("tokens")},
+                               .text_bytes = number("text_bytes"),
+                               .skipped_lines = number("skipped_lines"),
+                               .hash = has_hash ? hash->get<std::uint64_t>() : 0,
+                               .has_all = number("has_all") == 1};
     const bool is_whole = record.next.file >= 0 && record.next.offset >= 0 && record.written.documents >= 0 &&
-                          record.written.tokens >= 0;
+                          record.written.tokens >= 0 && record.text_bytes >= 0 && record.skipped_lines >= 0 &&
+                          has_hash;
     return is_whole ? std::optional{record} : std::nullopt;
 }
 
 }  // namespace
 
-TokenizeJournal::TokenizeJournal(std::string path, const std::string& job) : path_{std::move(path)} {
+TokenizeJournal::TokenizeJournal(std::string path, const std::string& job)
+    : path_{std::move(path)}, job_{job} {
     file_ = FileHandle{::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666)};
     if (!file_) {
         storage::throw_io_error("write", path_, errno);
@@ -88,51 +104,74 @@ TokenizeJournal::TokenizeJournal(std::string path, const std::string& job) : pat
                                 "name other files by --out.",
                                 printable(path_))};
     }
-    read(job);
+    read();
 }
 
-void TokenizeJournal::read(const std::string& job) {
+void TokenizeJournal::read() {
     const auto text = all_of(file_.get(), path_);
     const auto first_end = text.find('\n');
     if (first_end == std::string::npos) {
         if (::ftruncate(file_.get(), 0) != 0) {
             storage::throw_io_error("write", path_, errno);
         }
-        write_output(file_.get(), path_, job + "\n");
+        write_output(file_.get(), path_, job_ + "\n");
         storage::flush_file(file_.get(), path_);
         return;
     }
-    if (const auto was = text.substr(0, first_end); was != job) {
+    const auto first = text.substr(0, first_end);
+    if (const auto other = first == job_ ? "" : differences(job_, first); !other.empty()) {
         throw Error{
             ErrorKind::deck,
             fmt::format("cannot go on by '{}' (it was begun with other {}). Repeat the command that began "
                         "it, or remove it to begin anew.",
-                        printable(path_), differences(job, was))};
+                        printable(path_), other)};
     }
+    auto inputs = inputs_of(first);
     std::size_t begin = first_end + 1;
     for (;;) {  // a line that was cut is as if it had not been written
         const auto end = text.find('\n', begin);
-        const auto record = end == std::string::npos
-                                ? std::nullopt
-                                : record_of(std::string_view{text}.substr(begin, end - begin));
-        if (!record) {
+        if (end == std::string::npos) {
             break;
         }
-        last_ = record;
+        const auto line = std::string_view{text}.substr(begin, end - begin);
+        if (auto later = inputs_of(line); !later.is_null()) {
+            inputs = std::move(later);
+        } else if (const auto record = record_of(line)) {
+            last_ = record;
+        } else {
+            break;
+        }
         begin = end + 1;
     }
+    has_other_inputs_ = inputs != inputs_of(job_);
     const auto kept = static_cast<off_t>(begin);
     if (::ftruncate(file_.get(), kept) != 0 || ::lseek(file_.get(), kept, SEEK_SET) != kept) {
         storage::throw_io_error("write", path_, errno);
     }
 }
 
+void TokenizeJournal::refuse_inputs() const {
+    throw Error{
+        ErrorKind::deck,
+        fmt::format("cannot go on by '{}' (it was begun with other inputs: they differ before the place "
+                    "up to which tokens are written). Repeat the command that began it, or remove it "
+                    "to begin anew.",
+                    printable(path_))};
+}
+
+void TokenizeJournal::accept_inputs() {
+    write_output(file_.get(), path_, Json{{inputs_key, inputs_of(job_)}}.dump() + "\n");
+    storage::flush_file(file_.get(), path_);
+    has_other_inputs_ = false;
+}
+
 void TokenizeJournal::append(const JournalRecord& record) {
     write_output(
         file_.get(), path_,
-        fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, \"has_all\": {}}}\n",
+        fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, "
+                    "\"text_bytes\": {}, \"skipped_lines\": {}, \"hash\": {}, \"has_all\": {}}}\n",
                     record.next.file, record.next.offset, record.written.documents, record.written.tokens,
-                    record.has_all ? 1 : 0));
+                    record.text_bytes, record.skipped_lines, record.hash, record.has_all ? 1 : 0));
     storage::flush_file(file_.get(), path_);
 }
 

@@ -14,7 +14,10 @@ namespace ziggurat::data {
 struct JournalRecord {
     InputPosition next;
     WrittenTokens written;
-    bool has_all = false;  ///< the files have only to be completed
+    std::int64_t text_bytes = 0;     ///< of all documents before `next`
+    std::int64_t skipped_lines = 0;  ///< before `next`
+    std::uint64_t hash = 0;          ///< of all texts before `next`, batch after batch
+    bool has_all = false;            ///< the files have only to be completed
 
     bool operator==(const JournalRecord&) const = default;
 };
@@ -25,12 +28,23 @@ class TokenizeJournal {
   public:
     /// Goes on with what is there, or begins.
     ///
-    /// \param job  what is to be done, a JSON object on one line; a journal of another job is refused
+    /// \param job  what is to be done, a JSON object on one line; a journal of another job is refused, except
+    ///             that its inputs may have changed
     /// Errors: Error{deck} that names what differs; Error{resource} when another process holds it
     TokenizeJournal(std::string path, const std::string& job);
 
     /// The last record of an earlier process.
     const std::optional<JournalRecord>& last() const noexcept { return last_; }
+
+    /// True if the inputs are not those that the journal was begun with.
+    bool has_other_inputs() const noexcept { return has_other_inputs_; }
+
+    /// Throws the Error{deck} of a job that cannot go on with its inputs.
+    [[noreturn]] void refuse_inputs() const;
+
+    /// Records the inputs of this job: from now on it goes on with these.
+    /// Errors: Error{resource}
+    void accept_inputs();
 
     /// Returns when the disk has the record.
     /// Errors: Error{resource}
@@ -41,9 +55,11 @@ class TokenizeJournal {
     void remove();
 
   private:
-    void read(const std::string& job);
+    void read();
 
     std::string path_;
+    std::string job_;
+    bool has_other_inputs_ = false;
     FileHandle file_;
     std::optional<JournalRecord> last_;
 };

@@ -75,6 +75,12 @@ std::string json_line_field(std::string_view line, const std::string& field) {
     constexpr int told_columns = 120;
     FieldReader reader{field};
     if (!Json::sax_parse(line.begin(), line.end(), &reader)) {
+        if (reader.problem.find(": surrogate U+D") != std::string::npos) {
+            throw Error{
+                ErrorKind::deck,
+                "a lone surrogate (half of a character that \\u escapes write in two parts), which no "
+                "text in UTF-8 can hold. Remove it or write U+FFFD, or give --skip-bad-lines."};
+        }
         throw Error{ErrorKind::deck, fmt::format("no JSON ({}). Write one object on each line.",
                                                  shortened(printable(reader.problem), told_columns))};
     }

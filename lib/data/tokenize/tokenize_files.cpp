@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -26,11 +31,12 @@ std::string description(const TokenizeJob& job,
                         const TextTokenizer& tokenizer,
                         const std::vector<TextInput>& inputs) {
     nlohmann::ordered_json text;
+    text["version of the journal"] = 2;
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
     text["format"] = spec::word_of(job.format);
-    text["field"] = job.field;
+    text["field"] = job.lines.field;
     text["inputs"] = nlohmann::ordered_json::array();
     for (const auto& input : inputs) {
         text["inputs"].push_back({{"path", input.path},
@@ -51,64 +57,136 @@ void expect_new(const TokenizeJob& job) {
     }
 }
 
-std::int64_t bytes_before(const std::vector<TextInput>& inputs, InputPosition position) {
-    std::int64_t bytes = position.offset;
-    for (std::int64_t i = 0; i < position.file && i < std::ssize(inputs); ++i) {
-        bytes += inputs[static_cast<std::size_t>(i)].stamp.bytes;
-    }
-    return bytes;
+/// Hash of the texts of all batches up to one.
+std::uint64_t chained(std::uint64_t before, std::uint64_t batch) {
+    const std::array<std::uint64_t, 2> both{before, batch};
+    return XXH3_64bits(both.data(), sizeof both);
 }
 
-/// Writes all documents from the last record on.
-JournalRecord write_documents(const TokenizeJob& job,
-                              const TextTokenizer& tokenizer,
-                              TokenLayout layout,
-                              const std::vector<TextInput>& inputs,
-                              TokenizeJournal& journal,
-                              const TokenizeProgress& progress) {
-    JournalRecord record = journal.last().value_or(JournalRecord{});
-    TokenOutput output{job.name, layout, record.written};
-    DocumentReader reader{inputs, record.next};
-    EncodePool pool{tokenizer, layout, job.field, job.threads};
-    const auto all_bytes = bytes_before(inputs, {std::ssize(inputs), 0});
-    auto recorded_ns = monotonic_ns();
-    const auto write_record = [&] {
-        output.flush();
-        record.written = output.written();
-        journal.append(record);
-        recorded_ns = monotonic_ns();
-    };
-    for (bool has_more = true; has_more || pool.under_way() > 0;) {
-        while (has_more && pool.under_way() < batches_per_thread * static_cast<std::size_t>(job.threads)) {
-            auto batch = reader.next();
-            has_more = batch.has_value();
-            if (batch) {
-                pool.give(std::move(*batch));
-            }
-        }
-        if (pool.under_way() == 0) {
+/// Reads up to the record and compares all texts before it with those that it was made of.
+void expect_same_beginning(DocumentReader& reader,
+                           const JournalRecord& record,
+                           const TokenizeJournal& journal) {
+    std::uint64_t hash = 0;
+    while (reader.position() < record.next) {
+        const auto batch = reader.next(record.next);
+        if (!batch) {
             break;
         }
-        const auto encoded = pool.take();
-        output.append(encoded.packed, encoded.lengths);
-        record.next = encoded.next;
-        progress(bytes_before(inputs, record.next), all_bytes);
-        if (seconds_between(recorded_ns, monotonic_ns()) > seconds_between_records) {
-            write_record();
+        hash = chained(hash, hash_of(*batch));
+    }
+    if (reader.position() != record.next || hash != record.hash) {
+        journal.refuse_inputs();
+    }
+}
+
+/// One job from its last record on.
+class Tokenization {
+  public:
+    Tokenization(const TokenizeJob& job,
+                 const TextTokenizer& tokenizer,
+                 const std::vector<TextInput>& inputs,
+                 TokenizeJournal& journal)
+        : job_{job},
+          inputs_{inputs},
+          journal_{journal},
+          record_{journal.last().value_or(JournalRecord{})},
+          reader_{inputs, is_to_be_read_again() ? InputPosition{} : record_.next},
+          layout_{layout_for(job.format, tokenizer.vocab_size())},
+          pool_{tokenizer, layout_, job.lines, job.threads} {
+        if (is_to_be_read_again()) {
+            expect_same_beginning(reader_, record_, journal_);
+        }
+        if (journal_.has_other_inputs()) {
+            journal_.accept_inputs();
         }
     }
-    expect_unchanged(inputs);
-    record.has_all = true;
-    write_record();
-    return record;
-}
+
+    JournalRecord run(const TokenizeProgress& progress) {
+        output_.emplace(job_.name, layout_, record_.written);
+        try {
+            write_documents(progress);
+            expect_unchanged(inputs_);
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::deck) {
+                write_record();  // so that a repaired line costs only its own batch
+            }
+            throw;
+        }
+        record_.has_all = true;
+        write_record();
+        return record_;
+    }
+    const std::vector<BadLine>& bad_lines() const noexcept { return bad_lines_; }
+
+  private:
+    /// A pipe is read from its beginning anyway.
+    bool is_to_be_read_again() const {
+        const bool has_pipe =
+            std::ranges::any_of(inputs_, [](const auto& input) { return input.pipe != nullptr; });
+        return record_.next != InputPosition{} && (journal_.has_other_inputs() || has_pipe);
+    }
+
+    void write_record() {
+        output_->flush();
+        record_.written = output_->written();
+        journal_.append(record_);
+        recorded_ns_ = monotonic_ns();
+    }
+
+    void fill_pool() {
+        const auto max_batches = batches_per_thread * static_cast<std::size_t>(job_.threads);
+        while (has_more_ && pool_.under_way() < max_batches) {
+            auto batch = reader_.next();
+            has_more_ = batch.has_value();
+            if (batch) {
+                pool_.give(std::move(*batch));
+            }
+        }
+    }
+
+    void write_documents(const TokenizeProgress& progress) {
+        std::int64_t all_bytes = 0;
+        for (const auto& input : inputs_) {
+            all_bytes += input.stamp.bytes;
+        }
+        recorded_ns_ = monotonic_ns();
+        for (fill_pool(); pool_.under_way() > 0; fill_pool()) {
+            auto encoded = pool_.take();
+            output_->append(encoded.packed, encoded.lengths);
+            record_.next = encoded.next;
+            record_.text_bytes += encoded.text_bytes;
+            record_.skipped_lines += encoded.skipped_lines;
+            record_.hash = chained(record_.hash, encoded.hash);
+            const auto room = EncodedBatch::max_named - bad_lines_.size();
+            encoded.bad_lines.resize(std::min(room, encoded.bad_lines.size()));
+            std::ranges::move(encoded.bad_lines, std::back_inserter(bad_lines_));
+            progress(encoded.input_bytes, std::max(encoded.input_bytes, all_bytes));
+            if (seconds_between(recorded_ns_, monotonic_ns()) > seconds_between_records) {
+                write_record();
+            }
+        }
+    }
+
+    const TokenizeJob& job_;
+    const std::vector<TextInput>& inputs_;
+    TokenizeJournal& journal_;
+    JournalRecord record_;
+    DocumentReader reader_;
+    TokenLayout layout_;
+    EncodePool pool_;
+    std::optional<TokenOutput> output_;
+    std::vector<BadLine> bad_lines_;
+    std::int64_t recorded_ns_ = 0;
+    bool has_more_ = true;
+};
 
 }  // namespace
 
 TokenizeResult tokenize_files(const TokenizeJob& job,
                               const TextTokenizer& tokenizer,
                               const TokenizeProgress& progress) {
-    const auto inputs = text_inputs(job.inputs);
+    const auto inputs = text_inputs(job.inputs, job.kind);
     const auto layout = layout_for(job.format, tokenizer.vocab_size());
     const auto journal_path = job.name + ".journal";
     if (::access(journal_path.c_str(), F_OK) != 0) {
@@ -117,14 +195,19 @@ TokenizeResult tokenize_files(const TokenizeJob& job,
     TokenizeJournal journal{journal_path, description(job, tokenizer, inputs)};
     const auto earlier = journal.last().value_or(JournalRecord{});
     auto record = earlier;
+    std::vector<BadLine> bad_lines;
     if (!earlier.has_all) {
         expect_new(job);
-        record = write_documents(job, tokenizer, layout, inputs, journal, progress);
+        Tokenization tokenization{job, tokenizer, inputs, journal};
+        record = tokenization.run(progress);
+        bad_lines = tokenization.bad_lines();
+    } else if (journal.has_other_inputs()) {
+        journal.refuse_inputs();
     }
     complete_token_files(job.name, layout, record.written);
     journal.remove();
-    return {record.written, layout.type, bytes_before(inputs, {std::ssize(inputs), 0}),
-            bytes_before(inputs, earlier.next)};
+    return {record.written,     layout.type,          record.text_bytes,
+            earlier.text_bytes, record.skipped_lines, std::move(bad_lines)};
 }
 
 }  // namespace ziggurat::data

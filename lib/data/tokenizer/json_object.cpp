@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/printable.hpp"
 #include "base/text_width.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
@@ -18,6 +19,13 @@ void refuse_tokenizer(const std::string& path, const std::string& why) {
     throw Error{ErrorKind::deck,
                 fmt::format("cannot use '{}' ({}). Fetch the tokenizer again, or name another.",
                             printable(path), why)};
+}
+
+void expect_tokenizer(const std::string& path, std::string_view content) {
+    if (const auto found = recognise_file(content)) {
+        throw Error{ErrorKind::deck, fmt::format("cannot use '{}' (it is {}). {}", printable(path),
+                                                 found->what, found->remedy)};
+    }
 }
 
 void tokenizer_is_not_built(const std::string& path, const std::string& what) {

@@ -19,6 +19,7 @@ constexpr const char* key = "tokenizer";
 
 TokenizerJson parse(const MappedFile& file) {
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    expect_tokenizer(file.path(), text);
     if (is_json_deeper(text, deepest)) {
         refuse_tokenizer(file.path(), fmt::format("its brackets nest deeper than {}", deepest));
     }

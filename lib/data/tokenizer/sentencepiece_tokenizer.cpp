@@ -8,6 +8,7 @@
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/characters.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "data/tokenizer/tokenizer_json_impl.hpp"
 
 #ifdef ZIGGURAT_SENTENCEPIECE
 #include <sentencepiece_processor.h>
@@ -36,6 +37,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
         const MappedFile file{path, "tokenizer"};
         const std::string_view bytes{reinterpret_cast<const char*>(file.content().data()),
                                      file.content().size()};
+        expect_tokenizer(path, bytes);
         expect_success(processor_.LoadFromSerializedProto(bytes), path);
         hash_ = XXH3_64bits(bytes.data(), bytes.size());
     }

@@ -56,6 +56,10 @@ class JsonObject {
 [[noreturn]] void refuse_tokenizer(const std::string& path, const std::string& why);
 [[noreturn]] void tokenizer_is_not_built(const std::string& path, const std::string& what);
 
+/// Rejects the content of a file that is recognised as another kind.
+/// Errors: Error{deck}
+void expect_tokenizer(const std::string& path, std::string_view content);
+
 /// A text of the file as messages show it: short, and harmless to terminals.
 std::string told(std::string_view text);
 

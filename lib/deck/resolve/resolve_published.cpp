@@ -7,6 +7,7 @@
 
 #include "deck/files/published_config.hpp"
 #include "deck/messages/missing_path.hpp"
+#include "deck/schema/accepted_changes.hpp"
 #include "deck/values/reader.hpp"
 #include "layout/family_descriptor.hpp"
 
@@ -86,6 +87,11 @@ class Application {
         }
     }
 
+    bool is_accepted(const std::string& key) const {
+        const auto entries = resolution_.values.as<std::vector<std::string>>("model.init.accept_change");
+        return !accepted_by(entries, key).empty();
+    }
+
     void disagree(const PublishedValue& said,
                   const Row& row,
                   const std::string& own,
@@ -99,9 +105,17 @@ class Application {
         const auto* const family = layout::find_family(find("model.family")->text);
         if (row.on_resume == OnResume::refused_if_learned && family->has_rotary_positions()) {
             resolution_.found.note(location, problem, place + "; its weights allow it");
+        } else if (is_accepted(said.deck_key)) {
+            resolution_.found.warning(location, problem, place,
+                                      "model.init.accept_change accepts the change: the run starts with it.");
         } else {
+            const auto accept =
+                is_acceptable(said.deck_key)
+                    ? fmt::format(" To start with another value, set model.init.accept_change: [{}].",
+                                  said.deck_key)
+                    : "";
             resolution_.found.error(location, problem, place,
-                                    fmt::format("Leave it out, or make it {}.", published));
+                                    fmt::format("Leave it out, or make it {}.{}", published, accept));
         }
     }
 

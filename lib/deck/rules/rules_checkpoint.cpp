@@ -7,6 +7,8 @@
 #include "base/looked_in.hpp"
 #include "deck/messages/missing_path.hpp"
 #include "deck/rules/rules.hpp"
+#include "deck/schema/accepted_changes.hpp"
+#include "deck/schema/schema.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -94,6 +96,23 @@ void initial_weights_are_there(const Resolution& at) {
     }
 }
 
+/// Each entry of model.init.accept_change is a key that may change.
+void accepted_keys_may_change(const Resolution& at) {
+    constexpr const char* list = "model.init.accept_change";
+    for (const auto& entry : at.values.as<std::vector<std::string>>(list)) {
+        const auto key = accepted_key(entry);
+        if (is_acceptable(key) && deck_schema().find(key) != nullptr) {
+            continue;
+        }
+        at.found.error(at.values.location(list),
+                       fmt::format("{}: {} cannot be accepted", list, in_quotes(entry)),
+                       deck_schema().find(key) == nullptr
+                           ? "there is no such key"
+                           : "with another value the weights do not fit, or mean something else",
+                       fmt::format("Remove it. These keys can be accepted: {}.", acceptable_keys()));
+    }
+}
+
 void something_is_saved(const Resolution& at) {
     if (!at.run.checkpoint.every) {
         at.found.warning(at.values.location("checkpoint.every"), "nothing is saved",
@@ -102,9 +121,9 @@ void something_is_saved(const Resolution& at) {
     }
 }
 
-constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"},
-                              Rule{initial_weights_are_there, "model.init"},
-                              Rule{something_is_saved, "checkpoint.every"}};
+constexpr std::array rules = {
+    Rule{resume_path_is_a_checkpoint, "run.resume"}, Rule{initial_weights_are_there, "model.init"},
+    Rule{accepted_keys_may_change, "model.init"}, Rule{something_is_saved, "checkpoint.every"}};
 
 }  // namespace
 

@@ -58,6 +58,10 @@ bool begins_with_given_weights(const Resolution& at) {
     return !at.values.is_word("model.init.from", "random");
 }
 
+bool begins_with_random_weights(const Resolution& at) {
+    return at.values.is_word("model.init.from", "random");
+}
+
 bool has_no_rope_scaling(const Resolution& at) {
     return at.values.is_word("model.rope_scaling.kind", "none");
 }
@@ -127,6 +131,8 @@ constexpr std::array idle_keys = {
          "run.resume"},
     Idle{"model.init_std", begins_with_given_weights, "all weights are those of model.init.path",
          "Remove it.", "model.init"},
+    Idle{"model.init.accept_change", begins_with_random_weights, "model.init.from is random",
+         "Remove it, or start with weights that exist.", "model.init"},
     Idle{"model.rope_scaling.factor", has_no_rope_scaling, "model.rope_scaling.kind is none",
          "Remove it, or set the kind.", "model.rope_scaling"},
     Idle{"model.rope_scaling.low_freq_factor", scales_no_parts, "model.rope_scaling.kind does not read it",

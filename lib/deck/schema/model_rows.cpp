@@ -79,6 +79,10 @@ std::span<const Row> model_rows() {
      .doc = "The folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, whose newest one it then is; or the "
             "folder with config.json and safetensors files.",
      .is_name_or_place = true},
+    {.path = "model.init.accept_change", .type = Type::texts, .fallback = "[]", .on_resume = noted,
+     .doc = "Keys whose values may be others than those that the weights were trained with: model.norm_epsilon,"
+            " model.rope_theta, model.rotary_fraction, model.rope_scaling. Any other difference in what the weights mean"
+            " is an error."},
     };
     // clang-format on
     return rows;

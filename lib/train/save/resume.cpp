@@ -108,6 +108,11 @@ checkpoint::Manifest manifest_of(const Decision& decision) {
     return checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
 }
 
+/// True if no step has changed the weights that the checkpoint's run began with.
+bool keeps_base(const checkpoint::Manifest& manifest) {
+    return manifest.progress.step == 0 || has_adapters(manifest);
+}
+
 /// What rank 0 has chosen, on another rank; nothing on rank 0, which has it open.
 std::optional<checkpoint::CheckpointReader> open_elsewhere(const comm::Context& world,
                                                            const Decision& decision) {
@@ -131,11 +136,16 @@ bool was_removed(const comm::Context& world,
     return is_of_reading(error) && !comm::all_agree(world, !chosen || chosen->is_in_place());
 }
 
-/// Weights of a run that begins afresh, from a checkpoint of another, whose manifest it returns.
-checkpoint::Manifest begin_with_weights(const Intent& intent,
-                                        const comm::Context& world,
-                                        const HeldState& state,
-                                        Reporter& reporter) {
+struct TakenWeights {
+    std::string path;  ///< of the checkpoint
+    checkpoint::Manifest manifest;
+};
+
+/// Weights of a run that begins afresh, from a checkpoint of another.
+TakenWeights begin_with_weights(const Intent& intent,
+                                const comm::Context& world,
+                                const HeldState& state,
+                                Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
     checkpoint::ReadChoice choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
                                   [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
@@ -155,7 +165,7 @@ checkpoint::Manifest begin_with_weights(const Intent& intent,
             reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
                                      decision.path, reader.manifest().progress.step, format_bytes(bytes_read),
                                      format_duration(seconds_between(begin_ns, monotonic_ns()))));
-            return reader.manifest();
+            return {decision.path, reader.manifest()};
         } catch (const Error& error) {
             if (!is_of_reading(error) || !gives_another(world, choice, reader)) {
                 throw;
@@ -198,8 +208,10 @@ Resumed resume(const spec::RunSpec& spec,
                 begin_with_published_weights(intent, world, state, reporter);
                 afresh.lacks_adapters = spec.model.lora.is_on();
             } else if (!spec.model.init_path.empty()) {
-                const auto before = begin_with_weights(intent, world, state, reporter);
-                afresh.lacks_adapters = spec.model.lora.is_on() && !has_adapters(before);
+                auto taken = begin_with_weights(intent, world, state, reporter);
+                afresh.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
+                afresh.weights_from = std::move(taken.path);
+                afresh.has_weights_of_base = keeps_base(taken.manifest);
             }
             return afresh;
         }
@@ -211,6 +223,7 @@ Resumed resume(const spec::RunSpec& spec,
             const auto bytes_read = load_state(world, state, reader);
             Resumed resumed{.path = decision.path,
                             .is_own = decision.is_own,
+                            .has_weights_of_base = keeps_base(manifest_of(decision)),
                             .progress = manifest_of(decision).progress,
                             .bytes_read = bytes_read};
             reporter.say(

@@ -20,6 +20,9 @@ struct Resumed {
     bool is_own = false;  ///< it lies in run.dir
     bool lacks_adapters =
         false;  ///< weights are those of another run or model, which brings none for this one
+    std::string weights_from = {};     ///< afresh: the checkpoint that the weights are of; empty: none
+    bool has_weights_of_base = false;  ///< they are, adapters aside, those of the published model that the
+                                       ///< checkpoint's run began with
     checkpoint::TrainingProgress progress;
     std::int64_t bytes_read = 0;  ///< by all ranks
 

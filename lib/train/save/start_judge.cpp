@@ -10,6 +10,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/deck_changes.hpp"
 #include "checkpoint/hf/published_weights.hpp"
+#include "checkpoint/weight_changes.hpp"
 #include "layout/family.hpp"
 #include "train/control/training_course.hpp"
 #include "train/save/course_change.hpp"
@@ -100,6 +101,19 @@ data::OrderRecord compare_data(const Intent& intent,
     return std::move(verdict.order);
 }
 
+/// Differences that give weights another meaning: an error, unless the deck accepts them.
+void compare_meaning(const std::string& before,
+                     const std::string& now,
+                     const std::string& path,
+                     StartNews& news) {
+    auto found = checkpoint::weight_changes(before, now, path);
+    if (!found.refusal.empty()) {
+        throw Error{ErrorKind::deck, found.refusal};
+    }
+    add(news.warnings, std::move(found.warnings));
+    add(news.notes, std::move(found.notes));
+}
+
 /// Adapters that are taken over mean the same where their factor does.
 void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
     if (now.empty() || !has_adapters(before)) {
@@ -149,10 +163,13 @@ JudgedStart judge_resume(const Intent& intent,
 }
 
 StartNews judge_weights(const Intent& intent, const checkpoint::CheckpointReader& chosen) {
+    StartNews news;
+    if (!intent.deck.empty()) {
+        compare_meaning(chosen.manifest().deck, intent.deck, chosen.path(), news);
+    }
     expect_same_alpha(chosen.manifest(), intent.deck, chosen.path());
     const auto table = layout::family_table(intent.spec);
     expect_same_weights(table, chosen.manifest(), chosen.path());
-    StartNews news;
     add(news.notes, rounded_note(intent.spec, table, weights_of(chosen.manifest())));
     return news;
 }

@@ -41,10 +41,10 @@ JudgedStart judge_resume(const Intent& intent,
 
 /// Judges a checkpoint of another run, whose weights this one begins with.
 ///
-/// Errors: Error{deck} when they are those of another model
+/// Errors: Error{deck} when they are those of another model, or mean something else with this deck
 StartNews judge_weights(const Intent& intent, const checkpoint::CheckpointReader& chosen);
 
-/// Judges a published model, by the headers of its files.
+/// Judges a published model by the headers of its files, and a second copy of a tied embedding by its values.
 ///
 /// Errors: those of checkpoint::hf::PublishedWeights
 StartNews judge_published_weights(const Intent& intent);

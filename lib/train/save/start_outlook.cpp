@@ -31,6 +31,7 @@ StartOutlook outlook_of_weights(const Intent& intent) {
         [&](const std::string& note) { outlook.news.notes.push_back(note); },
         [&](checkpoint::CheckpointReader& reader) {
             auto news = judge_weights(intent, reader);
+            outlook.news.warnings = std::move(news.warnings);
             std::ranges::move(news.notes, std::back_inserter(outlook.news.notes));
             outlook.line = fmt::format("with the weights of {}, of step {}", printable(reader.path()),
                                        reader.manifest().progress.step);

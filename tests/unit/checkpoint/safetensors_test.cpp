@@ -43,7 +43,7 @@ std::string problem_with(std::string_view header, std::int64_t bytes = good_byte
 }
 
 TEST(SafetensorsHeader, IsReadByPlace) {
-    const auto tensors = parse_header(good, good_bytes, "dir/model.safetensors");
+    const auto tensors = parse_header(good, good_bytes, "dir/model.safetensors").tensors;
     ASSERT_EQ(tensors.size(), 4u);
     EXPECT_EQ(tensors[0], (FileTensor{"a", "F32", {2}, 0, 8}));
     EXPECT_EQ(tensors[1], (FileTensor{"b", "BF16", {2, 3}, 8, 20}));
@@ -60,7 +60,15 @@ TEST(SafetensorsHeader, ReadsWhatItWrites) {
         text.find(
             R"({"__metadata__":{"format":"pt"},"x\"y":{"dtype":"F32","shape":[3,5],"data_offsets":[0,60]},)"),
         0u);
-    EXPECT_EQ(parse_header(text, 74, "file"), tensors);
+    EXPECT_EQ(parse_header(text, 74, "file").tensors, tensors);
+}
+
+TEST(SafetensorsHeader, HasSecondNamesOfTensors) {
+    const auto read = parse_header(
+        replaced(good, R"("format":"pt")", R"("format":"pt","head":"b","a":"b","lost":"none of it")"),
+        good_bytes, "file");
+    EXPECT_EQ(read.stored_names, (std::map<std::string, std::string>{{"head", "b"}}));
+    EXPECT_TRUE(parse_header(good, good_bytes, "file").stored_names.empty());
 }
 
 struct Bad {
@@ -110,7 +118,7 @@ TEST(SafetensorsHeader, HasToAccountForAllBytes) {
     EXPECT_NE(problem_with(good, 29).find("end at offset 28, and its data has 29 bytes"), std::string::npos);
     EXPECT_NE(problem_with(good, 27).find("'scalar' ends at offset 28, beyond the file"), std::string::npos);
     EXPECT_NE(problem_with("", 0).find("no JSON object"), std::string::npos);
-    EXPECT_TRUE(parse_header("{}", 0, "file").empty());
+    EXPECT_TRUE(parse_header("{}", 0, "file").tensors.empty());
 }
 
 TEST(FileTypes, ReadHalfPrecisionExactly) {
@@ -296,6 +304,10 @@ TEST(ModelFolder, FindsTensorsByTheIndex) {
     };
     expect(index_text({{"a", "two.safetensors"}, {"b", "two.safetensors"}}, 8),
            "does not hold its tensor 'a'");
+    write(index,
+          index_text({{"a", "one.safetensors"}, {"b", "two.safetensors"}, {"c", "two.safetensors"}}, 8));
+    EXPECT_NE(problem_with_folder(folder.path()).find("does not hold its tensor 'c'"), std::string::npos);
+    EXPECT_EQ((ModelFolder{folder.path(), {"c", "d"}}).tensors().size(), 2u);
     expect(index_text({{"a", "one.safetensors"}, {"b", "gone.safetensors"}}, 8), "there is no such file");
     expect(index_text({{"a", "../one.safetensors"}}, 4), "is no name of a file");
     expect("{\"weight_map\":{\"a\":1}}", "it is no index");

@@ -86,7 +86,7 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 2})",
               "label 2 is none of its endings (0 to 1)"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": -1})", "label -1 is none"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": 1.0})", "label 1.0 is none"},
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": 1.5})", "label 1.5 is none"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": "1x"})", "label \"1x\" is none"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 18446744073709551616})", "is none"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": true})", "label true is none"}}) {

@@ -117,7 +117,7 @@ TEST_F(Doubts, AreWhatIsReadAsTextAndIsNone) {
     EXPECT_THAT(about_text(random_bytes(500)),
                 HasSubstr("of its first 500 bytes are no text in UTF-8. Name"));
     EXPECT_EQ(about_text("\x1f\x8b\x08" + random_bytes(500)),
-              "it begins as a gzip archive. Name what is in it: unpack it first.");
+              "it begins as a gzip archive. Unpack it first: gzip -dk FILE.");
     EXPECT_THAT(about_text(test::llmc_file<std::uint16_t>(20240520, 1, {1, 2})),
                 HasSubstr("Use format: llmc."));
 }

@@ -102,8 +102,13 @@ TEST(TokenOutput, RefusesMoreThanLlmcCounts) {
 TEST(TokenizeJournal, KeepsTheLastWholeRecord) {
     const Folder folder;
     const auto path = folder / "j";
-    const JournalRecord first{{0, 17}, {3, 40}};
-    const JournalRecord second{{2, 0}, {7, 90}, true};
+    const JournalRecord first{.next = {0, 17}, .written = {3, 40}};
+    const JournalRecord second{.next = {2, 0},
+                               .written = {7, 90},
+                               .text_bytes = 17,
+                               .skipped_lines = 2,
+                               .hash = 0xffffffffffffffff,
+                               .has_all = true};
     {
         TokenizeJournal journal{path, R"({"a": 1})"};
         EXPECT_EQ(std::nullopt, journal.last());

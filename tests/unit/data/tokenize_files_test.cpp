@@ -116,5 +116,28 @@ TEST_F(TokenizeFiles, RefuseInputsThatChangeAndFilesThatExist) {
     EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
 }
 
+TEST_F(TokenizeFiles, GoOnWithInputsThatChangeBehindTheRecord) {
+    std::string lines;
+    for (int i = 0; i < 60'000; ++i) {
+        lines += R"({"text": "line )" + std::to_string(i) + " " + std::string(40, 'x') + "\"}\n";
+    }
+    const auto bad = lines.find("line 55000");
+    auto broken = lines;
+    broken[bad - 1] = ' ';
+    inputs_ = {write("a.txt", "first"), write("b.json", broken)};
+    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("b.json', line 55001: no JSON"));
+    auto other = lines;
+    other[lines.find("line 7 ")] = 'L';
+    write("b.json", other);
+    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("begun with other inputs"));
+    write("b.json", lines + "{\"text\": \"more\"}\n");
+    inputs_.push_back(write("c.txt", "last"));
+    const auto made = run("x", 2);
+    EXPECT_GT(made.earlier_bytes, std::ssize(lines) / 2);
+    EXPECT_EQ(1 + 60'000 + 2, made.written.documents);
+    run("whole", 1);
+    EXPECT_EQ(bytes_of("whole"), bytes_of("x"));
+}
+
 }  // namespace
 }  // namespace ziggurat::data

@@ -254,6 +254,8 @@ const std::set<std::string> read_otherwise{
     "precision.reduce",
     "tiers.movement",
     "tiers.tile[].in",
+    // Compared with the deck of the weights as text (checkpoint/weight_changes.hpp).
+    "model.init.accept_change",
 };
 
 LoadedDeck load(const Overrides& overrides, int ranks) {

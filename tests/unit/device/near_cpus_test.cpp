@@ -36,10 +36,10 @@ std::vector<int> cpus_of_thread() {
 struct NearCpus : Test {
     /// sysfs in which the GPU has these local CPUs.
     std::string system_with(const std::string& list) {
-        const auto device = folder.path() / "bus/pci/devices" / gpu;
+        const auto device = std::filesystem::path{folder.path()} / "bus/pci/devices" / gpu;
         std::filesystem::create_directories(device);
         std::ofstream{device / "local_cpulist"} << list << '\n';
-        return folder.path().string();
+        return folder.path();
     }
 
     /// What `work` returns on a thread of its own, whose binding ends with it.
@@ -50,7 +50,7 @@ struct NearCpus : Test {
         return result;
     }
 
-    ScratchFolder folder;
+    test::ScratchFolder folder;
 };
 
 TEST_F(NearCpus, ReadsRangesAndSingleCpus) {

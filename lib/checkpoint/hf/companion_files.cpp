@@ -1,0 +1,194 @@
+#include "checkpoint/hf/companion_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json_depth.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/hf/model_files.hpp"
+#include "deck/files/published_config.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint::hf {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
+constexpr int max_depth = 16;
+constexpr const char* origin_name = "origin.json";
+constexpr const char* base_key = "base_model_name_or_path";
+constexpr const char* templates_folder = "additional_chat_templates";
+
+constexpr std::array companion_names{"generation_config.json",
+                                     "special_tokens_map.json",
+                                     "added_tokens.json",
+                                     "merges.txt",
+                                     "normalizer.json",
+                                     "spiece.model",
+                                     "spm.model",
+                                     "sentencepiece.bpe.model",
+                                     "tekken.json"};
+/// tokenizer.json, tokenizer.model.v3, tokenizer_config.json; tokenization_x.py; vocab.json, vocab.txt.
+constexpr std::array companion_beginnings{"tokenizer", "tokenization_", "vocab", "chat_template"};
+
+/// Keys of config.json for special tokens, and for generation as older files have it there.
+/// Source: transformers 4.46, configuration_utils.py (_get_global_generation_defaults, __init__)
+constexpr std::array usage_names{"bos_token_id",
+                                 "eos_token_id",
+                                 "pad_token_id",
+                                 "sep_token_id",
+                                 "decoder_start_token_id",
+                                 "tokenizer_class",
+                                 "prefix",
+                                 "task_specific_params",
+                                 "max_length",
+                                 "min_length",
+                                 "do_sample",
+                                 "early_stopping",
+                                 "num_beams",
+                                 "num_beam_groups",
+                                 "diversity_penalty",
+                                 "temperature",
+                                 "top_k",
+                                 "top_p",
+                                 "typical_p",
+                                 "repetition_penalty",
+                                 "length_penalty",
+                                 "no_repeat_ngram_size",
+                                 "encoder_no_repeat_ngram_size",
+                                 "bad_words_ids",
+                                 "num_return_sequences",
+                                 "output_scores",
+                                 "return_dict_in_generate",
+                                 "forced_bos_token_id",
+                                 "forced_eos_token_id",
+                                 "remove_invalid_values",
+                                 "exponential_decay_length_penalty",
+                                 "suppress_tokens",
+                                 "begin_suppress_tokens"};
+
+bool copy_whole_file(const fs::path& from, const fs::path& to) {
+    const auto content = storage::read_small_file(from.string(), max_bytes);
+    if (content) {
+        write_text(to.string(), *content);
+    }
+    return content.has_value();
+}
+
+/// Names of the regular files in a folder, sorted; links to such count.
+std::vector<std::string> file_names(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code problem;
+    for (const auto& entry : fs::directory_iterator{folder, problem}) {
+        if (std::error_code ignored; entry.is_regular_file(ignored)) {
+            names.push_back(entry.path().filename().string());
+        }
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+/// The object in a file; nothing if there is none, or another thing.
+std::optional<Json> read_object(const fs::path& path) {
+    const auto text = storage::read_small_file(path.string(), max_bytes);
+    if (!text || is_json_deeper(*text, max_depth)) {
+        return std::nullopt;
+    }
+    auto document = Json::parse(*text, nullptr, false);
+    return document.is_object() ? std::optional{std::move(document)} : std::nullopt;
+}
+
+}  // namespace
+
+std::string root_of(const std::string& checkpoint) {
+    const auto path = fs::absolute(checkpoint).lexically_normal();
+    const auto folder = path.has_filename() ? path : path.parent_path();
+    return folder.parent_path().string();
+}
+
+std::string kept_folder(const std::string& root) {
+    return root + "/published";
+}
+
+bool is_companion(std::string_view name) {
+    const auto begins = [&](std::string_view beginning) { return name.starts_with(beginning); };
+    return std::ranges::find(companion_names, name) != companion_names.end() ||
+           std::ranges::any_of(companion_beginnings, begins) || name.ends_with(".tiktoken");
+}
+
+std::vector<std::string> copy_companions(const std::string& from, const std::string& to) {
+    std::vector<std::string> copied;
+    for (const auto& name : file_names(from)) {
+        if (is_companion(name) && copy_whole_file(fs::path{from} / name, fs::path{to} / name)) {
+            copied.push_back(name);
+        }
+    }
+    const auto templates = file_names(fs::path{from} / templates_folder);
+    if (!templates.empty()) {
+        std::error_code ignored;  // the first copy says what is wrong
+        fs::create_directories(fs::path{to} / templates_folder, ignored);
+    }
+    for (const auto& name : templates) {
+        const auto place = fs::path{templates_folder} / name;
+        if (copy_whole_file(fs::path{from} / place, fs::path{to} / place)) {
+            copied.push_back(place.string());
+        }
+    }
+    storage::flush_directory(to);
+    return copied;
+}
+
+void copy_tokenizer(const std::string& file, const std::string& to) {
+    copy_whole_file(file, to);
+}
+
+void keep_companions(const std::string& source, const std::string& base, const std::string& root) {
+    const auto folder = kept_folder(root);
+    std::error_code problem;
+    fs::remove_all(folder, problem);
+    fs::create_directories(folder, problem);
+    if (problem) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot create '{}' ({}). Make room, or the folder writable.",
+                                printable(folder), problem.message())};
+    }
+    copy_whole_file(fs::path{source} / deck::published_config_name,
+                    fs::path{folder} / deck::published_config_name);
+    copy_companions(source, folder);
+    write_text(folder + "/" + origin_name,
+               Json{{base_key, base.empty() ? Json(nullptr) : Json(base)}}.dump() + "\n");
+}
+
+std::string kept_base(const std::string& root) {
+    const auto origin = read_object(fs::path{kept_folder(root)} / origin_name);
+    const auto found = origin ? origin->find(base_key) : Json::const_iterator{};
+    return origin && found != origin->end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::string> usage_keys(const std::string& folder) {
+    const auto config = read_object(fs::path{folder} / deck::published_config_name);
+    if (!config) {
+        return std::nullopt;
+    }
+    Json kept = Json::object();
+    for (const char* name : usage_names) {
+        if (const auto found = config->find(name); found != config->end()) {
+            kept[name] = *found;
+        }
+    }
+    return kept.dump();
+}
+
+std::string usage_keys_of(std::int64_t document_token) {
+    const Json id = document_token < 0 ? Json(nullptr) : Json(document_token);
+    return Json{{"bos_token_id", id}, {"eos_token_id", id}}.dump();
+}
+
+}  // namespace ziggurat::checkpoint::hf

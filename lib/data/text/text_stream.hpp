@@ -1,0 +1,73 @@
+/// Text of a file or pipe from its beginning to its end, unpacked if gzip or zstd has packed it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/file_handle.hpp"
+
+namespace ziggurat::data {
+
+/// Decoder of packed bytes. It keeps its state between calls, so that bytes come in any pieces.
+class Unpacker {
+  public:
+    virtual ~Unpacker() = default;
+
+    /// Appends what `packed` holds to `text`.
+    /// Errors: a sentence about damaged bytes, else an empty text
+    virtual std::string unpack(std::string_view packed, std::string& text) = 0;
+    /// True if the bytes so far end where packed files may end.
+    virtual bool is_complete() const noexcept = 0;
+};
+
+/// Source: RFC 1952; a file may have several members, one after the other
+std::unique_ptr<Unpacker> make_gzip_unpacker();
+/// Source: RFC 8878; a file may have several frames, with windows of up to 2 GiB
+std::unique_ptr<Unpacker> make_zstd_unpacker();
+
+/// Owns the open file.
+class TextStream {
+  public:
+    /// Opens a file, a pipe or a device, and waits for the first writer of a named pipe.
+    /// Errors: Error{deck} that names the path
+    explicit TextStream(std::string path);
+    ~TextStream();
+    TextStream(const TextStream&) = delete;
+    TextStream& operator=(const TextStream&) = delete;
+
+    /// The first bytes of the unpacked text, at least `least` of them if it has so many; the next read()
+    /// returns them again.
+    /// Errors: those of read()
+    std::string_view beginning(std::size_t least);
+
+    /// Appends the next part of the text, of any length. Returns false at its end.
+    /// Errors: Error{deck} if packed bytes are damaged or cut, or the text itself is packed again; of
+    /// the system
+    bool read(std::string& text);
+
+    const std::string& path() const noexcept { return path_; }
+    bool is_packed() const noexcept { return unpacker_ != nullptr; }
+    /// Number of bytes read from the file itself.
+    std::int64_t file_bytes() const noexcept { return file_bytes_; }
+
+  private:
+    std::string read_file();
+    void choose_unpacker(const std::string& first);
+    bool unpack_next(std::string& text);
+
+    std::string path_;
+    FileHandle file_;
+    std::unique_ptr<Unpacker> unpacker_;
+    std::string ahead_;  ///< text that beginning() has read
+    std::int64_t file_bytes_ = 0;
+    bool has_begun_ = false;
+    bool has_ended_ = false;
+};
+
+/// All of a text, unpacked.
+/// Errors: those of TextStream; Error{deck} if it has more than `max_bytes`
+std::string read_text(const std::string& path, std::int64_t max_bytes);
+
+}  // namespace ziggurat::data
