@@ -11,6 +11,7 @@
 #include "comm/built_with.hpp"
 #include "data/corpus.hpp"
 #include "data/fingerprint.hpp"
+#include "kernels/attention.hpp"
 #include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
@@ -25,6 +26,13 @@ train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
     return train::look_ahead({run, loaded.effective, data});
 }
 
+CudnnFacts cudnn_of_this_machine() {
+    const auto library = kernels::attention_library();
+    const bool is_usable = !library.name.empty() && library.lack.empty();
+    const auto reason = library.lack.empty() ? "this program is built without cuDNN" : library.lack;
+    return {.is_usable = is_usable, .name = library.name, .lack_reason = is_usable ? "" : reason};
+}
+
 }  // namespace
 
 int check(const Arguments& arguments) {
@@ -37,6 +45,7 @@ int check(const Arguments& arguments) {
                                            arguments.ranks, arguments.nodes);
                           },
                       .has_nccl = comm::has_nccl,
+                      .cudnn = cudnn_of_this_machine(),
                       .machine = arguments.machine,
                       .print = arguments.print,
                       .json = arguments.json,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/epochs.hpp"
+#include "app/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 #include "spec/depths.hpp"
@@ -21,6 +22,7 @@ struct CheckOptions {
     /// Ranks, nodes and threads, of a machine that is known; none: as few ranks as the deck's degrees allow.
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
     bool has_nccl = false;  ///< this program was built with NCCL; those of other machines are
+    CudnnFacts cudnn = {};  ///< of this machine; on others it is assumed
     std::string machine;    ///< name or file; empty: this machine
     bool print = false;     ///< the effective deck, and nothing else, on standard output
     bool json = false;      ///< all answers as one JSON object, and nothing else

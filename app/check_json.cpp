@@ -158,6 +158,26 @@ Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
             {"train_s", *seconds * static_cast<double>(run.train.steps)}};
 }
 
+Json attention_json(const AttentionForecast& forecast) {
+    return {{"kernel", layout::to_string(forecast.kernel)},
+            {"reason", forecast.reason.empty() ? Json(nullptr) : Json(forecast.reason)},
+            {"compute_capability", forecast.capability / 10.0},
+            {"is_capability_assumed", forecast.is_capability_assumed}};
+}
+
+Json nccl_json(const std::vector<plan::CommunicatorBlocks>& communicators, const spec::MachineSpec& machine) {
+    if (communicators.empty()) {
+        return nullptr;
+    }
+    Json list = Json::array();
+    for (const auto& of : communicators) {
+        list.push_back({{"name", of.name}, {"blocks", of.blocks}});
+    }
+    return {{"blocks", plan::blocks_of_all(communicators)},
+            {"multiprocessors", plan::multiprocessors_of(machine)},
+            {"communicators", list}};
+}
+
 }  // namespace
 
 std::string check_as_json(const CheckAnswer& answer) {
@@ -176,6 +196,8 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
         json["checkpoint"] = checkpoint_json(run);
         json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
+        json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
+        json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
         json["time"] = time_json(run, answer.loaded->machine);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/epochs.hpp"
+#include "app/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "plan/memory_report.hpp"
 
@@ -18,6 +19,8 @@ struct CheckAnswer {
     const deck::LoadedDeck* loaded = nullptr;
     std::string start = {};  ///< what the run begins with; empty: initial values, or not known
     std::optional<plan::MemoryReport> memory = {};
+    std::optional<AttentionForecast> attention = {};
+    std::vector<plan::CommunicatorBlocks> communicators = {};
     Epochs epochs = {};
 };
 

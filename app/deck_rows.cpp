@@ -205,7 +205,8 @@ CommandRow plan_row() {
         .positionals = deck_and_overrides(),
         .options = {ranks_row(), nodes_row(), machine_row(),
                     flag("--program", &Arguments::program,
-                         "print what a rank does in a step: a summary, or the ops that are asked for"),
+                         "print what a rank does in a step: a summary, on GPUs with launches and bytes of "
+                         "kernels, or the ops that are asked for"),
                     whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1, "whose program (default 0)"),
                     one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
                            "which program: train (default) or evaluate"),

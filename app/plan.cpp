@@ -24,7 +24,7 @@
 #include "deck/machine/machine.hpp"
 #include "deck/messages/nearest.hpp"
 #include "layout/family.hpp"
-#include "plan/kernel_table.hpp"
+#include "plan/gpu/kernel_table.hpp"
 #include "plan/memory_report.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"

@@ -114,22 +114,46 @@ Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     return start;
 }
 
-int answer_as_json(const CheckOptions& options,
-                   const deck::LoadedDeck& loaded,
-                   const Epochs& epochs,
-                   const Start& start) {
-    CheckAnswer all{.deck = options.deck,
-                    .exit_code = start.exit_code,
-                    .found = loaded.found,
-                    .loaded = &loaded,
-                    .start = start.line,
-                    .epochs = epochs};
-    if (options.memory) {
-        all.memory = options.memory(loaded.run, loaded.machine);
-        all.exit_code = all.memory->fits ? start.exit_code : does_not_fit;
+/// What is said of a deck without errors.
+struct Answers {
+    Start start;
+    Epochs epochs;
+    std::optional<plan::MemoryReport> memory = {};
+    std::optional<AttentionForecast> attention = {};
+    std::vector<plan::CommunicatorBlocks> communicators = {};  ///< as the environment limits them
+
+    int exit_code(const deck::Diagnostics& found) const {
+        const bool fits = !memory || memory->fits;
+        return !fits ? does_not_fit : start.exit_code != 0 ? start.exit_code : found.exit_code();
     }
-    print(stdout, check_as_json(all));
-    return all.exit_code;
+};
+
+/// Plans the run; kernels of NCCL that do not fit on a GPU are an error of the machine.
+void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& answers) {
+    answers.attention = forecast_attention(loaded.run, loaded.machine,
+                                           options.machine.empty() ? options.cudnn : CudnnFacts{});
+    if (!options.memory) {
+        return;
+    }
+    answers.memory = options.memory(loaded.run, loaded.machine);
+    answers.communicators = limited_by_environment(answers.memory->communicators);
+    if (auto problem = plan::nccl_blocks_problem(answers.communicators, loaded.machine); !problem.empty()) {
+        loaded.found.tell(Severity::error, std::move(problem), ErrorKind::resource);
+    }
+}
+
+int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Answers& answers) {
+    const auto exit_code = answers.exit_code(loaded.found);
+    print(stdout, check_as_json({.deck = options.deck,
+                                 .exit_code = exit_code,
+                                 .found = loaded.found,
+                                 .loaded = &loaded,
+                                 .start = answers.start.line,
+                                 .memory = answers.memory,
+                                 .attention = answers.attention,
+                                 .communicators = answers.communicators,
+                                 .epochs = answers.epochs}));
+    return exit_code;
 }
 
 /// Of a machine that nobody has described nothing where rates are missing.
@@ -138,27 +162,24 @@ std::string time_lines(const CheckOptions& options, const deck::LoadedDeck& load
     return is_known || !options.machine.empty() ? time_text(loaded.run, loaded.machine) : "";
 }
 
-int answer(const CheckOptions& options,
-           const deck::LoadedDeck& loaded,
-           const Epochs& epochs,
-           const Start& start) {
+int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const Answers& answers) {
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
+    const auto on_gpus = attention_line(answers.attention) + nccl_line(answers.communicators, loaded.machine);
     if (options.print) {
         print(stdout, loaded.effective);
+        print(stderr, on_gpus);
     } else {
-        print(stdout, summary(loaded.run, epochs));
+        print(stdout, summary(loaded.run, answers.epochs) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
-        print(stdout, start.line.empty() ? "" : fmt::format("start     {}\n", start.line));
+        print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
         print(stdout, time_lines(options, loaded));
     }
-    if (!options.memory) {
-        return start.exit_code;
+    if (answers.memory) {
+        print(options.print ? stderr : stdout, answers.memory->table + answers.memory->infinity);
     }
-    const auto memory = options.memory(loaded.run, loaded.machine);
-    print(options.print ? stderr : stdout, memory.table + memory.infinity);
-    return memory.fits ? start.exit_code : does_not_fit;
+    return answers.exit_code(loaded.found);
 }
 
 }  // namespace
@@ -193,15 +214,15 @@ int run_check(const CheckOptions& options) {
     if (!loaded.ok()) {
         return refuse(options, loaded.found);
     }
-    Start start;
+    Answers answers;
     if (options.machine.empty()) {
         warn_of_run_folder(loaded);
         warn_of_lacking_room(loaded);
-        start = look_ahead(options, loaded);
+        answers.start = look_ahead(options, loaded);
     }
-    const auto epochs = sizes.epochs(loaded.run);
-    return options.json ? answer_as_json(options, loaded, epochs, start)
-                        : answer(options, loaded, epochs, start);
+    answers.epochs = sizes.epochs(loaded.run);
+    plan_run(options, loaded, answers);
+    return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 
 }  // namespace ziggurat::app

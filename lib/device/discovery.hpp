@@ -12,6 +12,8 @@ namespace ziggurat::device {
 struct Discovery {
     int count = 0;
     std::int64_t bytes = 0;                 ///< memory of one, of that which has least
+    int multiprocessors = 0;                ///< of one, of that which has least
+    int capability = 0;                     ///< the lowest: 90 for compute capability 9.0
     std::vector<std::string> ids = {};      ///< of each, the same for all processes of the machine
     std::vector<std::string> pci_ids = {};  ///< of each: 0000:17:00.0
     std::string why_none = {};              ///< for people: why there is none that could be used

@@ -84,35 +84,14 @@ std::string join(const AttentionOps& ops, const std::string& separator, const Na
 }  // namespace
 
 std::string names_of(const AttentionOps& ops) {
-    return join(ops, " + ", [](AttentionKernel kernel) -> std::string {
-        switch (kernel) {
-            case AttentionKernel::host:
-                return "host";
-            case AttentionKernel::cuda_cores:
-                return "cuda_cores";
-            case AttentionKernel::tensor_cores:
-                return "tensor_cores";
-            case AttentionKernel::cudnn:
-                return "cudnn";
-        }
-        return "unknown";
-    });
+    return join(ops, " + ", [](AttentionKernel kernel) -> std::string { return layout::to_string(kernel); });
 }
 
 std::string describe(const AttentionOps& ops) {
     return join(ops, ", ", [&](AttentionKernel kernel) {
-        const auto count = " (" + std::to_string(ops[static_cast<std::size_t>(kernel)]) + " ops)";
-        switch (kernel) {
-            case AttentionKernel::host:
-                return "kernels of the host" + count;
-            case AttentionKernel::cuda_cores:
-                return "Ziggurat's kernels without tensor cores" + count;
-            case AttentionKernel::tensor_cores:
-                return "Ziggurat's kernels on tensor cores" + count;
-            case AttentionKernel::cudnn:
-                return attention_library().name + count;
-        }
-        return count;
+        const bool is_library = kernel == AttentionKernel::cudnn;
+        return (is_library ? attention_library().name : layout::describe(kernel)) + " (" +
+               std::to_string(ops[static_cast<std::size_t>(kernel)]) + " ops)";
     });
 }
 

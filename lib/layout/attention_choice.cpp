@@ -1,5 +1,7 @@
 #include "layout/attention_choice.hpp"
 
+#include <stdexcept>
+
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::layout {
@@ -30,6 +32,34 @@ const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes,
 }
 
 }  // namespace
+
+const char* to_string(AttentionKernel kernel) {
+    switch (kernel) {
+        case AttentionKernel::host:
+            return "host";
+        case AttentionKernel::cuda_cores:
+            return "cuda_cores";
+        case AttentionKernel::tensor_cores:
+            return "tensor_cores";
+        case AttentionKernel::cudnn:
+            return "cudnn";
+    }
+    throw std::invalid_argument{"no AttentionKernel"};
+}
+
+const char* describe(AttentionKernel kernel) {
+    switch (kernel) {
+        case AttentionKernel::host:
+            return "kernels of the host";
+        case AttentionKernel::cuda_cores:
+            return "Ziggurat's kernels without tensor cores";
+        case AttentionKernel::tensor_cores:
+            return "Ziggurat's kernels on tensor cores";
+        case AttentionKernel::cudnn:
+            return "cuDNN";
+    }
+    throw std::invalid_argument{"no AttentionKernel"};
+}
 
 AttentionUse attention_use(const spec::RunSpec& run, bool trains) {
     return {.is_bfloat16 = run.precision.compute == spec::DType::bf16,

@@ -9,6 +9,11 @@ namespace ziggurat::layout {
 /// Kernels that compute attention: of the host; on GPUs in float; on their tensor cores; or those of cuDNN.
 enum class AttentionKernel { host, cuda_cores, tensor_cores, cudnn };
 
+/// Name as in metrics and JSON: "host", "cuda_cores", "tensor_cores", "cudnn".
+const char* to_string(AttentionKernel kernel);
+/// Name for people; of cuDNN without its version.
+const char* describe(AttentionKernel kernel);
+
 /// Properties of calls that decide, with their sizes, which kernel of a GPU serves them.
 struct AttentionUse {
     bool is_bfloat16 = false;

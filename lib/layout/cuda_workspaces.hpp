@@ -65,6 +65,11 @@ class CudaWorkspaces final : public Workspaces {
     /// shapes, because cuBLASLt chooses by it.
     static std::int64_t product(std::int64_t rows, std::int64_t in, std::int64_t out);
 
+    /// True if cuBLASLt computes GELU, or its gradient, in a product with so many columns.
+    ///
+    /// Source: cuBLAS 13.0, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: a multiple of 8
+    static constexpr bool fuses_gelu(std::int64_t columns) { return columns % 8 == 0; }
+
     std::int64_t linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
     std::int64_t packed_linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
     /// Nothing: products read a weight where it lies.

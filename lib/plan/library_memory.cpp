@@ -1,17 +1,12 @@
 #include "plan/library_memory.hpp"
 
-#include <cstddef>
-#include <set>
-#include <utility>
-#include <vector>
-
 #include "layout/nccl_sums.hpp"
 #include "layout/workspaces.hpp"
+#include "plan/gpu/group_uses.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
@@ -28,61 +23,11 @@ constexpr std::int64_t group_bytes = group_channels * 2 * (receiving_bytes + sen
 /// Of a communicator of messages in one direction between two.
 constexpr std::int64_t message_channels = 32;
 
-/// The members' blocks of a part of a sum. Programs of plans do not name them where they are shards:
-/// there they are as good as equal if this rank's is its share of all.
-std::vector<layout::VectorBlock> blocks_of(const Op& op, std::size_t part, int members) {
-    std::vector<layout::VectorBlock> blocks;
-    if (op.blocks.empty()) {
-        const auto own = op.writes.at(part).bytes();
-        const auto all = op.reads.at(part).bytes();
-        if (own * members != all) {
-            return {{0, all}, {all, 0}};
-        }
-        for (int m = 0; m < members; ++m) {
-            blocks.push_back({m * own, own});
-        }
-        return blocks;
-    }
-    for (std::size_t m = 0; m < static_cast<std::size_t>(members); ++m) {
-        const auto& block = op.blocks.at(part * static_cast<std::size_t>(members) + m);
-        blocks.push_back({block.offset, block.bytes});
-    }
-    return blocks;
-}
-
-/// How one group of a program exchanges.
-struct GroupUse {
-    bool has_collectives = false;
-    bool has_pieces = false;                     ///< sums of received pieces
-    std::set<std::pair<int, OpKind>> ways = {};  ///< messages, by the other end and their direction
-};
-
-std::vector<GroupUse> uses_of_groups(const Program& program) {
-    std::vector<GroupUse> uses(program.groups.size());
-    for (const auto& op : program.ops) {
-        if (op.kind == OpKind::send || op.kind == OpKind::receive) {
-            uses.at(static_cast<std::size_t>(op.group)).ways.emplace(op.peer, op.kind);
-        }
-        const bool is_sum = op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce;
-        if (!is_sum && op.kind != OpKind::all_gather) {
-            continue;
-        }
-        const auto group = static_cast<std::size_t>(op.group);
-        auto& use = uses.at(group);
-        use.has_collectives = true;
-        for (std::size_t part = 0; is_sum && !use.has_pieces && part < op.writes.size(); ++part) {
-            use.has_pieces =
-                layout::is_summed_in_pieces(op.payload, blocks_of(op, part, program.groups.at(group).size()));
-        }
-    }
-    return uses;
-}
-
 void add(LibraryMemory& memory, const Program& program) {
     for (const auto& use : uses_of_groups(program)) {
         memory.exchange += use.has_pieces ? layout::nccl_scratch_bytes : 0;
         memory.communicators += use.has_collectives ? group_bytes : 0;
-        for (const auto& [peer, kind] : use.ways) {
+        for (const auto& [peer, kind] : use.links) {
             memory.communicators +=
                 message_channels * (kind == OpKind::receive ? receiving_bytes : sending_bytes);
         }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/units.hpp"
 #include "plan/bandwidth.hpp"
@@ -98,6 +99,10 @@ MemoryReport memory_report(const spec::RunSpec& spec,
         report.stages.push_back({stage.stage, stage.last, stage.program.rank,
                                  memory_usage(spec::of_stage(spec, stage.stage), stage.program,
                                               {stage.rank_bytes, stage.libraries})});
+        auto communicators = communicator_blocks(spec, stage.program);
+        if (blocks_of_all(communicators) > blocks_of_all(report.communicators)) {
+            report.communicators = std::move(communicators);
+        }
     }
     const auto& fullest = plan.fullest();
     report.footprint = plan.footprint;

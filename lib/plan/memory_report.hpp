@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/gpu/nccl_blocks.hpp"
 #include "plan/remedies.hpp"
 #include "plan/stages_table.hpp"
 
@@ -21,6 +22,8 @@ struct MemoryReport {
     std::vector<StageUsage> stages;
     Footprint footprint;
     std::vector<Remedy> remedies;  ///< cheapest first; empty where it fits
+    /// Those of the rank whose kernels of NCCL take most of its GPU, by the program's own limits.
+    std::vector<CommunicatorBlocks> communicators = {};
 
     /// The stage with most device memory.
     const StageUsage& fullest() const;

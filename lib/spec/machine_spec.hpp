@@ -19,6 +19,8 @@ struct MachineSpec {
     int ranks_per_node = 1;
     int cores_per_node = 1;
     std::int64_t device_bytes = 0;            ///< per rank
+    int device_multiprocessors = 0;           ///< of a GPU; 0: unknown
+    int device_capability = 0;                ///< 90 for compute capability 9.0; 0: unknown
     std::int64_t host_bytes = 0;              ///< per node
     std::int64_t nvme_bytes = unknown_space;  ///< per node, all paths together
 

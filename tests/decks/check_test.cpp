@@ -337,6 +337,57 @@ TEST_F(CheckAsJson, SaysWhatIsWrongAndWhere) {
     EXPECT_TRUE(json(2)["problems"][0]["line"].is_null());
 }
 
+class CheckOfGpus : public CheckAsJson {
+  protected:
+    void SetUp() override {
+        CheckAsJson::SetUp();
+        options_.machine = folder_.file("gpus.yaml");
+        options_.overrides = {"deck_version=1", "precision=bf16", "tiers.device.kind=cuda"};
+        describe_gpus(132);
+    }
+    void describe_gpus(int multiprocessors) {
+        std::ofstream{folder_.file("gpus.yaml")}
+            << "machine_version: 1\nname: gpus\nranks_per_node: 2\ncores_per_node: 4\nhost_memory: 8GiB\n"
+               "device_memory: 8GiB\ndevice_compute_capability: 8.9\ndevice_multiprocessors: "
+            << multiprocessors << "\n";
+    }
+};
+
+TEST_F(CheckOfGpus, NamesTheKernelOfAttentionAndWhyItIsNoFasterOne) {
+    const Json attention = json(0)["attention"];
+    EXPECT_EQ(attention["kernel"], "tensor_cores");
+    EXPECT_NE(attention["reason"].get<std::string>().find("whole tiles of 128 tokens"), std::string::npos);
+    EXPECT_EQ(attention["compute_capability"], 8.9);
+    EXPECT_FALSE(attention["is_capability_assumed"]);
+
+    options_.overrides.push_back("model.dropout=0.1");
+    options_.json = false;
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("\nattention Ziggurat's kernels without tensor cores: cuDNN and tensor cores need "
+                        "model.dropout: 0; compute capability 8.9\n"),
+              std::string::npos)
+        << out_;
+    options_.print = true;
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(err_.find("attention Ziggurat's kernels without"), std::string::npos) << err_;
+}
+
+TEST_F(CheckOfGpus, RefusesCommunicatorsThatDoNotFitTogether) {
+    const Json fits = json(0)["nccl"];
+    EXPECT_EQ(fits["blocks"], 16);
+    EXPECT_EQ(fits["multiprocessors"], 132);
+    describe_gpus(15);
+    const Json said = json(3);
+    ASSERT_EQ(said["errors"], 1);
+    const auto text = said["problems"][0]["text"].get<std::string>();
+    EXPECT_NE(text.find("16 thread blocks at once"), std::string::npos) << text;
+    EXPECT_NE(text.find("NCCL_MAX_CTAS=15"), std::string::npos) << text;
+
+    ::setenv("NCCL_MAX_CTAS", "4", 1);
+    EXPECT_EQ(json(0)["nccl"]["blocks"], 4);
+    ::unsetenv("NCCL_MAX_CTAS");
+}
+
 TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
     std::set<std::string> names;
     add_names(json(0), "", names);
@@ -346,6 +397,9 @@ TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
     add_names(json(2), "", names);
     options_.overrides = {"deck_version=1", "checkpoint.every=none"};
     options_.machine = "../../../decks/machines/cpu-64.yaml";
+    add_names(json(0), "", names);
+    options_.overrides = {"deck_version=1", "precision=bf16", "tiers.device.kind=cuda"};
+    options_.machine = "../../../decks/machines/dgx-h100.yaml";
     add_names(json(0), "", names);
 
     EXPECT_EQ(names, documented_names());

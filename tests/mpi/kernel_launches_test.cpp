@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "layout/adapters.hpp"
-#include "plan/kernel_traffic.hpp"
+#include "plan/gpu/kernel_traffic.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/emulated_cuda/calls.hpp"
 #include "tests/support/rank_test.hpp"

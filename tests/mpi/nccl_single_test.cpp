@@ -11,6 +11,7 @@
 #include "device/cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "device/discovery.hpp"
+#include "layout/nccl_blocks.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -28,7 +29,7 @@ class SingleNccl : public testing::Test {
         stream_ = gpu_->make_stream();
         memory_ = gpu_->reserve(2 * bytes, "vectors of a test", device::Arena::Kind::own);
         pinned_ = gpu_->pin(host_);
-        communicator_.begin(stream_, NcclCommunicator::make_id("alone"), 1, 0, max_blocks_of_group);
+        communicator_.begin(stream_, NcclCommunicator::make_id("alone"), 1, 0, layout::max_blocks_of_group);
         wait();
         for (std::size_t i = 0; i < count; ++i) {
             values_[i] = static_cast<float>(i) * 0.5F;

@@ -12,6 +12,7 @@
 #include "comm/control.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/nccl/sum_pieces_cuda.hpp"
+#include "layout/nccl_blocks.hpp"
 #include "layout/nccl_sums.hpp"
 
 namespace ziggurat::comm {
@@ -63,7 +64,7 @@ NcclCollectives::NcclCollectives(const Communicator& group,
       arenas_{arenas},
       device_{device},
       node_{node},
-      lane_{name, device.make_urgent_stream(), group.size(), group.rank(), max_blocks_of_group},
+      lane_{name, device.make_urgent_stream(), group.size(), group.rank(), layout::max_blocks_of_group},
       messages_{group, name, device},
       exceptions_at_start_{std::uncaught_exceptions()} {}
 

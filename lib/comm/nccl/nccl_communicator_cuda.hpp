@@ -10,15 +10,6 @@
 
 namespace ziggurat::comm {
 
-/// Thread blocks that the kernels of a communicator take at most. Kernels of several communicators may start
-/// in other orders on other ranks, and wait for their peers: they need room for all of them at once. Up to
-/// five groups of a rank and four directions to its neighbours in the pipeline take 112 of an H100's 132
-/// multiprocessors. NCCL_MAX_CTAS in the environment overrides it.
-///
-/// Source: NCCL's user guide, "Using multiple NCCL communicators concurrently"; NVIDIA/nccl, issue 522
-inline constexpr int max_blocks_of_group = 16;
-inline constexpr int max_blocks_of_pair = 8;
-
 /// One that never blocks (`ncclConfig_t::blocking` is 0): what is called may be under way when the call
 /// returns, and nothing else may be called before is_ready() is true.
 class NcclCommunicator {

@@ -31,7 +31,7 @@ class NcclLane {
     /// \param stream  of the rank's GPU, and of this lane alone
     /// \param size    members
     /// \param rank    this one
-    /// \param max_blocks  max_blocks_of_group or max_blocks_of_pair
+    /// \param max_blocks  layout::max_blocks_of_group or max_blocks_of_pair
     NcclLane(const std::string& group, device::Stream stream, int size, int rank, int max_blocks)
         : communicator_{group},
           stream_{std::move(stream)},

@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "comm/check_mpi.hpp"
+#include "layout/nccl_blocks.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -65,7 +66,7 @@ NcclMessages::Way& NcclMessages::way_with(int peer, bool sends) {
     auto made = std::unique_ptr<Way>{
         new Way{.peer = peer,
                 .sends = sends,
-                .lane{name_, device_.make_urgent_stream(), 2, sends ? 0 : 1, max_blocks_of_pair}}};
+                .lane{name_, device_.make_urgent_stream(), 2, sends ? 0 : 1, layout::max_blocks_of_pair}}};
     auto& way = *made;
     const auto comm = group_.native();
     if (sends) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 
@@ -59,6 +60,8 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
         .cores_per_node = static_cast<int>(values.integer("cores_per_node")),
         .device_bytes = values.integer("device_memory"),
+        .device_multiprocessors = static_cast<int>(values.integer("device_multiprocessors")),
+        .device_capability = static_cast<int>(std::lround(10 * values.real("device_compute_capability"))),
         .host_bytes = values.integer("host_memory"),
         .nvme_bytes = values.integer("nvme_space"),
         .nvme_read_rate = values.real("nvme_read_rate"),

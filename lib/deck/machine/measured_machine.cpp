@@ -65,6 +65,11 @@ std::string machine_text(const spec::MachineSpec& machine) {
                machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
                machine.cores_per_node) +
            line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
+           line("device_multiprocessors", std::to_string(machine.device_multiprocessors),
+                machine.device_multiprocessors > 0) +
+           line("device_compute_capability",
+                fmt::format("{}.{}", machine.device_capability / 10, machine.device_capability % 10),
+                machine.device_capability > 0) +
            fmt::format("host_memory: {}\n", write_bytes(machine.host_bytes)) +
            line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
            line("nvme_read_rate", write_rate(machine.nvme_read_rate), machine.nvme_read_rate > 0) +

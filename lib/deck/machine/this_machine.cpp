@@ -50,6 +50,8 @@ spec::MachineSpec this_machine(const device::Discovery& devices) {
             .ranks_per_node = 1,
             .cores_per_node = usable_cores(),
             .device_bytes = devices.bytes,
+            .device_multiprocessors = devices.multiprocessors,
+            .device_capability = devices.capability,
             .host_bytes = std::min(installed, memory_group().granted_bytes)};
 }
 

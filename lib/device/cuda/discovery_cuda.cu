@@ -75,7 +75,11 @@ Discovery discover() {
             return found;
         }
         const auto bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
-        found.bytes = found.count == 0 ? bytes : std::min(found.bytes, bytes);
+        const bool is_first = found.count == 0;
+        found.bytes = is_first ? bytes : std::min(found.bytes, bytes);
+        found.multiprocessors = is_first ? properties.multiProcessorCount
+                                         : std::min(found.multiprocessors, properties.multiProcessorCount);
+        found.capability = is_first ? capability : std::min(found.capability, capability);
         found.ids.push_back(id_of(properties));
         found.pci_ids.push_back(pci_id_of(properties));
         ++found.count;

@@ -63,8 +63,6 @@ class GpuProducts final : public LinearProducts<T> {
   private:
     /// Leaves `product` empty if `aux` has a row length that the epilogues do not take, or the library has no
     /// kernel for the shape.
-    ///
-    /// Source: cuBLAS 13.0, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: a multiple of 8
     static void prepare_if_any(std::optional<LtProduct>& product,
                                const std::shared_ptr<CublasLt>& library,
                                const LtMatrix& left,
@@ -72,7 +70,7 @@ class GpuProducts final : public LinearProducts<T> {
                                const LtMatrix& result,
                                Epilogue epilogue,
                                std::int64_t limit) {
-        if (result.type != CUDA_R_16BF || result.columns % 8 != 0) {
+        if (result.type != CUDA_R_16BF || !layout::CudaWorkspaces::fuses_gelu(result.columns)) {
             return;
         }
         try {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/kernel_traffic.hpp"
+#include "plan/gpu/kernel_traffic.hpp"
 
 namespace ziggurat::plan {
 

@@ -1,4 +1,4 @@
-#include "plan/kernel_table.hpp"
+#include "plan/gpu/kernel_table.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
-#include "plan/kernel_traffic.hpp"
+#include "plan/gpu/kernel_traffic.hpp"
 
 #include <algorithm>
 
 #include "layout/attention_choice.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/parameter_groups.hpp"
-#include "plan/op_operands.hpp"
-#include "plan/product_kernels.hpp"
+#include "plan/gpu/op_operands.hpp"
+#include "plan/gpu/product_kernels.hpp"
 
 namespace ziggurat::plan {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "layout/family.hpp"
-#include "plan/kernel_traffic.hpp"
-#include "plan/op_operands.hpp"
+#include "plan/gpu/kernel_traffic.hpp"
+#include "plan/gpu/op_operands.hpp"
 
 namespace ziggurat::plan {
 

@@ -1,8 +1,9 @@
-#include "plan/product_kernels.hpp"
+#include "plan/gpu/product_kernels.hpp"
 
 #include <utility>
 
 #include "layout/adapters.hpp"
+#include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -16,6 +17,19 @@ constexpr KernelUse product{"product"};
 void add_column_sum(std::vector<KernelUse>& kernels, const OpOperands& use, std::int64_t bytes) {
     kernels.push_back({"column_sum", 1, bytes});
     kernels.push_back({"sums of columns", 1, use.stored_or_added(Role::d_bias)});
+}
+
+/// GELU next to a product that is merged with it, where the library does not compute both
+/// (kernels/linear.cpp).
+void add_gelu(std::vector<KernelUse>& kernels, const OpOperands& use, const layout::Phase& phase) {
+    if (use.writes(Role::activated) &&
+        !(use.reads(Role::bias) && layout::CudaWorkspaces::fuses_gelu(phase.out))) {
+        kernels.push_back({"gelu_forward", 1, use.written(Role::output) + use.written(Role::activated)});
+    }
+    if (use.reads(Role::activation_input) && !layout::CudaWorkspaces::fuses_gelu(phase.in)) {
+        kernels.push_back(
+            {"gelu_backward", 1, use.read(Role::activation_input) + 2 * use.written(Role::d_input)});
+    }
 }
 
 /// Columns [column_begin, column_end) of the output (model/bind_tiles.cpp, bind_head_tiles.cpp).
@@ -142,6 +156,7 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
         }
         return kernels;
     }
+    add_gelu(kernels, use, phase);
     if (!phase.adapters.empty()) {
         AdapterKernels adapters{use, phase, element_bytes, lora_rank};
         const auto more = op.direction == Direction::backward_input ? std::move(adapters).backward_input()

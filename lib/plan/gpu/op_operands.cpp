@@ -1,4 +1,4 @@
-#include "plan/op_operands.hpp"
+#include "plan/gpu/op_operands.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,0 +1,60 @@
+#include "plan/gpu/group_uses.hpp"
+
+#include <cstddef>
+
+#include "layout/nccl_sums.hpp"
+
+namespace ziggurat::plan {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+namespace {
+
+/// The members' blocks of a part of a sum. Programs of plans do not name them where they are shards:
+/// there they are as good as equal if this rank's is its share of all.
+std::vector<layout::VectorBlock> blocks_of(const Op& op, std::size_t part, int members) {
+    std::vector<layout::VectorBlock> blocks;
+    if (op.blocks.empty()) {
+        const auto own = op.writes.at(part).bytes();
+        const auto all = op.reads.at(part).bytes();
+        if (own * members != all) {
+            return {{0, all}, {all, 0}};
+        }
+        for (int m = 0; m < members; ++m) {
+            blocks.push_back({m * own, own});
+        }
+        return blocks;
+    }
+    for (std::size_t m = 0; m < static_cast<std::size_t>(members); ++m) {
+        const auto& block = op.blocks.at(part * static_cast<std::size_t>(members) + m);
+        blocks.push_back({block.offset, block.bytes});
+    }
+    return blocks;
+}
+
+}  // namespace
+
+std::vector<GroupUse> uses_of_groups(const Program& program) {
+    std::vector<GroupUse> uses(program.groups.size());
+    for (const auto& op : program.ops) {
+        if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+            uses.at(static_cast<std::size_t>(op.group)).links.emplace(op.peer, op.kind);
+        }
+        const bool is_sum = op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce;
+        if (!is_sum && op.kind != OpKind::all_gather) {
+            continue;
+        }
+        const auto group = static_cast<std::size_t>(op.group);
+        auto& use = uses.at(group);
+        use.has_collectives = true;
+        for (std::size_t part = 0; is_sum && !use.has_pieces && part < op.writes.size(); ++part) {
+            use.has_pieces =
+                layout::is_summed_in_pieces(op.payload, blocks_of(op, part, program.groups.at(group).size()));
+        }
+    }
+    return uses;
+}
+
+}  // namespace ziggurat::plan
