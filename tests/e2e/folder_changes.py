@@ -90,7 +90,7 @@ def swap_tensors(folder, chance):
 def without_prefix(folder, chance):
     """As the model without its head is saved."""
     prefix = PREFIX[folder.family]
-    if HEAD[folder.family] in folder.tensors or not all(name.startswith(prefix) for name in folder.tensors):
+    if folder.absent or HEAD[folder.family] in folder.tensors or not all(name.startswith(prefix) for name in folder.tensors):
         return
     folder.tensors = {name.removeprefix(prefix): tensor for name, tensor in folder.tensors.items()}
     folder.concerns(EMBEDDING[folder.family], HEAD[folder.family])
@@ -117,8 +117,8 @@ def in_shards(folder, chance):
 
 def listed_and_absent(folder, chance):
     """An index that lists a tensor which no file holds."""
-    if folder.absent:
-        return
+    if folder.absent or not any(name.startswith(PREFIX[folder.family]) for name in folder.tensors):
+        return  # an index with and without the prefix: transformers takes it for a broken file
     pair = [EMBEDDING[folder.family], HEAD[folder.family]]
     missing = [name for name in pair if name not in folder.tensors]
     folder.absent = [missing[0] if missing and chance.random() < 0.8 else PREFIX[folder.family] + "extra.weight"]
