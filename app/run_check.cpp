@@ -23,6 +23,7 @@
 #include "deck/reference/reference.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"
+#include "storage/folder_trial.hpp"
 
 namespace ziggurat::app {
 namespace {
