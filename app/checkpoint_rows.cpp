@@ -100,7 +100,7 @@ CommandRow sample_row() {
                     text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
-                    temperature_row(),
+                    add_bos_row("the run's data.add_bos"), temperature_row(),
                     whole("--seed", "N", &Arguments::seed, std::uint64_t{0}, UINT64_MAX,
                           "another one gives another text (default: the run's)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens more"},
@@ -141,6 +141,7 @@ CommandRow eval_row() {
                     text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
+                    add_bos_row("the run's data.add_bos"),
                     text_option("--choices", "FILE", &Arguments::choices, "a file",
                                 "of --task: writes there what is chosen in each, as JSON lines"),
                     one_of("--compute", "TYPE", &Arguments::compute, {"fp32", "bf16"},

@@ -21,9 +21,12 @@
 namespace ziggurat::app {
 namespace {
 
-void expect_rows_for(const std::string& prompt, const data::TextTokenizer& tokenizer, std::int64_t vocab) {
+void expect_rows_for(const std::string& prompt,
+                     const data::TextTokenizer& tokenizer,
+                     spec::AddBos add_bos,
+                     std::int64_t vocab) {
     std::vector<std::int32_t> ids;
-    tokenizer.encode(prompt, ids);
+    data::encode_whole_text(tokenizer, add_bos, prompt, ids);
     if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
         throw Error{
             ErrorKind::deck,
@@ -36,9 +39,13 @@ void expect_rows_for(const std::string& prompt, const data::TextTokenizer& token
 std::optional<int> sample_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
+    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
-        expect_rows_for(arguments.prompt, *tokenizer, model.run.model.vocab);
+        expect_rows_for(arguments.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
+        if (world.rank() == 0) {
+            print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
+        }
     };
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;

@@ -128,8 +128,12 @@ struct Tokenizer {
     bool operator==(const Tokenizer&) const = default;
 };
 
+/// Whether a text begins with the tokenizer's begin-of-text token.
+enum class AddBos { as_tokenizer_says, yes, no };
+
 struct Data {
     Tokenizer tokenizer;
+    AddBos add_bos = AddBos::as_tokenizer_says;
     std::int64_t seq = 0;
     std::vector<Source> train;
     std::vector<Source> validation;

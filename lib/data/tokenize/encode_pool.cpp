@@ -24,15 +24,32 @@ namespace {
     throw Error{problem.kind(), fmt::format("{}: {}", place, problem.what())};
 }
 
+UnknownText unknown_text(std::span<const std::int32_t> ids, std::optional<std::int32_t> unknown_token) {
+    UnknownText unknown;
+    bool was_unknown = false;
+    for (const auto id : ids) {
+        const bool is_unknown = id == unknown_token;
+        unknown.tokens += is_unknown ? 1 : 0;
+        unknown.runs += is_unknown && !was_unknown ? 1 : 0;
+        was_unknown = is_unknown;
+    }
+    return unknown;
+}
+
 bool is_blank(std::string_view line) {
     return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
 }  // namespace
 
-DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field)
+DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer,
+                                 std::optional<std::int32_t> begin_token,
+                                 TokenLayout layout,
+                                 std::string field)
     : encoder_{tokenizer.make_encoder()},
       document_token_{tokenizer.document_token()},
+      begin_token_{begin_token},
+      unknown_token_{tokenizer.unknown_token()},
       layout_{layout},
       field_{std::move(field)} {}
 
@@ -75,7 +92,11 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
     if (document_token_ && begins_with_token) {
         ids_.push_back(*document_token_);
     }
+    if (begin_token_) {
+        ids_.push_back(*begin_token_);
+    }
     encoder_->encode(text, ids_);
+    encoded.unknown += unknown_text(ids_, unknown_token_);
     if (document_token_ && !begins_with_token) {
         ids_.push_back(*document_token_);
     }
@@ -89,13 +110,15 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
 }
 
 EncodePool::EncodePool(const TextTokenizer& tokenizer,
+                       std::optional<std::int32_t> begin_token,
                        TokenLayout layout,
                        const std::string& field,
                        int threads) {
     for (int i = 0; i < threads; ++i) {
-        threads_.emplace_back([this, encoder = DocumentEncoder{tokenizer, layout, field}]() mutable {
-            work(std::move(encoder));
-        });
+        threads_.emplace_back(
+            [this, encoder = DocumentEncoder{tokenizer, begin_token, layout, field}]() mutable {
+                work(std::move(encoder));
+            });
     }
 }
 

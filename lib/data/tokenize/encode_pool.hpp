@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@ namespace ziggurat::data {
 struct EncodedBatch {
     std::string packed;
     std::vector<std::int32_t> lengths;  ///< tokens of each document
+    UnknownText unknown;
     InputPosition next;
 };
 
@@ -28,8 +30,12 @@ struct EncodedBatch {
 /// the formats are of have it.
 class DocumentEncoder {
   public:
-    /// \param field  of the text in JSON lines
-    DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field);
+    /// \param begin_token  before the text of each document; nothing: none
+    /// \param field        of the text in JSON lines
+    DocumentEncoder(const TextTokenizer& tokenizer,
+                    std::optional<std::int32_t> begin_token,
+                    TokenLayout layout,
+                    std::string field);
 
     /// Errors: Error{deck} that names the file, and the line where there are such
     EncodedBatch encode(const DocumentBatch& batch);
@@ -39,7 +45,7 @@ class DocumentEncoder {
     void encode_document(std::string_view text, EncodedBatch& encoded);
 
     std::unique_ptr<TextEncoder> encoder_;
-    std::optional<std::int32_t> document_token_;
+    std::optional<std::int32_t> document_token_, begin_token_, unknown_token_;
     TokenLayout layout_;
     std::string field_;
     std::vector<std::int32_t> ids_;
@@ -50,7 +56,11 @@ class EncodePool {
   public:
     /// \param threads    > 0
     /// \param tokenizer  outlives this
-    EncodePool(const TextTokenizer& tokenizer, TokenLayout layout, const std::string& field, int threads);
+    EncodePool(const TextTokenizer& tokenizer,
+               std::optional<std::int32_t> begin_token,
+               TokenLayout layout,
+               const std::string& field,
+               int threads);
     ~EncodePool();
     EncodePool(const EncodePool&) = delete;
     EncodePool& operator=(const EncodePool&) = delete;

@@ -64,8 +64,11 @@ std::optional<JournalRecord> record_of(std::string_view line) {
         const auto found = json.find(key);
         return found != json.end() && found->is_number_unsigned() ? found->get<std::int64_t>() : -1;
     };
-    const JournalRecord record{
-        {number("file"), number("offset")}, {number("documents"), number("tokens")}, number("has_all") == 1};
+    const UnknownText unknown{std::max(number("unknown_runs"), std::int64_t{0}),
+                              std::max(number("unknown_tokens"), std::int64_t{0})};
+    const JournalRecord record{{number("file"), number("offset")},
+                               {number("documents"), number("tokens"), unknown},
+                               number("has_all") == 1};
     const bool is_whole = record.next.file >= 0 && record.next.offset >= 0 && record.written.documents >= 0 &&
                           record.written.tokens >= 0;
     return is_whole ? std::optional{record} : std::nullopt;
@@ -130,9 +133,11 @@ void TokenizeJournal::read(const std::string& job) {
 void TokenizeJournal::append(const JournalRecord& record) {
     write_output(
         file_.get(), path_,
-        fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, \"has_all\": {}}}\n",
-                    record.next.file, record.next.offset, record.written.documents, record.written.tokens,
-                    record.has_all ? 1 : 0));
+        fmt::format(
+            "{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, \"unknown_runs\": {}, "
+            "\"unknown_tokens\": {}, \"has_all\": {}}}\n",
+            record.next.file, record.next.offset, record.written.documents, record.written.tokens,
+            record.written.unknown.runs, record.written.unknown.tokens, record.has_all ? 1 : 0));
     storage::flush_file(file_.get(), path_);
 }
 

@@ -29,6 +29,7 @@ std::string description(const TokenizeJob& job,
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
+    text["begin_token"] = job.begin_token.value_or(-1);
     text["format"] = spec::word_of(job.format);
     text["field"] = job.field;
     text["inputs"] = nlohmann::ordered_json::array();
@@ -69,7 +70,7 @@ JournalRecord write_documents(const TokenizeJob& job,
     JournalRecord record = journal.last().value_or(JournalRecord{});
     TokenOutput output{job.name, layout, record.written};
     DocumentReader reader{inputs, record.next};
-    EncodePool pool{tokenizer, layout, job.field, job.threads};
+    EncodePool pool{tokenizer, job.begin_token, layout, job.field, job.threads};
     const auto all_bytes = bytes_before(inputs, {std::ssize(inputs), 0});
     auto recorded_ns = monotonic_ns();
     const auto write_record = [&] {
@@ -90,7 +91,7 @@ JournalRecord write_documents(const TokenizeJob& job,
             break;
         }
         const auto encoded = pool.take();
-        output.append(encoded.packed, encoded.lengths);
+        output.append(encoded.packed, encoded.lengths, encoded.unknown);
         record.next = encoded.next;
         progress(bytes_before(inputs, record.next), all_bytes);
         if (seconds_between(recorded_ns, monotonic_ns()) > seconds_between_records) {
