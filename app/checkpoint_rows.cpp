@@ -121,7 +121,7 @@ CommandRow sample_row() {
                     text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
-                    temperature_row(),
+                    add_bos_row("the run's data.add_bos"), temperature_row(),
                     whole("--top-k", "N", &Arguments::top_k, std::int64_t{1}, std::int64_t{1} << 31,
                           "draws from so many of the most likely tokens (default: from all)"),
                     top_p_row(), stop_row(),
@@ -165,6 +165,7 @@ CommandRow eval_row() {
                     text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
+                    add_bos_row("the run's data.add_bos"),
                     text_option("--choices", "FILE", &Arguments::choices, "a file",
                                 "of --task: writes there what is chosen in each, as JSON lines"),
                     one_of("--compute", "TYPE", &Arguments::compute, {"fp32", "bf16"},

@@ -67,14 +67,15 @@ struct Arguments {
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
                                         ///< tokenize: llmc or megatron
     std::string tokenizer;              ///< tokenize, sample, eval: file, or folder that has it; `bytes`
-    std::string field;                  ///< tokenize: of JSON lines; empty: text, of inputs that are such
-    std::string input;                  ///< tokenize: auto, text or jsonl; empty: auto
-    bool skip_bad_lines = false;        ///< tokenize
-    int threads = 0;                    ///< tokenize: 0: one for each core
-    std::string source;                 ///< import: the folder of a model
-    std::string target;                 ///< import: the folder of a run; export: that of a model
-    std::string dtype;                  ///< export: empty: bf16; eval: of raw: uint16 or uint32
-    bool merge = false;                 ///< export: adapters into the weights beside them
+    std::string add_bos;  ///< tokenize, sample, eval: auto, true or false; empty: that of the run, or auto
+    std::string field;    ///< tokenize: of JSON lines; empty: text, of inputs that are such
+    std::string input;    ///< tokenize: auto, text or jsonl; empty: auto
+    bool skip_bad_lines = false;               ///< tokenize
+    int threads = 0;                           ///< tokenize: 0: one for each core
+    std::string source;                        ///< import: the folder of a model
+    std::string target;                        ///< import: the folder of a run; export: that of a model
+    std::string dtype;                         ///< export: empty: bf16; eval: of raw: uint16 or uint32
+    bool merge = false;                        ///< export: adapters into the weights beside them
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
     std::vector<std::string>
         paths;              ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs

@@ -9,6 +9,7 @@
 #include "app/commands.hpp"
 #include "app/eval_data.hpp"
 #include "app/eval_task.hpp"
+#include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
 #include "app/with_weights.hpp"
 #include "base/error.hpp"
@@ -75,6 +76,7 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
 std::optional<int> eval_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
     model.run.data.tokenizer = find_tokenizer(arguments, model.run.data.tokenizer, world);
+    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
     if (!is_agreed(world, exit_code, [&] { check_data(arguments, model); })) {
         return exit_code;
     }

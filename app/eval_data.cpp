@@ -129,9 +129,11 @@ void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& man
 }
 
 data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
-    const auto data = takes_own_data(arguments) ? own_data(run) : named_data(arguments, run);
+    const bool is_own = takes_own_data(arguments);
+    const auto data = is_own ? own_data(run) : named_data(arguments, run);
     try {
-        return {data, run.model.vocab, run.run.seed};
+        return {data, run.model.vocab, run.run.seed, data::open_source,
+                is_own ? data::Rest::left_out : data::Rest::included};
     } catch (const Error& error) {
         complain(arguments, error);
     }
@@ -168,6 +170,10 @@ void check_data(const Arguments& arguments, const TrainedModel& model) {
             warn_of_changes(corpus, model.reader.manifest());
         } else {
             warn_of_doubts(named_data(arguments, model.run).validation.front());
+            if (is_encoded_here(arguments, model.run.data.tokenizer) && model.run.data.tokenizer.has_file()) {
+                print_tokenizer_notes(*data::open_tokenizer(model.run.data.tokenizer),
+                                      model.run.data.add_bos);
+            }
         }
     } catch (const Error& error) {
         complain(arguments, error);

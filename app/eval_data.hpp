@@ -25,9 +25,8 @@ spec::Tokenizer find_tokenizer(const Arguments& arguments,
 /// Errors: Error{deck}, also where the run has no data of its own and none are named
 void check_data(const Arguments& arguments, const TrainedModel& model);
 
-/// Every window of --data once; of the run's own data as many as its validations take, so that the loss is
-/// theirs.
-/// Errors: those of check_data()
+/// Every window of --data once, the rest of each source included; of the run's own data as many as its
+/// validations take, so that the loss is theirs. Errors: those of check_data()
 data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run);
 
 /// The data in a few words, for people and programs: the path of --data, or `data.validation of the run:

@@ -140,7 +140,8 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);
         options.read_tokenizer = read_tokenizer;  // others are told of it by the deck
-        options.read_source = read_source;        // others do it when they open what they train on
+        options.has_token = has_token;
+        options.read_source = read_source;  // others do it when they open what they train on
         options.find_shared_files = find_shared_files;
         loaded = deck::load(arguments.deck, arguments.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->tells_of_record) {

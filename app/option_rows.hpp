@@ -69,4 +69,13 @@ inline OptionRow one_of(std::string name,
             }};
 }
 
+/// Whether texts begin with a token of their own.
+inline OptionRow add_bos_row(const std::string& otherwise) {
+    return one_of(
+        "--add-bos", "CHOICE", &Arguments::add_bos, {"auto", "true", "false"},
+        "the begin-of-text token before each text: auto, true or false; auto: as the tokenizer's files "
+        "say (default: " +
+            otherwise + ")");
+}
+
 }  // namespace ziggurat::app

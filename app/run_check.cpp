@@ -195,6 +195,7 @@ int run_check(const CheckOptions& options) {
         .needs_data = options.machine.empty(),
         .read_tokenizer = read_tokenizer,
         .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
+        .has_token = has_token,
         .find_shared_files = find_shared_files,
         .choose_homes = options.choose_homes,
         .choose_depths = options.choose_depths,

@@ -25,9 +25,10 @@ namespace {
 /// Tokens of the prompt. Errors: Error{deck} if the model has no row for one
 std::int64_t expect_rows_for(const std::string& prompt,
                              const data::TextTokenizer& tokenizer,
+                             spec::AddBos add_bos,
                              std::int64_t vocab) {
     std::vector<std::int32_t> ids;
-    tokenizer.encode(prompt, ids);
+    data::encode_whole_text(tokenizer, add_bos, prompt, ids);
     if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
         throw Error{
             ErrorKind::deck,
@@ -41,10 +42,15 @@ std::int64_t expect_rows_for(const std::string& prompt,
 std::optional<int> sample_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
+    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
-        const auto tokens = expect_rows_for(arguments.prompt, *tokenizer, model.run.model.vocab);
-        if (tokens > model.run.data.seq) {
+        const auto tokens =
+            expect_rows_for(arguments.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
+        if (world.rank() == 0) {
+            print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
+        }
+        if (world.rank() == 0 && tokens > model.run.data.seq) {
             std::fputs((message(Severity::note,
                                 fmt::format("the prompt has {} tokens, and the model sees {} at a time "
                                             "(data.seq): it goes on from the last {}",

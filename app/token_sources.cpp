@@ -1,7 +1,10 @@
 #include "app/token_sources.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "base/error.hpp"
 #include "data/file_look.hpp"
 #include "data/shared_files.hpp"
 #include "data/token_source.hpp"
@@ -20,6 +23,29 @@ deck::SourceFacts read_source(const spec::Source& source, const std::string& key
         facts.doubt = {std::move(doubt->path), std::move(doubt->why), std::move(doubt->remedy)};
     }
     return facts;
+}
+
+bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
+    constexpr std::int64_t most_read = std::int64_t{1} << 26;
+    constexpr std::int64_t read_at_once = std::int64_t{1} << 16;
+    try {
+        const auto opened = data::open_source(source, key);
+        const auto end = std::min(opened->num_tokens(), most_read);
+        std::vector<std::int32_t> part;
+        for (std::int64_t begin = 0; begin < end; begin += read_at_once) {
+            part.resize(static_cast<std::size_t>(std::min(read_at_once, end - begin)));
+            opened->read(begin, part);
+            if (std::ranges::find(part, token) != part.end()) {
+                return true;
+            }
+        }
+        return false;
+    } catch (const Error& problem) {
+        if (problem.kind() != ErrorKind::deck) {
+            throw;
+        }
+        return true;
+    }
 }
 
 std::vector<deck::FileOverlap> find_shared_files(const std::vector<std::string>& validated,

@@ -16,4 +16,8 @@ deck::SourceFacts read_source(const spec::Source& source, const std::string& key
 std::vector<deck::FileOverlap> find_shared_files(const std::vector<std::string>& validated,
                                                  const std::vector<std::string>& trained);
 
+/// For LoadOptions::has_token: true if the token is among the first 2^26 of the source, and if the source
+/// cannot be read, which read_source() reports.
+bool has_token(const spec::Source& source, const std::string& key, std::int64_t token);
+
 }  // namespace ziggurat::app

@@ -9,6 +9,7 @@
 
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
+#include "app/tokenizers.hpp"
 #include "base/clock.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
@@ -64,6 +65,8 @@ int tokenize(const Arguments& arguments) {
         const std::string note = "the tokenizer names no document token: nothing stands between documents";
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
+    const auto add_bos = add_bos_of(arguments.add_bos, spec::AddBos::as_tokenizer_says);
+    print_tokenizer_notes(*tokenizer, add_bos);
     const data::TokenizeJob job{
         .inputs = arguments.paths,
         .kind = kind_of(arguments),
@@ -71,6 +74,7 @@ int tokenize(const Arguments& arguments) {
         .format = arguments.format == "llmc" ? spec::TokenFormat::llmc : spec::TokenFormat::megatron,
         .lines = {.field = arguments.field.empty() ? "text" : arguments.field,
                   .skips_bad_lines = arguments.skip_bad_lines},
+        .begin_token = data::added_begin_token(*tokenizer, add_bos),
         .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
     Progress progress{show_progress()};
     progress.begin("tokenizes", "bytes");
@@ -96,6 +100,11 @@ int tokenize(const Arguments& arguments) {
                made.earlier_bytes > 0 ? ", " + format_bytes(made.earlier_bytes) + " of it done before" : "",
                format_duration(seconds),
                format_bytes(static_cast<std::int64_t>(static_cast<double>(done_bytes) / seconds)));
+    if (const auto& unknown = made.written.unknown; unknown.tokens > 0) {
+        fmt::print("unknown  {} run{} of text that the vocabulary lacks, {} token{} of id {}\n",
+                   format_grouped(unknown.runs), unknown.runs == 1 ? "" : "s", format_grouped(unknown.tokens),
+                   unknown.tokens == 1 ? "" : "s", tokenizer->unknown_token().value_or(-1));
+    }
     return 0;
 }
 

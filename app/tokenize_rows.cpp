@@ -25,6 +25,7 @@ CommandRow tokenize_row() {
                         "what is made: NAME.bin, for megatron NAME.idx too; NAME.journal while it is made"),
                     one_of("--format", "FORMAT", &Arguments::format, {"llmc", "megatron"},
                            "of the token files: llmc or megatron"),
+                    add_bos_row("auto"),
                     text_option("--field", "KEY", &Arguments::field, "the name of a field",
                                 "of the text in JSON lines (default: text); every FILE is then JSON lines"),
                     one_of(

@@ -2,15 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <span>
+
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::app {
 
+namespace {
+
+void print_note(const std::string& text) {
+    std::fputs((message(Severity::note, text) + "\n").c_str(), stderr);
+}
+
+}  // namespace
+
+spec::AddBos add_bos_of(const std::string& named, spec::AddBos of_run) {
+    return named.empty()     ? of_run
+           : named == "true" ? spec::AddBos::yes
+           : named == "auto" ? spec::AddBos::as_tokenizer_says
+                             : spec::AddBos::no;
+}
+
+void print_tokenizer_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos) {
+    if (const auto note = tokenizer.note(); !note.empty()) {
+        print_note(note);
+    }
+    if (const auto begin = data::added_begin_token(tokenizer, add_bos)) {
+        std::string text;
+        tokenizer.decode(std::span{&*begin, 1}, text);
+        print_note(
+            fmt::format("each text begins with token {}{}{} ({}). --add-bos false leaves it out", *begin,
+                        text.empty() ? "" : " ", printable(text),
+                        add_bos == spec::AddBos::yes ? "data.add_bos" : "as the tokenizer's files say"));
+    }
+}
+
 deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer) {
     const auto opened = data::open_tokenizer(tokenizer);
-    return {opened->vocab_size(), data::hash_text(*opened)};
+    return {.vocab = opened->vocab_size(),
+            .hash = data::hash_text(*opened),
+            .document_token = opened->document_token(),
+            .begin_token = opened->begin_token(),
+            .adds_begin_token = opened->adds_begin_token(),
+            .note = opened->note()};
 }
 
 spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& named) {

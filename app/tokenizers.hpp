@@ -20,6 +20,15 @@ deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer);
 /// \param named  a path, or `bytes`; empty: nothing is named
 spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& named);
 
+/// The choice of --add-bos, or `of_run` where the command line has none.
+spec::AddBos add_bos_of(const std::string& named, spec::AddBos of_run);
+
+/// Writes to standard error what the user has to know of a tokenizer by which texts are encoded: how it was
+/// read, and which token begins a text.
+///
+/// Errors: those of data::added_begin_token()
+void print_tokenizer_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos);
+
 /// The tokenizer by which a trained model reads and writes text.
 ///
 /// \param named       as of tokenizer_of()

@@ -207,15 +207,18 @@ peers=$PWD/build/peers
 # one of its own with all of CUDA.
 requirements=$PWD/tests/e2e/requirements.txt
 alone=$PWD/tests/e2e/requirements_alone.txt
-if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" | cmp -s - "$peers/installed.txt"; then
-  say "installing $(cat "$requirements" "$alone" | tr '\n' ' ')into ${peers#"$PWD"/}"
+# The third ones in a folder of their own: tokenizers with the tables of Unicode 16, which that transformers does not take.
+newer=$PWD/tests/e2e/requirements_unicode_16.txt
+if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" "$newer" | cmp -s - "$peers/installed.txt"; then
+  say "installing $(cat "$requirements" "$alone" "$newer" | tr '\n' ' ')into ${peers#"$PWD"/}"
   log=$dependencies/peers.log
   {
     /usr/bin/python3 -m venv --system-site-packages "$peers" && again "$peers/bin/pip" install -q -r "$requirements" &&
-      again "$peers/bin/pip" install -q --no-deps -r "$alone"
+      again "$peers/bin/pip" install -q --no-deps -r "$alone" &&
+      again "$peers/bin/pip" install -q --no-deps --upgrade --target "$peers/unicode_16" -r "$newer"
   } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
     "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
-  cat "$requirements" "$alone" >"$peers/installed.txt"
+  cat "$requirements" "$alone" "$newer" >"$peers/installed.txt"
 fi
 
 # ------------------------------------------------------------------ cuDNN's frontend

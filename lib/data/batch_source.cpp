@@ -65,17 +65,22 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
     batch.samples[static_cast<std::size_t>(row)] = sample;
     const Window window = order_->window(sample);
     const auto& [source, key] = sources_[static_cast<std::size_t>(window.source)];
-    source->read(window.first_token, tokens);
-    std::copy(tokens.begin() + 1, tokens.end(), targets.begin());
-    source->read(window.first_token + batch.seq, targets.last(1));
+    const auto count = static_cast<std::size_t>(batch.seq - window.missing);
+    source->read(window.first_token, tokens.first(count));
+    std::copy(tokens.begin() + 1, tokens.begin() + static_cast<std::ptrdiff_t>(count), targets.begin());
+    source->read(window.first_token + std::ssize(tokens.first(count)), targets.subspan(count - 1, 1));
+    std::ranges::fill(tokens.subspan(count), 0);
+    std::ranges::fill(targets.subspan(count), 0);
     const auto is_unknown = [this](std::int32_t id) { return id < 0 || id >= vocab_; };
-    if (std::any_of(tokens.begin(), tokens.end(), is_unknown) || is_unknown(targets.back())) {
-        check_vocabulary(*source, window.first_token, window.first_token + batch.seq + 1, vocab_, key);
+    if (std::any_of(tokens.begin(), tokens.end(), is_unknown) || is_unknown(targets[count - 1])) {
+        check_vocabulary(*source, window.first_token,
+                         window.first_token + static_cast<std::int64_t>(count) + 1, vocab_, key);
     }
     std::fill(mask.begin(), mask.end(), std::uint8_t{1});
     if (documents_.is_reset) {
         cut_at_documents(batch, row, window);
     }
+    std::ranges::fill(mask.subspan(count), std::uint8_t{0});
 }
 
 void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window& window) const {
@@ -86,8 +91,9 @@ void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window&
     const auto& source = *sources_[static_cast<std::size_t>(window.source)].tokens;
     const bool has_index = source.has_document_index();
     if (has_index) {
+        // Until the loop below: does target i begin a document?
         source.mark_document_starts(window.first_token + 1,
-                                    mask);  // until the loop below: does target i begin a document?
+                                    mask.first(static_cast<std::size_t>(batch.seq - window.missing)));
     }
     std::int32_t start = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {

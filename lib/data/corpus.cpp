@@ -19,9 +19,19 @@ std::string key_of(const char* list, std::size_t index) {
     return key;
 }
 
-void expect_a_window(const SourcePart& part, std::int64_t seq, const std::string& key, const char* use) {
-    if (part.num_windows(seq) > 0) {
+void expect_a_window(const SourcePart& part,
+                     std::int64_t seq,
+                     const std::string& key,
+                     const char* use,
+                     Rest rest = Rest::left_out) {
+    if (part.num_windows(seq, rest) > 0) {
         return;
+    }
+    if (rest == Rest::included) {
+        throw Error{ErrorKind::deck, key + ": " + std::to_string(part.end - part.begin) + " tokens for " +
+                                         use +
+                                         " are too few (a target and a token before it are 2). Name longer "
+                                         "files."};
     }
     std::string message = key;
     message += ": " + std::to_string(part.end - part.begin) + " tokens for ";
@@ -42,13 +52,15 @@ void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const
 
 }  // namespace
 
-Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens)
-    : data_{data}, vocab_{vocab}, seed_{seed} {
+Corpus::Corpus(
+    const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens, Rest rest)
+    : data_{data}, vocab_{vocab}, seed_{seed}, rest_{rest} {
     std::unique_ptr<const TextTokenizer> tokenizer;
     const auto open = [&](const spec::Source& source, const std::string& key) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
-            sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, key), key});
+            sources_.push_back(
+                {std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key), key});
         } else {
             sources_.push_back({open_tokens(source, key), key});
         }
@@ -65,7 +77,7 @@ Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed, c
         expect_a_window(training_.back(), data.seq, key, "training");
         if (held_out > 0) {
             validation_.push_back({source, tokens - held_out, tokens, 1});
-            expect_a_window(validation_.back(), data.seq, key, "validation (data.held_out)");
+            expect_a_window(validation_.back(), data.seq, key, "validation (data.held_out)", rest);
         }
     }
     const auto first_held_out = validation_.size();
@@ -73,7 +85,7 @@ Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed, c
         const auto key = key_of("validation", i);
         const int source = open(data.validation[i], key);
         validation_.push_back({source, 0, sources_.back().tokens->num_tokens(), 1});
-        expect_a_window(validation_.back(), data.seq, key, "validation");
+        expect_a_window(validation_.back(), data.seq, key, "validation", rest);
     }
     std::rotate(validation_.begin(), validation_.begin() + static_cast<std::ptrdiff_t>(first_held_out),
                 validation_.end());
@@ -119,8 +131,8 @@ BatchSource Corpus::training(const OrderRecord& order) const {
 }
 
 BatchSource Corpus::validation(std::int64_t max_samples) const {
-    return {sources_, std::make_unique<SequentialOrder>(validation_, data_.seq, max_samples), documents(),
-            vocab_};
+    return {sources_, std::make_unique<SequentialOrder>(validation_, data_.seq, max_samples, rest_),
+            documents(), vocab_};
 }
 
 }  // namespace ziggurat::data

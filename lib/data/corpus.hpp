@@ -21,13 +21,15 @@ class Corpus {
     /// is refused such a deck.
     ///
     /// \param open  opens each other source
+    /// \param rest  of the parts that are validated; where it is included, two tokens are enough
     /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, too short for one
     ///         sequence, or does not know the documents that are to be told apart; those of `open` and of
     ///         open_tokenizer()
     Corpus(const spec::Data& data,
            std::int64_t vocab,
            std::uint64_t seed,
-           const OpenSource& open = open_source);
+           const OpenSource& open = open_source,
+           Rest rest = Rest::left_out);
 
     /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.
     /// Reading is what it costs, so one rank does it; tokens further on are checked as batches use them.
@@ -59,6 +61,7 @@ class Corpus {
     spec::Data data_;
     std::int64_t vocab_;
     std::uint64_t seed_;
+    Rest rest_;
     std::vector<BatchSource::Named> sources_;  // training sources, then validation sources
     std::vector<SourcePart> training_;
     std::vector<SourcePart> validation_;

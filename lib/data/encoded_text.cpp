@@ -10,12 +10,19 @@
 
 namespace ziggurat::data {
 
-EncodedText::EncodedText(const std::string& pattern, const TextTokenizer& tokenizer, const std::string& key) {
+EncodedText::EncodedText(const std::string& pattern,
+                         const TextTokenizer& tokenizer,
+                         spec::AddBos add_bos,
+                         const std::string& key) {
+    const auto begin_token = added_begin_token(tokenizer, add_bos);
     const auto encoder = tokenizer.make_encoder();
     for (const auto& path : expand_paths(pattern, key)) {
         const MappedFile& file = files_.emplace_back(path, key);
         if (const auto document_token = tokenizer.document_token()) {
             tokens_.push_back(*document_token);
+        }
+        if (begin_token) {
+            tokens_.push_back(*begin_token);
         }
         try {
             encoder->encode({reinterpret_cast<const char*>(file.content().data()), file.content().size()},

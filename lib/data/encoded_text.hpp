@@ -13,12 +13,15 @@
 namespace ziggurat::data {
 
 /// The files that a path or pattern names, encoded when they are opened and held in memory. Each is a
-/// document: the document token stands before it, where the tokenizer has one, as `ziggurat tokenize` writes
-/// llm.c's files.
+/// document: the document token stands before it, where the tokenizer has one, and then the token of
+/// added_begin_token(), as `ziggurat tokenize` writes llm.c's files.
 class EncodedText final : public TokenSource {
   public:
     /// Errors: Error{deck} that begins with `key` when a file is missing or not what the tokenizer takes
-    EncodedText(const std::string& pattern, const TextTokenizer& tokenizer, const std::string& key);
+    EncodedText(const std::string& pattern,
+                const TextTokenizer& tokenizer,
+                spec::AddBos add_bos,
+                const std::string& key);
 
     std::int64_t num_tokens() const override { return std::ssize(tokens_); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const override;

@@ -137,11 +137,14 @@ bool TrainingOrder::has_passed(int part, std::int64_t token, const SourcePlace& 
            orders_[p].position_of(place.epoch, window) < place.tokens / seq_;
 }
 
-SequentialOrder::SequentialOrder(std::vector<SourcePart> parts, std::int64_t seq, std::int64_t limit)
-    : parts_{std::move(parts)}, seq_{seq} {
+SequentialOrder::SequentialOrder(std::vector<SourcePart> parts,
+                                 std::int64_t seq,
+                                 std::int64_t limit,
+                                 Rest rest)
+    : parts_{std::move(parts)}, seq_{seq}, rest_{rest} {
     ZG_EXPECTS(seq >= 1 && limit >= 0);
     for (const auto& part : parts_) {
-        num_windows_ += part.num_windows(seq);
+        num_windows_ += part.num_windows(seq, rest);
     }
     num_samples_ = limit == 0 ? num_windows_ : std::min(limit, num_windows_);
 }
@@ -152,9 +155,10 @@ Window SequentialOrder::window(std::int64_t sample) const {
     std::int64_t window =
         sample * (num_windows_ / num_samples_) + sample * (num_windows_ % num_samples_) / num_samples_;
     for (const auto& part : parts_) {
-        const std::int64_t windows = part.num_windows(seq_);
+        const std::int64_t windows = part.num_windows(seq_, rest_);
         if (window < windows) {
-            return {part.source, part.begin + window * seq_};
+            const std::int64_t first = part.begin + window * seq_;
+            return {part.source, first, std::max(first + seq_ + 1 - part.end, std::int64_t{0})};
         }
         window -= windows;
     }

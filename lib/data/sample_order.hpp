@@ -11,6 +11,9 @@
 
 namespace ziggurat::data {
 
+/// The tokens after the last whole window of a part, which are fewer than one has.
+enum class Rest { left_out, included };
+
 /// Tokens [begin, end) of a source, cut into windows of seq + 1 tokens of which neighbours share one.
 struct SourcePart {
     int source = 0;
@@ -22,12 +25,18 @@ struct SourcePart {
     std::int64_t num_windows(std::int64_t seq) const noexcept {
         return end - begin > seq ? (end - begin - 1) / seq : 0;
     }
+    /// The same, and one of what is left, if that has a target.
+    std::int64_t num_windows(std::int64_t seq, Rest rest) const noexcept {
+        const bool has_rest = rest == Rest::included && end - begin - 1 > num_windows(seq) * seq;
+        return num_windows(seq) + (has_rest ? 1 : 0);
+    }
 };
 
 /// The place of a sample's first token; seq more follow.
 struct Window {
     int source = 0;
     std::int64_t first_token = 0;
+    std::int64_t missing = 0;  ///< of the seq tokens that follow, those behind the end of the part
     bool operator==(const Window&) const = default;
 };
 
@@ -107,7 +116,10 @@ class TrainingOrder final : public SampleOrder {
 class SequentialOrder final : public SampleOrder {
   public:
     /// \param limit  0: all
-    SequentialOrder(std::vector<SourcePart> parts, std::int64_t seq, std::int64_t limit);
+    SequentialOrder(std::vector<SourcePart> parts,
+                    std::int64_t seq,
+                    std::int64_t limit,
+                    Rest rest = Rest::left_out);
 
     std::int64_t num_samples() const override { return num_samples_; }
     Window window(std::int64_t sample) const override;
@@ -115,6 +127,7 @@ class SequentialOrder final : public SampleOrder {
   private:
     std::vector<SourcePart> parts_;
     std::int64_t seq_;
+    Rest rest_;
     std::int64_t num_windows_ = 0;
     std::int64_t num_samples_ = 0;
 };

@@ -18,8 +18,12 @@ namespace ziggurat::deck {
 
 /// What a deck wants to know of its tokenizer.
 struct TokenizerFacts {
-    std::int64_t vocab = 0;  ///< ids are smaller
-    std::string hash;        ///< as spec::Tokenizer has it
+    std::int64_t vocab = 0;                           ///< ids are smaller
+    std::string hash;                                 ///< as spec::Tokenizer has it
+    std::optional<std::int32_t> document_token = {};  ///< between documents; nothing: it names none
+    std::optional<std::int32_t> begin_token = {};     ///< before a text; nothing: it names none
+    bool adds_begin_token = false;                    ///< its own files ask for that
+    std::string note = {};                            ///< about how it was read; empty: none
 };
 
 /// A source of tokens that a training could open.
@@ -66,6 +70,8 @@ struct LoadOptions {
     /// but that they are there. \param key  its place in the deck, which messages begin with Errors: its
     /// Error{deck} becomes one of the deck
     std::function<SourceFacts(const spec::Source&, const std::string& key)> read_source = {};
+    /// Returns true if a token is in the first 2^26 of the source; without it nobody looks.
+    std::function<bool(const spec::Source&, const std::string& key, std::int64_t token)> has_token = {};
     /// Finds the files of validation among those that are trained on; without it nobody looks.
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>

@@ -129,7 +129,7 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
     std::vector<std::int32_t> text;
-    tokenizer.encode(sample.prompt, text);
+    data::encode_whole_text(tokenizer, spec_.data.add_bos, sample.prompt, text);
     if (text.empty() && tokenizer.document_token()) {
         text.push_back(*tokenizer.document_token());
     } else if (text.empty()) {

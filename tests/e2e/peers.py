@@ -7,6 +7,7 @@ import sys
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 TRIED = "ZIGGURAT_TEST_BY_PEERS"
+UNICODE_16 = PEERS / "unicode_16"  # a version of tokenizers that transformers does not take
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 
@@ -22,3 +23,11 @@ def need(*modules):
         os.execv(python, [str(python), *sys.argv])
     print(f"skipped: this Python has no {', '.join(missing)} (scripts/setup.sh --tests makes {PEERS.name} in build)")
     sys.exit(SKIPPED)
+
+
+def need_unicode_16():
+    """Makes the version of tokenizers with the tables of Unicode 16 the one that is imported; leaves with 77 without it."""
+    if not (UNICODE_16 / "tokenizers").is_dir():
+        print(f"skipped: no tokenizers with Unicode 16 (scripts/setup.sh --tests makes {UNICODE_16.name} in {PEERS.name})")
+        sys.exit(SKIPPED)
+    sys.path.insert(0, str(UNICODE_16))

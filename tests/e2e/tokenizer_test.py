@@ -23,6 +23,8 @@ import time
 import peers
 
 peers.need("numpy", "sentencepiece", "tokenizers")
+if __name__ == "__main__":
+    peers.need_unicode_16()
 
 import numpy
 import sentencepiece

@@ -8,31 +8,59 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "data/tokenizer/characters.hpp"
 
 namespace ziggurat::data {
 namespace {
 
+/// Python's str.isspace() of one character.
+bool is_space(std::uint32_t code) {
+    constexpr std::uint32_t first_separator = 0x1C;
+    constexpr std::uint32_t last_separator = 0x1F;
+    return is_white_space(code) || (code >= first_separator && code <= last_separator);
+}
+
+/// `text` without the white space at its end.
+std::string_view without_last_space(std::string_view text) {
+    while (!text.empty()) {
+        const auto last = character_before(text, text.size());
+        if (!is_space(character_at(text, last).code)) {
+            break;
+        }
+        text = text.substr(0, last);
+    }
+    return text;
+}
+
 /// Encodes the texts of one task after the other.
 class TaskEncoder {
   public:
-    TaskEncoder(const TextTokenizer& tokenizer, const ChoiceLimits& limits)
-        : encoder_{tokenizer.make_encoder()}, document_token_{tokenizer.document_token()}, limits_{limits} {}
+    TaskEncoder(const TextTokenizer& tokenizer, const ChoiceLimits& limits, spec::AddBos add_bos)
+        : encoder_{tokenizer.make_encoder()},
+          begin_token_{added_begin_token(tokenizer, add_bos)},
+          empty_context_{tokenizer.begin_token() ? tokenizer.begin_token() : tokenizer.document_token()},
+          limits_{limits} {}
 
     void encode(const ChoiceTask& task, EncodedChoices& into) {
+        expect_utf8(task.context);
+        const auto context = without_last_space(task.context);
         context_.clear();
-        encoder_->encode(task.context, context_);
-        if (context_.empty() && document_token_) {
-            context_.push_back(*document_token_);
+        encode_behind_begin(context, context_);
+        const auto in_whole = context_.size();
+        if (context_.empty() && empty_context_) {
+            context_.push_back(*empty_context_);
         }
         if (context_.empty()) {
             throw Error{ErrorKind::deck,
-                        "its context is empty (and the tokenizer names no document token to begin with). "
+                        "its context is empty (and the tokenizer names no token to begin with). "
                         "Write what the endings go on from."};
         }
         expect_known(context_);
         for (std::size_t i = 0; i < task.endings.size(); ++i) {
             ending_.clear();
-            encoder_->encode(" " + task.endings[i], ending_);
+            encode_behind_begin(task.context + " " + task.endings[i], ending_);
+            ending_.erase(ending_.begin(),
+                          ending_.begin() + static_cast<std::ptrdiff_t>(std::min(in_whole, ending_.size())));
             if (ending_.empty()) {
                 throw Error{
                     ErrorKind::deck,
@@ -47,6 +75,13 @@ class TaskEncoder {
     }
 
   private:
+    void encode_behind_begin(std::string_view text, std::vector<std::int32_t>& ids) {
+        if (begin_token_) {
+            ids.push_back(*begin_token_);
+        }
+        encoder_->encode(text, ids);
+    }
+
     void expect_known(std::span<const std::int32_t> tokens) const {
         const auto unknown =
             std::ranges::find_if(tokens, [this](std::int32_t id) { return id < 0 || id >= limits_.vocab; });
@@ -77,7 +112,7 @@ class TaskEncoder {
     }
 
     std::unique_ptr<TextEncoder> encoder_;
-    std::optional<std::int32_t> document_token_;
+    std::optional<std::int32_t> begin_token_, empty_context_;
     ChoiceLimits limits_;
     std::vector<std::int32_t> context_, ending_;
 };
@@ -87,9 +122,10 @@ class TaskEncoder {
 EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
                               const TextTokenizer& tokenizer,
                               const ChoiceLimits& limits,
-                              const std::string& path) {
+                              const std::string& path,
+                              spec::AddBos add_bos) {
     ZG_EXPECTS(limits.vocab >= 1 && limits.most_read >= 1);
-    TaskEncoder encoder{tokenizer, limits};
+    TaskEncoder encoder{tokenizer, limits, add_bos};
     EncodedChoices encoded;
     for (const auto& task : tasks) {
         try {

@@ -47,17 +47,19 @@ struct EncodedChoices {
     std::int64_t cut_rows = 0;  ///< that have lost the beginning of their context, as it does not fit
 };
 
-/// Tokens of the context, and apart from them of a space and the ending. A context without tokens becomes the
-/// tokenizer's document token.
+/// Encodes the context, a space and the ending as one text; the ending's tokens are those after as many as
+/// the context alone has. White space at the end of a context belongs to the ending. added_begin_token() is
+/// before each context. A context without tokens becomes the begin token, else the document token.
 ///
-/// Source: llm.c, dev/data/hellaswag.py, render_example() (Karpathy, after EleutherAI's
-///         lm-evaluation-harness, which encodes both as one text)
-/// \param path  the file of the tasks, for messages
-/// Errors: Error{deck} with file and line: a token outside the vocabulary; an ending that does not fit behind
-///         a single token; an empty context where the tokenizer names no document token
+/// Source: EleutherAI, lm-evaluation-harness, lm_eval/api/model.py, TemplateLM._encode_pair() and
+/// loglikelihood() \param path     the file of the tasks, for messages \param add_bos  whether the
+/// begin-of-text token is before a context Errors: Error{deck} with file and line: a token outside the
+/// vocabulary; an ending that does not fit behind
+///         a single token; an empty context where the tokenizer names neither token
 EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
                               const TextTokenizer& tokenizer,
                               const ChoiceLimits& limits,
-                              const std::string& path);
+                              const std::string& path,
+                              spec::AddBos add_bos = spec::AddBos::as_tokenizer_says);
 
 }  // namespace ziggurat::data

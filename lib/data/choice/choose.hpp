@@ -16,7 +16,7 @@ namespace ziggurat::data {
 /// What the log-probability of an ending is divided by before endings are compared.
 enum class Normalisation {
     none,        ///< llm.c and lm-evaluation-harness: acc
-    tokens,      ///< of the ending with the space before it: llm.c's acc_norm
+    tokens,      ///< of the ending, as encode_choices() has them: llm.c's acc_norm
     characters,  ///< of the ending, without the space: lm-evaluation-harness' acc_norm
 };
 inline constexpr std::size_t num_normalisations = 3;

@@ -22,6 +22,18 @@ std::int64_t number_of(const DocumentRun& run, std::string_view line) {
            std::count(run.text.data(), line.data(), '\n');
 }
 
+UnknownText unknown_text(std::span<const std::int32_t> ids, std::optional<std::int32_t> unknown_token) {
+    UnknownText unknown;
+    bool was_unknown = false;
+    for (const auto id : ids) {
+        const bool is_unknown = id == unknown_token;
+        unknown.tokens += is_unknown ? 1 : 0;
+        unknown.runs += is_unknown && !was_unknown ? 1 : 0;
+        was_unknown = is_unknown;
+    }
+    return unknown;
+}
+
 bool is_blank(std::string_view line) {
     return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
@@ -38,9 +50,14 @@ std::uint64_t hash_of(const DocumentBatch& batch) {
     return hash;
 }
 
-DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, LineReading lines)
+DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer,
+                                 std::optional<std::int32_t> begin_token,
+                                 TokenLayout layout,
+                                 LineReading lines)
     : encoder_{tokenizer.make_encoder()},
       document_token_{tokenizer.document_token()},
+      begin_token_{begin_token},
+      unknown_token_{tokenizer.unknown_token()},
       layout_{layout},
       lines_{std::move(lines)} {}
 
@@ -93,7 +110,11 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
     if (document_token_ && begins_with_token) {
         ids_.push_back(*document_token_);
     }
+    if (begin_token_) {
+        ids_.push_back(*begin_token_);
+    }
     encoder_->encode(text, ids_);
+    encoded.unknown += unknown_text(ids_, unknown_token_);
     if (document_token_ && !begins_with_token) {
         ids_.push_back(*document_token_);
     }
@@ -107,13 +128,15 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
 }
 
 EncodePool::EncodePool(const TextTokenizer& tokenizer,
+                       std::optional<std::int32_t> begin_token,
                        TokenLayout layout,
                        const LineReading& lines,
                        int threads) {
     for (int i = 0; i < threads; ++i) {
-        threads_.emplace_back([this, encoder = DocumentEncoder{tokenizer, layout, lines}]() mutable {
-            work(std::move(encoder));
-        });
+        threads_.emplace_back(
+            [this, encoder = DocumentEncoder{tokenizer, begin_token, layout, lines}]() mutable {
+                work(std::move(encoder));
+            });
     }
 }
 

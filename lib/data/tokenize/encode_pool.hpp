@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,7 @@ struct LineReading {
 struct EncodedBatch {
     std::string packed;
     std::vector<std::int32_t> lengths;  ///< tokens of each document
+    UnknownText unknown;
     InputPosition next;
     std::int64_t input_bytes = 0;  ///< as of DocumentBatch
     std::int64_t text_bytes = 0;
@@ -50,7 +52,11 @@ std::uint64_t hash_of(const DocumentBatch& batch);
 /// the formats are of have it.
 class DocumentEncoder {
   public:
-    DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, LineReading lines);
+    /// \param begin_token  before the text of each document; nothing: none
+    DocumentEncoder(const TextTokenizer& tokenizer,
+                    std::optional<std::int32_t> begin_token,
+                    TokenLayout layout,
+                    LineReading lines);
 
     /// Errors: Error{deck} that names the file, and the line if it has lines
     EncodedBatch encode(const DocumentBatch& batch);
@@ -60,7 +66,7 @@ class DocumentEncoder {
     void encode_document(std::string_view text, EncodedBatch& encoded);
 
     std::unique_ptr<TextEncoder> encoder_;
-    std::optional<std::int32_t> document_token_;
+    std::optional<std::int32_t> document_token_, begin_token_, unknown_token_;
     TokenLayout layout_;
     LineReading lines_;
     std::vector<std::int32_t> ids_;
@@ -71,7 +77,11 @@ class EncodePool {
   public:
     /// \param threads    > 0
     /// \param tokenizer  outlives this
-    EncodePool(const TextTokenizer& tokenizer, TokenLayout layout, const LineReading& lines, int threads);
+    EncodePool(const TextTokenizer& tokenizer,
+               std::optional<std::int32_t> begin_token,
+               TokenLayout layout,
+               const LineReading& lines,
+               int threads);
     ~EncodePool();
     EncodePool(const EncodePool&) = delete;
     EncodePool& operator=(const EncodePool&) = delete;

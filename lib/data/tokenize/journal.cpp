@@ -74,8 +74,10 @@ std::optional<JournalRecord> record_of(std::string_view line) {
     };
     const auto hash = json.find("hash");
     const bool has_hash = hash != json.end() && hash->is_number_unsigned();
+    const UnknownText unknown{std::max(number("unknown_runs"), std::int64_t{0}),
+                              std::max(number("unknown_tokens"), std::int64_t{0})};
     const JournalRecord record{.next = {number("file"), number("offset")},
-                               .written = {number("documents"), number("tokens")},
+                               .written = {number("documents"), number("tokens"), unknown},
                                .text_bytes = number("text_bytes"),
                                .skipped_lines = number("skipped_lines"),
                                .hash = has_hash ? hash->get<std::uint64_t>() : 0,
@@ -169,9 +171,11 @@ void TokenizeJournal::append(const JournalRecord& record) {
     write_output(
         file_.get(), path_,
         fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, "
+                    "\"unknown_runs\": {}, \"unknown_tokens\": {}, "
                     "\"text_bytes\": {}, \"skipped_lines\": {}, \"hash\": {}, \"has_all\": {}}}\n",
                     record.next.file, record.next.offset, record.written.documents, record.written.tokens,
-                    record.text_bytes, record.skipped_lines, record.hash, record.has_all ? 1 : 0));
+                    record.written.unknown.runs, record.written.unknown.tokens, record.text_bytes,
+                    record.skipped_lines, record.hash, record.has_all ? 1 : 0));
     storage::flush_file(file_.get(), path_);
 }
 

@@ -100,7 +100,9 @@ TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens wri
     }
 }
 
-void TokenOutput::append(std::string_view packed, std::span<const std::int32_t> lengths) {
+void TokenOutput::append(std::string_view packed,
+                         std::span<const std::int32_t> lengths,
+                         UnknownText unknown) {
     const auto tokens = std::ssize(packed) / bytes_of(layout_.type);
     if (layout_.format == spec::TokenFormat::llmc && tokens > most_llmc_tokens - written_.tokens) {
         throw Error{
@@ -116,6 +118,7 @@ void TokenOutput::append(std::string_view packed, std::span<const std::int32_t> 
     }
     written_.tokens += tokens;
     written_.documents += std::ssize(lengths);
+    written_.unknown += unknown;
 }
 
 void TokenOutput::flush() {

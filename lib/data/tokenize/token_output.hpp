@@ -25,10 +25,24 @@ TokenLayout layout_for(spec::TokenFormat format, std::int64_t vocab_size) noexce
 /// Appends ids, which fit the type, as a file has them.
 void pack(std::span<const std::int32_t> ids, TokenType type, std::string& bytes);
 
+/// Text that the vocabulary lacks.
+struct UnknownText {
+    std::int64_t runs = 0;    ///< of neighbouring unknown tokens in a document
+    std::int64_t tokens = 0;  ///< in them
+
+    UnknownText& operator+=(const UnknownText& more) {
+        runs += more.runs;
+        tokens += more.tokens;
+        return *this;
+    }
+    bool operator==(const UnknownText&) const = default;
+};
+
 /// How much is written.
 struct WrittenTokens {
     std::int64_t documents = 0;
     std::int64_t tokens = 0;
+    UnknownText unknown = {};
 
     bool operator==(const WrittenTokens&) const = default;
 };
@@ -47,8 +61,9 @@ class TokenOutput {
     ///
     /// \param packed   their tokens
     /// \param lengths  tokens of each
+    /// \param unknown  in all of them
     /// Errors: Error{deck} when the format cannot count so many tokens; Error{resource}
-    void append(std::string_view packed, std::span<const std::int32_t> lengths);
+    void append(std::string_view packed, std::span<const std::int32_t> lengths, UnknownText unknown = {});
 
     /// Returns when the disk has all that was appended.
     /// Errors: Error{resource}

@@ -35,6 +35,7 @@ std::string description(const TokenizeJob& job,
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
+    text["begin_token"] = job.begin_token.value_or(-1);
     text["format"] = spec::word_of(job.format);
     text["field"] = job.lines.field;
     text["inputs"] = nlohmann::ordered_json::array();
@@ -93,7 +94,7 @@ class Tokenization {
           record_{journal.last().value_or(JournalRecord{})},
           reader_{inputs, is_to_be_read_again() ? InputPosition{} : record_.next},
           layout_{layout_for(job.format, tokenizer.vocab_size())},
-          pool_{tokenizer, layout_, job.lines, job.threads} {
+          pool_{tokenizer, job.begin_token, layout_, job.lines, job.threads} {
         if (is_to_be_read_again()) {
             expect_same_beginning(reader_, record_, journal_);
         }
@@ -153,7 +154,7 @@ class Tokenization {
         recorded_ns_ = monotonic_ns();
         for (fill_pool(); pool_.under_way() > 0; fill_pool()) {
             auto encoded = pool_.take();
-            output_->append(encoded.packed, encoded.lengths);
+            output_->append(encoded.packed, encoded.lengths, encoded.unknown);
             record_.next = encoded.next;
             record_.text_bytes += encoded.text_bytes;
             record_.skipped_lines += encoded.skipped_lines;

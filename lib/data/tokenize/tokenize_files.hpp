@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct TokenizeJob {
     std::string name;  ///< of what is made: NAME.bin, for megatron NAME.idx too
     spec::TokenFormat format = spec::TokenFormat::llmc;  ///< llmc or megatron
     LineReading lines = {};
+    std::optional<std::int32_t> begin_token = {};  ///< before the text of each document
     int threads = 1;
 };
 

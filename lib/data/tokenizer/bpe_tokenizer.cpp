@@ -23,11 +23,15 @@ class BpeTokenizer final : public TextTokenizer {
     std::unique_ptr<TextEncoder> make_encoder() const override;
     void decode(std::span<const std::int32_t> ids, std::string& bytes) const override;
     std::int64_t bytes_of(std::int32_t id) const override {
-        return id == parts_.document_token ? 0
-                                           : std::ssize(parts_.bytes_of_token[static_cast<std::size_t>(id)]);
+        return id == parts_.document_token || id == parts_.begin_token
+                   ? 0
+                   : std::ssize(parts_.bytes_of_token[static_cast<std::size_t>(id)]);
     }
     std::int64_t vocab_size() const noexcept override { return std::ssize(parts_.bytes_of_token); }
     std::optional<std::int32_t> document_token() const noexcept override { return parts_.document_token; }
+    std::optional<std::int32_t> begin_token() const noexcept override { return parts_.begin_token; }
+    bool adds_begin_token() const noexcept override { return parts_.adds_begin_token; }
+    std::optional<std::int32_t> unknown_token() const noexcept override { return parts_.unknown_token; }
     std::uint64_t hash() const noexcept override { return parts_.hash; }
 
     const BpeParts& parts() const noexcept { return parts_; }
@@ -38,8 +42,9 @@ class BpeTokenizer final : public TextTokenizer {
     static std::vector<AddedToken> with_normalized_contents(const BpeParts& parts) {
         auto tokens = parts.added_tokens;
         for (auto& token : tokens) {
-            if (parts.normalizer && token.is_normalized) {
-                token.content = parts.normalizer->of(token.content);
+            if (token.is_normalized) {
+                std::string buffer;
+                token.content = std::string{parts.normalizer.normalize(token.content, buffer).text};
             }
         }
         return tokens;
@@ -81,25 +86,23 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
                 into_->push_back(segment.token);
                 continue;
             }
-            const auto* const normalizer = tokenizer_.parts().normalizer.get();
-            std::string_view text_of_segment = segment.text;
-            if (normalizer != nullptr && !normalizer->is_composed(segment.text)) {
-                composed_ = normalizer->of(segment.text);
-                text_of_segment = composed_;
-            }
+            const auto normalized = tokenizer_.parts().normalizer.normalize(segment.text, normalized_);
+            const bool begins = segment.text.data() == text.data() && normalized.keeps_beginning;
             normalized_segments_.clear();
-            tokenizer_.added_normalized().cut(text_of_segment, normalized_segments_);
+            tokenizer_.added_normalized().cut(normalized.text, normalized_segments_);
             for (const auto& smaller : normalized_segments_) {
                 if (smaller.token != TextSegment::no_token) {
                     into_->push_back(smaller.token);
                 } else {
-                    tokenizer_.parts().pre_tokenizer.cut(smaller.text, *this);
+                    const bool begins_text = begins && smaller.text.data() == normalized.text.data();
+                    tokenizer_.parts().pre_tokenizer.cut({smaller.text, begins_text}, *this);
                 }
             }
         }
     }
 
-    void take(std::string_view piece) override {
+    void take(TextPiece taken) override {
+        const auto piece = taken.text;
         if (piece.size() > PieceCache::most_bytes) {
             append_merged(piece);
             return;
@@ -124,16 +127,58 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
             }
         }
         const auto before = into_->size();
-        for (const char c : piece) {
-            into_->push_back(parts.token_of_byte[static_cast<unsigned char>(c)]);
+        if (parts.token_of_character.empty()) {
+            for (const char c : piece) {
+                into_->push_back(parts.token_of_byte[static_cast<unsigned char>(c)]);
+            }
+        } else {
+            append_characters(piece);
         }
         into_->resize(before + merge_tokens(parts.merges, std::span{*into_}.subspan(before)));
+    }
+
+    // As BPE::merge_word() of Hugging Face's tokenizers: an unknown token waits for the next character that
+    // is known, also while the bytes of others pass it.
+    void append_characters(std::string_view piece) {
+        const BpeParts& parts = tokenizer_.parts();
+        bool has_unknown = false;
+        const auto write_unknown = [&] {
+            if (has_unknown) {
+                into_->push_back(*parts.unknown_token);
+                has_unknown = false;
+            }
+        };
+        for (std::size_t at = 0; at < piece.size();) {
+            const auto character = character_at(piece, at);
+            const auto bytes = piece.substr(at, character.bytes);
+            at += character.bytes;
+            if (const auto id = parts.token_of_character[character.code]; id >= 0) {
+                write_unknown();
+                into_->push_back(id);
+            } else if (parts.falls_back_to_bytes && has_all_bytes(bytes)) {
+                for (const char c : bytes) {
+                    into_->push_back(parts.token_of_byte[static_cast<unsigned char>(c)]);
+                }
+            } else if (parts.unknown_token) {
+                if (!parts.fuses_unknown) {
+                    write_unknown();
+                }
+                has_unknown = true;
+            }
+        }
+        write_unknown();
+    }
+
+    bool has_all_bytes(std::string_view bytes) const {
+        return std::ranges::all_of(bytes, [&](char c) {
+            return tokenizer_.parts().token_of_byte[static_cast<unsigned char>(c)] >= 0;
+        });
     }
 
     const BpeTokenizer& tokenizer_;
     PieceCache cache_;
     std::vector<TextSegment> segments_, normalized_segments_;
-    std::string composed_, lookup_;
+    std::string normalized_, lookup_;
     std::vector<std::int32_t>* into_ = nullptr;
 };
 
@@ -142,14 +187,29 @@ std::unique_ptr<TextEncoder> BpeTokenizer::make_encoder() const {
 }
 
 void BpeTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes) const {
+    std::string text;
+    bool is_first = true;
+    std::size_t end_of_first = 0;
     for (const auto id : ids) {
         if (id < 0 || id >= vocab_size()) {
             throw Error{ErrorKind::deck, fmt::format("token {} is none of '{}' (it has {}). Decode it by the "
                                                      "tokenizer that it was encoded with.",
                                                      id, printable(parts_.path), vocab_size())};
         }
-        bytes += parts_.bytes_of_token[static_cast<std::size_t>(id)];
+        if (!is_first) {
+            text += parts_.separator;
+        }
+        text += parts_.bytes_of_token[static_cast<std::size_t>(id)];
+        end_of_first = is_first ? text.size() : end_of_first;
+        is_first = false;
     }
+    const auto& stripped = parts_.stripped;
+    const auto within = stripped.of_first_token ? end_of_first : text.size();
+    std::size_t begin = 0;
+    while (begin < within && std::cmp_less(begin, stripped.most) && text[begin] == stripped.content) {
+        ++begin;
+    }
+    bytes += std::string_view{text}.substr(begin);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Byte-level byte-pair encoding.
+/// Byte-pair encoding, of bytes or of characters.
 #pragma once
 
 #include <array>
@@ -9,24 +9,39 @@
 #include <vector>
 
 #include "data/tokenizer/added_tokens.hpp"
-#include "data/tokenizer/composed_form.hpp"
 #include "data/tokenizer/merges.hpp"
 #include "data/tokenizer/pre_tokenizer.hpp"
+#include "data/tokenizer/text_normalizer.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::data {
 
+/// What decoding removes from the beginning of a text.
+struct StrippedBeginning {
+    char content = ' ';
+    std::int64_t most = 0;        ///< removed at most
+    bool of_first_token = false;  ///< from the first token alone
+};
+
 /// What a tokenizer of this kind is made of.
 struct BpeParts {
-    std::vector<std::string> bytes_of_token;  ///< by id; of an added token its text
-    std::array<std::int32_t, 256> token_of_byte{};
+    std::vector<std::string> bytes_of_token;        ///< by id, as decoded; of an added token its text
+    std::array<std::int32_t, 256> token_of_byte{};  ///< -1: none, only with characters
+    std::vector<std::int32_t> token_of_character;   ///< by code, -1: none; empty: tokens are of bytes
+    bool falls_back_to_bytes = false;               ///< for characters without a token
+    std::optional<std::int32_t> unknown_token;      ///< for what has no other
+    bool fuses_unknown = false;                     ///< one for neighbours
     MergeTable merges{0};
     /// Whole pieces that are a token whatever the merges say, by their bytes; only with ignore_merges.
     std::unordered_map<std::string, std::int32_t> token_of_piece;
-    std::unique_ptr<const ComposedForm> normalizer;  ///< null: text stays as it is
+    TextNormalizer normalizer;
     PreTokenizer pre_tokenizer;
+    std::string separator;  ///< between decoded tokens
+    StrippedBeginning stripped;
     std::vector<AddedToken> added_tokens;
     std::optional<std::int32_t> document_token;
+    std::optional<std::int32_t> begin_token;
+    bool adds_begin_token = false;
     std::uint64_t hash = 0;
     std::string path;  ///< for messages
 };

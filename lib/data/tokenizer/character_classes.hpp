@@ -1,4 +1,4 @@
-/// Classes of characters as Oniguruma's tables have them: letters, numbers, white space, all others.
+/// Classes of characters that known patterns tell apart: letters, numbers, white space, all others.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,9 @@ namespace ziggurat::data {
 
 enum class CharacterClass : std::uint8_t { other, letter, number, space };
 
-/// `\p{L}`, `\p{N}` and `\s` of every code, in 1 MiB; made of the engine's own tables, so that both agree
-/// whatever version of Unicode these are of.
+/// `\p{L}`, `\p{N}` and `\s` of every code, in 1 MiB, of the tables that compiled patterns have too.
 class CharacterClasses {
   public:
-    /// Errors: Error{internal} when the engine has no such table
     CharacterClasses();
 
     /// \param code  at most `most_code`

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
+#include "base/json_depth.hpp"
 #include "base/printable.hpp"
 #include "base/text_width.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
@@ -29,10 +31,50 @@ void expect_tokenizer(const std::string& path, std::string_view content) {
 }
 
 void tokenizer_is_not_built(const std::string& path, const std::string& what) {
-    throw Error{ErrorKind::deck,
-                fmt::format("cannot use '{}' ({}, which is not built). Make token files with Hugging Face's "
-                            "tokenizers instead; decks/DATA.md has the formats.",
-                            printable(path), what)};
+    throw TokenizerNotBuilt{
+        fmt::format("cannot use '{}' ({}, which is not built). Make token files with Hugging Face's "
+                    "tokenizers instead; decks/DATA.md has the formats.",
+                    printable(path), what)};
+}
+
+TokenizerJson parse_json_file(const MappedFile& file) {
+    constexpr int deepest = 32;
+    const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    expect_tokenizer(file.path(), text);
+    if (is_json_deeper(text, deepest)) {
+        refuse_tokenizer(file.path(), fmt::format("its brackets nest deeper than {}", deepest));
+    }
+    try {
+        return TokenizerJson::parse(text);
+    } catch (const TokenizerJson::exception& problem) {
+        refuse_tokenizer(file.path(), fmt::format("it is no JSON: {}", told(problem.what())));
+    } catch (const std::bad_alloc&) {
+        throw Error{ErrorKind::resource, fmt::format("no memory for '{}' ({} bytes). Free some.",
+                                                     printable(file.path()), file.bytes())};
+    }
+}
+
+namespace {
+
+void collect(const JsonObject& step, const char* inner, std::vector<JsonObject>& steps) {
+    if (step.type() != "Sequence") {
+        steps.push_back(step);
+        return;
+    }
+    step.has_only({"type", inner});
+    for (const auto& smaller : step.list(inner)) {
+        collect(smaller, inner, steps);
+    }
+}
+
+}  // namespace
+
+std::vector<JsonObject> steps_of(const JsonObject& file, const char* name, const char* inner) {
+    std::vector<JsonObject> steps;
+    if (file.has(name)) {
+        collect(file.object(name), inner, steps);
+    }
+    return steps;
 }
 
 JsonObject::JsonObject(const TokenizerJson& json, std::string place, const std::string& path)

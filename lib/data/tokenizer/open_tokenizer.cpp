@@ -38,6 +38,33 @@ std::unique_ptr<const TextTokenizer> open_tokenizer(const spec::Tokenizer& token
     return opened;
 }
 
+std::optional<std::int32_t> added_begin_token(const TextTokenizer& tokenizer, spec::AddBos add_bos) {
+    switch (add_bos) {
+        case spec::AddBos::no:
+            return std::nullopt;
+        case spec::AddBos::as_tokenizer_says:
+            return tokenizer.adds_begin_token() ? tokenizer.begin_token() : std::nullopt;
+        case spec::AddBos::yes:
+            break;
+    }
+    if (!tokenizer.begin_token()) {
+        throw Error{ErrorKind::deck,
+                    "no begin-of-text token can be added (the tokenizer names none: no bos_token). Use "
+                    "data.add_bos: false."};
+    }
+    return tokenizer.begin_token();
+}
+
+void encode_whole_text(const TextTokenizer& tokenizer,
+                       spec::AddBos add_bos,
+                       std::string_view text,
+                       std::vector<std::int32_t>& ids) {
+    if (const auto begin = added_begin_token(tokenizer, add_bos)) {
+        ids.push_back(*begin);
+    }
+    tokenizer.encode(text, ids);
+}
+
 std::string hash_text(const TextTokenizer& tokenizer) {
     return fmt::format("xxh3:{:016x}", tokenizer.hash());
 }

@@ -4,11 +4,12 @@
 #include <oniguruma.h>
 
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/unique_handle.hpp"
 #include "data/tokenizer/characters.hpp"
-#include "data/tokenizer/start_engine.hpp"
+#include "data/tokenizer/unicode_classes.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -34,6 +35,18 @@ std::string reason_of(int code, OnigErrorInfo* info) {
     const int length = info == nullptr ? onig_error_code_to_str(text.data(), code)
                                        : onig_error_code_to_str(text.data(), code, info);
     return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length)};
+}
+
+/// Starts Oniguruma, which any thread may do any number of times.
+/// Errors: Error{resource}
+void start_engine() {
+    static const int code = [] {
+        OnigEncoding encoding = ONIG_ENCODING_UTF8;
+        return onig_initialize(&encoding, 1);
+    }();
+    if (code != ONIG_NORMAL) {
+        throw Error{ErrorKind::resource, "Oniguruma does not start (no memory). Free some."};
+    }
 }
 
 class OnigPattern final : public Pattern {
@@ -72,20 +85,28 @@ class OnigPattern final : public Pattern {
     UniqueHandle<RegexTraits> regex_;
 };
 
+class LiteralPattern final : public Pattern {
+  public:
+    explicit LiteralPattern(std::string text) : text_{std::move(text)} {}
+
+    bool search(std::string_view text, std::size_t from, ByteRange& match) const override {
+        const auto at = text.find(text_, from);
+        match = {at, at + text_.size()};
+        return at != std::string_view::npos;
+    }
+
+  private:
+    std::string text_;
+};
+
 }  // namespace
 
-void start_engine() {
-    static const int code = [] {
-        OnigEncoding encoding = ONIG_ENCODING_UTF8;
-        return onig_initialize(&encoding, 1);
-    }();
-    if (code != ONIG_NORMAL) {
-        throw Error{ErrorKind::resource, "Oniguruma does not start (no memory). Free some."};
-    }
+std::unique_ptr<const Pattern> make_literal_pattern(std::string text) {
+    return std::make_unique<LiteralPattern>(std::move(text));
 }
 
 std::unique_ptr<const Pattern> compile_pattern(const std::string& expression) {
-    return std::make_unique<OnigPattern>(expression);
+    return std::make_unique<OnigPattern>(with_unicode_classes(expression));
 }
 
 bool MatchIterator::next(ByteRange& match) {

@@ -1,4 +1,5 @@
-/// Patterns that texts are cut by, matched as Hugging Face's tokenizers match them: by Oniguruma.
+/// Patterns that texts are cut by, matched as Hugging Face's tokenizers match them: by Oniguruma, with the
+/// classes of characters of Unicode 16 (unicode_classes.hpp).
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,9 @@ class Pattern {
 ///
 /// Errors: Error{deck} with the engine's reason, without what to do about it
 std::unique_ptr<const Pattern> compile_pattern(const std::string& expression);
+
+/// Matches `text`, which is not empty, alone.
+std::unique_ptr<const Pattern> make_literal_pattern(std::string text);
 
 /// The same matches for the expressions of GPT-2, Llama 3 and Qwen 2, by hand and faster; nothing for any
 /// other expression.

@@ -17,10 +17,12 @@ class Split final : public CuttingStep {
     Split(std::unique_ptr<const Pattern> pattern, SplitBehavior behavior, bool is_inverted)
         : pattern_{std::move(pattern)}, behavior_{behavior}, is_inverted_{is_inverted} {}
 
-    void cut(std::string_view piece, PieceSink& sink) const override {
+    void cut(TextPiece whole, PieceSink& sink) const override {
+        const auto piece = whole.text;
         const auto give = [&](ByteRange range) {
             if (!range.is_empty()) {
-                sink.take(piece.substr(range.begin, range.end - range.begin));
+                sink.take({piece.substr(range.begin, range.end - range.begin),
+                           whole.begins_text && range.begin == 0});
             }
         };
         switch (behavior_) {
@@ -95,15 +97,51 @@ class Split final : public CuttingStep {
 
 class PrefixSpace final : public CuttingStep {
   public:
-    void cut(std::string_view piece, PieceSink& sink) const override {
-        if (piece.starts_with(' ')) {
+    void cut(TextPiece piece, PieceSink& sink) const override {
+        if (piece.text.starts_with(' ')) {
             sink.take(piece);
             return;
         }
         std::string with_space = " ";
-        with_space += piece;
-        sink.take(with_space);
+        with_space += piece.text;
+        sink.take({with_space, piece.begins_text});
     }
+};
+
+class Metaspace final : public CuttingStep {
+  public:
+    Metaspace(std::string mark, MarkedPieces marked, bool cuts)
+        : mark_{std::move(mark)}, marked_{marked}, cuts_{cuts} {}
+
+    void cut(TextPiece piece, PieceSink& sink) const override {
+        const bool may_lack_mark =
+            marked_ == MarkedPieces::all || (marked_ == MarkedPieces::first_of_text && piece.begins_text);
+        std::string marks;
+        marks.reserve(piece.text.size() + piece.text.size() / 2 + mark_.size());
+        if (may_lack_mark && !piece.text.starts_with(' ') && !piece.text.starts_with(mark_)) {
+            marks += mark_;
+        }
+        for (const char c : piece.text) {
+            if (c == ' ') {
+                marks += mark_;
+            } else {
+                marks += c;
+            }
+        }
+        const std::string_view text = marks;
+        std::size_t begin = 0;
+        while (begin < text.size()) {
+            const auto next = cuts_ ? text.find(mark_, begin + 1) : std::string_view::npos;
+            const auto end = std::min(next, text.size());
+            sink.take({text.substr(begin, end - begin), piece.begins_text && begin == 0});
+            begin = end;
+        }
+    }
+
+  private:
+    std::string mark_;
+    MarkedPieces marked_;
+    bool cuts_;
 };
 
 }  // namespace
@@ -118,9 +156,13 @@ std::unique_ptr<const CuttingStep> make_prefix_space() {
     return std::make_unique<PrefixSpace>();
 }
 
-void PreTokenizer::cut_from(std::size_t step, std::string_view piece, PieceSink& sink) const {
+std::unique_ptr<const CuttingStep> make_metaspace(std::string mark, MarkedPieces marked, bool cuts) {
+    return std::make_unique<Metaspace>(std::move(mark), marked, cuts);
+}
+
+void PreTokenizer::cut_from(std::size_t step, TextPiece piece, PieceSink& sink) const {
     if (step == steps_.size()) {
-        if (!piece.empty()) {
+        if (!piece.text.empty()) {
             sink.take(piece);
         }
         return;
@@ -133,7 +175,7 @@ void PreTokenizer::cut_from(std::size_t step, std::string_view piece, PieceSink&
       public:
         Next(const PreTokenizer& cutter, std::size_t next_step, PieceSink& last)
             : cutter_{cutter}, step_{next_step}, sink_{last} {}
-        void take(std::string_view smaller) override { cutter_.cut_from(step_, smaller, sink_); }
+        void take(TextPiece smaller) override { cutter_.cut_from(step_, smaller, sink_); }
 
       private:
         const PreTokenizer& cutter_;

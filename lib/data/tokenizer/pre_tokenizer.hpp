@@ -10,10 +10,16 @@
 
 namespace ziggurat::data {
 
+/// A piece, and whether it begins where its text does.
+struct TextPiece {
+    std::string_view text;
+    bool begins_text = false;
+};
+
 /// Takes the pieces of a text, one after the other; none is empty.
 class PieceSink {
   public:
-    virtual void take(std::string_view piece) = 0;
+    virtual void take(TextPiece piece) = 0;
 
   protected:
     ~PieceSink() = default;
@@ -23,7 +29,7 @@ class PieceSink {
 class CuttingStep {
   public:
     virtual ~CuttingStep() = default;
-    virtual void cut(std::string_view piece, PieceSink& sink) const = 0;
+    virtual void cut(TextPiece piece, PieceSink& sink) const = 0;
 };
 
 /// Fate of a match, in Hugging Face's words.
@@ -39,16 +45,25 @@ std::unique_ptr<const CuttingStep> make_split(std::unique_ptr<const Pattern> pat
 /// Puts a space before a piece that begins with none.
 std::unique_ptr<const CuttingStep> make_prefix_space();
 
+/// Pieces that Metaspace puts its mark before.
+enum class MarkedPieces { all, first_of_text, none };
+
+/// Metaspace: writes spaces as a mark, and puts one before pieces that begin with none.
+///
+/// \param mark   one character, such as U+2581
+/// \param cuts   before each mark; else a piece stays whole
+std::unique_ptr<const CuttingStep> make_metaspace(std::string mark, MarkedPieces marked, bool cuts);
+
 /// Steps in a row; without any, a text is one piece.
 class PreTokenizer {
   public:
     void add(std::unique_ptr<const CuttingStep> step) { steps_.push_back(std::move(step)); }
 
     /// \param text  valid UTF-8
-    void cut(std::string_view text, PieceSink& sink) const { cut_from(0, text, sink); }
+    void cut(TextPiece text, PieceSink& sink) const { cut_from(0, text, sink); }
 
   private:
-    void cut_from(std::size_t step, std::string_view piece, PieceSink& sink) const;
+    void cut_from(std::size_t step, TextPiece piece, PieceSink& sink) const;
 
     std::vector<std::unique_ptr<const CuttingStep>> steps_;
 };

@@ -35,18 +35,13 @@ AddedToken read_added_token(const JsonObject& token) {
 
 }  // namespace
 
-std::vector<AddedToken> read_added_tokens(const JsonObject& file, const Vocabulary& vocabulary) {
+std::vector<AddedToken> read_added_tokens(const JsonObject& file,
+                                          const TokenizerConfig& config,
+                                          const Vocabulary& vocabulary) {
     std::vector<AddedToken> tokens;
-    if (!file.has("added_tokens")) {
-        return tokens;
-    }
     std::set<std::string> seen;
     auto next_id = static_cast<std::int64_t>(vocabulary.size());
-    for (const auto& token : file.list("added_tokens")) {
-        auto read = read_added_token(token);
-        if (!seen.insert(read.content).second) {
-            token.refuse(fmt::format("is '{}', as one before it is", told(read.content)));
-        }
+    const auto add = [&](AddedToken read, const JsonObject& token) {
         const auto known = vocabulary.find(read.content);
         const std::int64_t expected = known != vocabulary.end() ? known->second : next_id++;
         if (read.id != expected) {
@@ -54,6 +49,21 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& file, const Vocabula
                                      told(read.content), read.id, expected));
         }
         tokens.push_back(std::move(read));
+    };
+    for (const auto& token :
+         file.has("added_tokens") ? file.list("added_tokens") : std::vector<JsonObject>{}) {
+        auto read = read_added_token(token);
+        if (!seen.insert(read.content).second) {
+            token.refuse(fmt::format("is '{}', as one before it is", told(read.content)));
+        }
+        add(std::move(read), token);
+    }
+    const TokenizerJson nothing = TokenizerJson::object();
+    const JsonObject beside{nothing, "added_tokens", config.path};
+    for (const auto& token : config.added) {
+        if (seen.insert(token.content).second) {
+            add(token, beside);
+        }
     }
     return tokens;
 }

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/characters.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 
 namespace ziggurat::data {
@@ -25,9 +27,6 @@ void expect_bpe(const JsonObject& model) {
         if (model.has(key) && !model.text(key).empty()) {
             model.not_built(fmt::format("has {} = '{}'", key, told(model.text(key))));
         }
-    }
-    if (model.truth("byte_fallback", false)) {
-        model.not_built("has byte_fallback = true");
     }
 }
 
@@ -96,12 +95,7 @@ MergeTable read_merges(const JsonObject& model, const Vocabulary& vocabulary) {
     return table;
 }
 
-}  // namespace
-
-void read_bpe_model(const JsonObject& file, BpeParts& parts) {
-    const auto model = file.object("model");
-    expect_bpe(model);
-    const auto vocabulary = read_vocabulary(model);
+void read_byte_tokens(const JsonObject& model, const Vocabulary& vocabulary, BpeParts& parts) {
     for (int byte = 0; byte < 256; ++byte) {
         const auto letter = letter_of(static_cast<unsigned char>(byte));
         const auto found = vocabulary.find(letter);
@@ -110,13 +104,53 @@ void read_bpe_model(const JsonObject& file, BpeParts& parts) {
         }
         parts.token_of_byte[static_cast<std::size_t>(byte)] = found->second;
     }
+}
+
+void read_character_tokens(const JsonObject& model, const Vocabulary& vocabulary, BpeParts& parts) {
+    parts.token_of_character.assign(most_code + 1, -1);
+    for (const auto& [text, id] : vocabulary) {
+        if (!text.empty() && character_at(text, 0).bytes == text.size()) {
+            parts.token_of_character[character_at(text, 0).code] = id;
+        }
+    }
+    parts.falls_back_to_bytes = model.truth("byte_fallback", false);
+    for (std::size_t byte = 0; byte < parts.token_of_byte.size(); ++byte) {
+        const auto found = vocabulary.find(fmt::format("<0x{:02X}>", byte));
+        parts.token_of_byte[byte] = found == vocabulary.end() ? -1 : found->second;
+    }
+    parts.fuses_unknown = model.truth("fuse_unk", false);
+    if (model.has("unk_token")) {
+        const auto found = vocabulary.find(model.text("unk_token"));
+        if (found == vocabulary.end()) {
+            model.refuse(
+                fmt::format("has unk_token '{}', which is not in its vocab", told(model.text("unk_token"))));
+        }
+        parts.unknown_token = found->second;
+    }
+}
+
+}  // namespace
+
+void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpeParts& parts) {
+    const auto model = file.object("model");
+    expect_bpe(model);
+    const auto vocabulary = read_vocabulary(model);
+    const bool is_of_bytes = has_byte_level(file);
+    if (is_of_bytes && model.truth("byte_fallback", false)) {
+        model.not_built("has byte_fallback = true with a pre_tokenizer ByteLevel");
+    }
+    if (is_of_bytes) {
+        read_byte_tokens(model, vocabulary, parts);
+    } else {
+        read_character_tokens(model, vocabulary, parts);
+    }
     parts.merges = read_merges(model, vocabulary);
-    parts.added_tokens = read_added_tokens(file, vocabulary);
+    parts.added_tokens = read_added_tokens(file, config, vocabulary);
 
     const bool ignores_merges = model.truth("ignore_merges", false);
     parts.bytes_of_token.resize(vocabulary.size());
     for (const auto& [text, id] : vocabulary) {
-        const auto bytes = spelled_bytes(text);
+        const auto bytes = is_of_bytes ? spelled_bytes(text) : std::optional{text};
         parts.bytes_of_token[static_cast<std::size_t>(id)] = bytes.value_or(text);
         if (ignores_merges && bytes) {
             parts.token_of_piece.emplace(*bytes, id);

@@ -9,9 +9,8 @@
 namespace ziggurat::data {
 namespace {
 
-/// Numbers by Unicode 15, of which the reference's Digits are; Oniguruma's tables end before these.
-constexpr const char* number_expression =
-    R"([\p{N}\x{11F50}-\x{11F59}\x{1D2C0}-\x{1D2D3}\x{1E4F0}-\x{1E4F9}])";
+/// What Digits cuts at.
+constexpr const char* number_expression = R"(\p{N})";
 
 std::unique_ptr<const Pattern> compiled(const JsonObject& step, const std::string& expression) {
     if (auto known = known_pattern(expression)) {
@@ -27,20 +26,9 @@ std::unique_ptr<const Pattern> compiled(const JsonObject& step, const std::strin
     }
 }
 
-/// An expression that matches `text` alone.
-std::string escaped(std::string_view text) {
-    constexpr std::string_view special = R"(\.+*?()|[]{}^$#&-~)";
-    std::string expression;
-    for (const char c : text) {
-        if (special.find(c) != std::string_view::npos) {
-            expression += '\\';
-        }
-        expression += c;
-    }
-    return expression;
-}
+}  // namespace
 
-std::unique_ptr<const Pattern> pattern_of(const JsonObject& step) {
+std::unique_ptr<const Pattern> read_pattern(const JsonObject& step) {
     const auto pattern = step.object("pattern");
     pattern.has_only({"Regex", "String"});
     if (pattern.has("Regex") == pattern.has("String")) {
@@ -53,8 +41,10 @@ std::unique_ptr<const Pattern> pattern_of(const JsonObject& step) {
     if (text.empty()) {
         pattern.not_built("is an empty text");
     }
-    return compiled(step, escaped(text));
+    return make_literal_pattern(text);
 }
+
+namespace {
 
 SplitBehavior behavior_of(const JsonObject& step) {
     constexpr std::pair<std::string_view, SplitBehavior> behaviors[] = {
@@ -82,6 +72,31 @@ void add_byte_level(const JsonObject& step, PreTokenizer& made) {
     }
 }
 
+MarkedPieces marked_pieces_of(const JsonObject& step) {
+    const bool is_old = step.has("add_prefix_space") && !step.truth("add_prefix_space");
+    const auto scheme = step.has("prepend_scheme") ? step.text("prepend_scheme")
+                        : is_old                   ? "never"
+                                                   : "always";
+    if (is_old && scheme != "never") {
+        step.refuse(fmt::format("has add_prefix_space = false and prepend_scheme '{}'", told(scheme)));
+    }
+    if (scheme == "always") {
+        return MarkedPieces::all;
+    }
+    if (scheme == "first") {
+        return MarkedPieces::first_of_text;
+    }
+    if (scheme != "never") {
+        step.not_built(fmt::format("has prepend_scheme '{}'", told(scheme)));
+    }
+    return MarkedPieces::none;
+}
+
+void add_metaspace(const JsonObject& step, PreTokenizer& made) {
+    step.has_only({"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
+    made.add(make_metaspace(step.text("replacement"), marked_pieces_of(step), step.truth("split", true)));
+}
+
 void add_step(const JsonObject& step, bool is_last, PreTokenizer& made) {
     const auto type = step.type();
     if (type == "ByteLevel") {
@@ -89,44 +104,30 @@ void add_step(const JsonObject& step, bool is_last, PreTokenizer& made) {
             step.not_built("is a ByteLevel before other steps");
         }
         add_byte_level(step, made);
-    } else if (is_last) {
-        step.not_built(fmt::format("ends with {} and not with ByteLevel", told(type)));
     } else if (type == "Split") {
         step.has_only({"type", "pattern", "behavior", "invert"});
-        made.add(make_split(pattern_of(step), behavior_of(step), step.truth("invert")));
+        made.add(make_split(read_pattern(step), behavior_of(step), step.truth("invert")));
     } else if (type == "Digits") {
         step.has_only({"type", "individual_digits"});
         made.add(make_split(
             compile_pattern(number_expression),
             step.truth("individual_digits") ? SplitBehavior::isolated : SplitBehavior::contiguous, false));
+    } else if (type == "Metaspace") {
+        add_metaspace(step, made);
     } else {
         step.not_built(fmt::format("is a {}", told(type)));
     }
 }
 
-/// Steps in their order, of sequences those within.
-void collect(const JsonObject& step, std::vector<JsonObject>& steps) {
-    if (step.type() != "Sequence") {
-        steps.push_back(step);
-        return;
-    }
-    step.has_only({"type", "pretokenizers"});
-    for (const auto& inner : step.list("pretokenizers")) {
-        collect(inner, steps);
-    }
-}
-
 }  // namespace
 
+bool has_byte_level(const JsonObject& file) {
+    const auto steps = steps_of(file, "pre_tokenizer", "pretokenizers");
+    return !steps.empty() && steps.back().type() == "ByteLevel";
+}
+
 PreTokenizer read_pre_tokenizer(const JsonObject& file) {
-    if (!file.has("pre_tokenizer")) {
-        file.not_built("has no pre_tokenizer");
-    }
-    std::vector<JsonObject> steps;
-    collect(file.object("pre_tokenizer"), steps);
-    if (steps.empty()) {
-        file.not_built("has a pre_tokenizer without steps");
-    }
+    const auto steps = steps_of(file, "pre_tokenizer", "pretokenizers");
     PreTokenizer made;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         add_step(steps[i], i + 1 == steps.size(), made);

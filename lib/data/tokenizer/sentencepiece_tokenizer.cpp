@@ -1,13 +1,18 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "data/mapped_file.hpp"
+#include "data/tokenizer/added_tokens.hpp"
 #include "data/tokenizer/characters.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "data/tokenizer/tokenizer_config.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 
 #ifdef ZIGGURAT_SENTENCEPIECE
@@ -31,35 +36,72 @@ void expect_success(const sentencepiece::util::Status& status, const std::string
     }
 }
 
+/// The model with another setting behind its own, which replaces it: normalizer_spec.add_dummy_prefix =
+/// false.
+std::string without_prefix(std::string_view model) {
+    return std::string{model} + std::string{"\x1a\x02\x18\x00", 4};
+}
+
+/// The added tokens of the files beside a model, and the special tokens that it has as pieces.
+std::vector<AddedToken> added_tokens_of(const TokenizerConfig& config,
+                                        const sentencepiece::SentencePieceProcessor& processor) {
+    std::vector<AddedToken> added = config.added;
+    auto special = config.special;
+    for (const auto& [named, id] :
+         {std::pair{config.unknown, processor.unk_id()}, std::pair{config.begin, processor.bos_id()},
+          std::pair{config.end, processor.eos_id()}}) {
+        if (config.is_present && named.empty() && id >= 0) {
+            special.push_back(processor.IdToPiece(id));
+        }
+    }
+    for (const auto& text : special) {
+        const auto id = processor.PieceToId(text);
+        const bool is_known = std::ranges::find(added, text, &AddedToken::content) != added.end();
+        if (!is_known && id >= 0 && processor.IdToPiece(id) == text) {
+            added.push_back({.content = text, .id = id});
+        }
+    }
+    return added;
+}
+
 class SentencePieceTokenizer final : public TextTokenizer {
   public:
-    explicit SentencePieceTokenizer(const std::string& path) : path_{path} {
+    SentencePieceTokenizer(const std::string& path, const TokenizerConfig& config, std::string note)
+        : path_{path}, is_legacy_{config.is_legacy}, note_{std::move(note)} {
         const MappedFile file{path, "tokenizer"};
         const std::string_view bytes{reinterpret_cast<const char*>(file.content().data()),
                                      file.content().size()};
         expect_tokenizer(path, bytes);
         expect_success(processor_.LoadFromSerializedProto(bytes), path);
         hash_ = XXH3_64bits(bytes.data(), bytes.size());
+        const auto added = added_tokens_of(config, processor_);
+        vocab_size_ = processor_.GetPieceSize();
+        for (const auto& token : added) {
+            vocab_size_ = std::max(vocab_size_, std::int64_t{token.id} + 1);
+            if (token.id >= processor_.GetPieceSize()) {
+                text_of_added_.emplace(token.id, token.content);
+                hash_ = XXH3_64bits_withSeed(token.content.data(), token.content.size(),
+                                             hash_ + static_cast<std::uint64_t>(token.id));
+            }
+        }
+        if (!is_legacy_ && !added.empty()) {
+            expect_success(inner_.LoadFromSerializedProto(without_prefix(bytes)), path);
+        }
+        end_ = id_of(config.end, added, processor_.eos_id());
+        begin_ = id_of(config.begin, added, processor_.bos_id());
+        adds_begin_ = config.decides_on_begin() && config.adds_begin_token() && begin_;
+        finder_ = AddedTokenFinder{added};
     }
 
     std::unique_ptr<TextEncoder> make_encoder() const override;
-
-    void decode(std::span<const std::int32_t> ids, std::string& bytes) const override {
-        for (const auto id : ids) {
-            if (id < 0 || id >= vocab_size()) {
-                throw Error{
-                    ErrorKind::deck,
-                    fmt::format("token {} is none of '{}' (it has {}). Decode it by the tokenizer that it "
-                                "was encoded with.",
-                                id, printable(path_), vocab_size())};
-            }
-        }
-        std::string text;
-        expect_success(processor_.Decode(std::vector<int>{ids.begin(), ids.end()}, &text), path_);
-        bytes += text;
-    }
+    void decode(std::span<const std::int32_t> ids, std::string& bytes) const override;
 
     std::int64_t bytes_of(std::int32_t id) const override {
+        if (id >= processor_.GetPieceSize()) {
+            const auto found = text_of_added_.find(id);
+            return found == text_of_added_.end() || id == end_ || id == begin_ ? 0
+                                                                               : std::ssize(found->second);
+        }
         if (processor_.IsControl(id) || processor_.IsUnknown(id) || processor_.IsUnused(id)) {
             return 0;
         }
@@ -75,22 +117,79 @@ class SentencePieceTokenizer final : public TextTokenizer {
         return bytes;
     }
 
-    std::int64_t vocab_size() const noexcept override { return processor_.GetPieceSize(); }
-    std::optional<std::int32_t> document_token() const noexcept override {
-        return processor_.eos_id() >= 0 ? std::optional{processor_.eos_id()} : std::nullopt;
+    std::int64_t vocab_size() const noexcept override { return vocab_size_; }
+    std::optional<std::int32_t> document_token() const noexcept override { return end_; }
+    std::optional<std::int32_t> begin_token() const noexcept override { return begin_; }
+    bool adds_begin_token() const noexcept override { return adds_begin_; }
+    std::optional<std::int32_t> unknown_token() const noexcept override {
+        return processor_.unk_id() >= 0 ? std::optional{processor_.unk_id()} : std::nullopt;
     }
+    std::string note() const override { return note_; }
     std::uint64_t hash() const noexcept override { return hash_; }
 
-    void encode_text(std::string_view text, std::vector<int>& ids) const {
-        expect_success(processor_.Encode(text, &ids), path_);
+    const AddedTokenFinder& added() const noexcept { return finder_; }
+
+    /// \param begins_text  no added token is before it
+    void encode_part(std::string_view text, bool begins_text, std::vector<int>& ids) const {
+        expect_success(model_for(begins_text).Encode(text, &ids), path_);
     }
-    const std::string& path() const noexcept { return path_; }
 
   private:
+    static std::optional<std::int32_t> id_of(const std::string& named,
+                                             const std::vector<AddedToken>& added,
+                                             int of_model) {
+        const auto found = std::ranges::find(added, named, &AddedToken::content);
+        return !named.empty() && found != added.end() ? std::optional{found->id}
+               : of_model >= 0                        ? std::optional{of_model}
+                                                      : std::nullopt;
+    }
+    const sentencepiece::SentencePieceProcessor& model_for(bool begins_text) const {
+        return is_legacy_ || begins_text ? processor_ : inner_;
+    }
+
     std::string path_;
+    bool is_legacy_;
+    std::string note_;
     sentencepiece::SentencePieceProcessor processor_;
+    sentencepiece::SentencePieceProcessor
+        inner_;  ///< without the prefix; loaded where parts of texts need it
+    std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of those that are no pieces
+    std::int64_t vocab_size_ = 0;
+    std::optional<std::int32_t> end_, begin_;
+    bool adds_begin_ = false;
+    AddedTokenFinder finder_{{}};
     std::uint64_t hash_ = 0;
 };
+
+void SentencePieceTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes) const {
+    std::string text;
+    std::vector<int> part;
+    bool begins_text = true;
+    const auto write_part = [&] {
+        if (!part.empty()) {
+            std::string decoded;
+            expect_success(model_for(begins_text).Decode(part, &decoded), path_);
+            text += decoded;
+            part.clear();
+        }
+    };
+    for (const auto id : ids) {
+        const auto added = text_of_added_.find(id);
+        if (added != text_of_added_.end()) {
+            write_part();
+            text += added->second;
+            begins_text = false;
+        } else if (id >= 0 && id < processor_.GetPieceSize()) {
+            part.push_back(id);
+        } else if (id < 0 || id >= vocab_size()) {
+            throw Error{ErrorKind::deck, fmt::format("token {} is none of '{}' (it has {}). Decode it by the "
+                                                     "tokenizer that it was encoded with.",
+                                                     id, printable(path_), vocab_size())};
+        }
+    }
+    write_part();
+    bytes += text;
+}
 
 class SentencePieceEncoder final : public TextEncoder {
   public:
@@ -98,12 +197,27 @@ class SentencePieceEncoder final : public TextEncoder {
 
     void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
         expect_utf8(text);
-        tokenizer_.encode_text(text, found_);
-        ids.insert(ids.end(), found_.begin(), found_.end());
+        const auto before = ids.size();
+        segments_.clear();
+        tokenizer_.added().cut(text, segments_);
+        try {
+            for (const auto& segment : segments_) {
+                if (segment.token != TextSegment::no_token) {
+                    ids.push_back(segment.token);
+                    continue;
+                }
+                tokenizer_.encode_part(segment.text, segment.text.data() == text.data(), found_);
+                ids.insert(ids.end(), found_.begin(), found_.end());
+            }
+        } catch (...) {
+            ids.resize(before);
+            throw;
+        }
     }
 
   private:
     const SentencePieceTokenizer& tokenizer_;
+    std::vector<TextSegment> segments_;
     std::vector<int> found_;
 };
 
@@ -113,16 +227,24 @@ std::unique_ptr<TextEncoder> SentencePieceTokenizer::make_encoder() const {
 
 }  // namespace
 
-std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::string& path) {
+std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::string& path,
+                                                                  const std::string& refused) {
     namespace fs = std::filesystem;
     std::error_code problem;
+    const fs::path file =
+        fs::is_directory(path, problem) ? fs::path{path} / "tokenizer.model" : fs::path{path};
+    const bool is_of_folder = file.filename() == "tokenizer.model";  // else what lies beside is of another
+    const auto note =
+        refused.empty() ? "" : fmt::format("'{}' is the tokenizer: {}", printable(file.string()), refused);
     return std::make_unique<SentencePieceTokenizer>(
-        fs::is_directory(path, problem) ? (fs::path{path} / "tokenizer.model").string() : path);
+        file.string(), is_of_folder ? read_tokenizer_config(file.parent_path().string()) : TokenizerConfig{},
+        note);
 }
 
 #else
 
-std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::string& path) {
+std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::string& path,
+                                                                  const std::string& /*refused*/) {
     throw Error{
         ErrorKind::deck,
         fmt::format("cannot read '{}' (this ziggurat was built without SentencePiece). Install the library "

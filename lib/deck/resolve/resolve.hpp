@@ -1,6 +1,7 @@
 /// Resolution of values to a RunSpec: presets, autos, words and shares become numbers.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "deck/load_options.hpp"
@@ -20,6 +21,7 @@ struct Resolution {
     spec::MachineSpec& machine;
     Diagnostics& found;
     std::int64_t tokenizer_vocab = 0;                  ///< of the tokenizer's ids; 0: not known
+    std::optional<TokenizerFacts> tokenizer = {};      ///< of the tokenizer's file; nothing: it was not read
     std::string time_limit_source = "run.time_limit";  ///< who says when the run ends
 
     /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.

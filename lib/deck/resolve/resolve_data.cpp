@@ -45,6 +45,56 @@ void resolve_lengths(Resolution& resolution) {
     }
 }
 
+/// The tokenizer's, where documents are told apart.
+void resolve_document_token(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Data& data = resolution.run.data;
+    if (!resolution.is_auto("data.document_token")) {
+        data.document_token =
+            values.is_word("data.document_token", "none") ? -1 : values.integer("data.document_token");
+        return;
+    }
+    const bool is_known = resolution.tokenizer && resolution.tokenizer->document_token;
+    if (data.reset_at_document && is_known) {
+        data.document_token = *resolution.tokenizer->document_token;
+        resolution.set_resolved_integer("data.document_token", data.document_token, "the tokenizer");
+        return;
+    }
+    data.document_token = -1;
+    values.set_resolved("data.document_token", std::string{"none"}, "none",
+                        data.reset_at_document ? "no tokenizer names one" : "data.reset_at_document");
+}
+
+void resolve_add_bos(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Data& data = resolution.run.data;
+    const auto location = values.location("data.add_bos");
+    const auto& facts = resolution.tokenizer;
+    if (resolution.is_auto("data.add_bos")) {
+        if (!data.tokenizer.has_file()) {
+            resolution.erase_default("data.add_bos");
+            return;
+        }
+        if (!facts) {
+            return;
+        }
+        const bool adds = facts->adds_begin_token;
+        values.set_resolved("data.add_bos", adds, adds ? "true" : "false", "the tokenizer's files");
+        data.add_bos = adds ? spec::AddBos::yes : spec::AddBos::no;
+    } else {
+        data.add_bos = values.truth("data.add_bos") ? spec::AddBos::yes : spec::AddBos::no;
+    }
+    const bool has_none = facts ? !facts->begin_token : data.tokenizer.kind == spec::TokenizerKind::bytes;
+    if (data.add_bos == spec::AddBos::yes && has_none) {
+        resolution.found.error(location, "there is no begin-of-text token to add", "the tokenizer names none",
+                               "Use data.add_bos: false.");
+    } else if (data.add_bos == spec::AddBos::yes && facts) {
+        resolution.found.note(
+            location, fmt::format("texts of samples and eval begin with token {}", *facts->begin_token),
+            values.is_written("data.add_bos") ? "data.add_bos is true" : "the tokenizer's files say so");
+    }
+}
+
 }  // namespace
 
 void resolve_data(Resolution& resolution) {
@@ -66,8 +116,8 @@ void resolve_data(Resolution& resolution) {
     data.held_out = values.real("data.held_out");
     data.shuffle = values.truth("data.shuffle");
     data.reset_at_document = values.truth("data.reset_at_document");
-    data.document_token =
-        values.is_word("data.document_token", "none") ? -1 : values.integer("data.document_token");
+    resolve_document_token(resolution);
+    resolve_add_bos(resolution);
 }
 
 }  // namespace ziggurat::deck

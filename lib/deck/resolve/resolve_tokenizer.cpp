@@ -48,6 +48,11 @@ void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
     try {
         const auto facts = resolution.options.read_tokenizer(tokenizer);
         resolution.tokenizer_vocab = facts.vocab;
+        resolution.tokenizer = facts;
+        if (!facts.note.empty()) {
+            resolution.found.note(location, fmt::format("{} is read otherwise", in_quotes(tokenizer.path)),
+                                  facts.note);
+        }
         if (tokenizer.hash.empty()) {
             tokenizer.hash = facts.hash;
             values.set_resolved("data.tokenizer.hash", facts.hash, facts.hash, "of data.tokenizer.path");

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "deck/files/token_file.hpp"
 #include "deck/rules/each_source.hpp"
 #include "deck/rules/rules.hpp"
 
@@ -62,10 +63,47 @@ void documents_can_be_told_apart(const Resolution& at) {
     });
 }
 
+/// A token that the tokenizer writes otherwise cuts no documents.
+void document_token_is_the_tokenizers(const Resolution& at) {
+    const auto token = at.run.data.document_token;
+    if (token < 0 || !at.values.is_written("data.document_token") || !at.tokenizer) {
+        return;
+    }
+    const auto theirs = at.tokenizer->document_token;
+    if (theirs && *theirs != token) {
+        at.found.warning(at.values.location("data.document_token"),
+                         fmt::format("data.document_token is {}", token),
+                         fmt::format("the tokenizer's is {}, which 'ziggurat tokenize' writes", *theirs),
+                         "Use data.document_token: auto, unless the files have another.");
+    }
+}
+
+void document_token_is_in_the_sources(const Resolution& at) {
+    const auto token = at.run.data.document_token;
+    if (!at.run.data.reset_at_document || token < 0 || !at.options.has_token) {
+        return;
+    }
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const bool is_searched = source.format != spec::TokenFormat::own &&
+                                 source.format != spec::TokenFormat::megatron &&
+                                 look_for(source).trouble.empty();
+        if (is_searched && !at.options.has_token(source, path + ".path", token)) {
+            at.found.warning(
+                at.values.location(path + ".path"),
+                fmt::format("token {} was not found in {}", token, in_quotes(source.path)),
+                "it is data.document_token, so data.reset_at_document has no effect there; the first "
+                "67,108,864 tokens were searched",
+                "Set data.document_token to the token that is between the documents.");
+        }
+    });
+}
+
 constexpr std::array rules = {
     Rule{only_raw_files_have_a_dtype, ""},
     Rule{tokenizers_match_formats, "data.tokenizer"},
     Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
+    Rule{document_token_is_the_tokenizers, "data.document_token data.tokenizer"},
+    Rule{document_token_is_in_the_sources, "data.reset_at_document data.document_token"},
 };
 
 }  // namespace

@@ -19,6 +19,9 @@ constexpr Row rows[] = {
             " a folder of Hugging Face."},
     {.path = "data.tokenizer.hash", .type = Type::text, .fallback = "auto", .words = "auto", .on_resume = refused,
      .doc = "Of that file; auto is what it has. Checkpoints remember it: token numbers of another tokenizer mean other text."},
+    {.path = "data.add_bos", .type = Type::boolean, .fallback = "auto", .words = "auto", .on_resume = noted,
+     .doc = "The begin-of-text token of the tokenizer before each text: prompts of samples, texts and tasks of eval;"
+            " auto is what the tokenizer's files say (its post-processor, or add_bos_token)."},
     {.path = "data.seq", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "tokens", .min = 1,
      .max = most_elements, .on_resume = measured,
      .doc = "Tokens of a training sequence; auto is model.max_seq."},
@@ -48,10 +51,11 @@ constexpr Row rows[] = {
      .on_resume = measured, .doc = "Sequences in an order given by the seed; false: as they lie in the sources."},
     {.path = "data.reset_at_document", .type = Type::boolean, .fallback = "false",
      .on_resume = warned, .from_here = "tokens see other tokens before them, and other positions", .doc = "Attention and positions start anew at each document."},
-    {.path = "data.document_token", .type = Type::integer, .fallback = "none", .words = "none", .min = 0,
+    {.path = "data.document_token", .type = Type::integer, .fallback = "auto", .words = "auto none", .min = 0,
      .max = most_elements,
      .on_resume = warned, .from_here = "documents are told apart by the new token",
-     .doc = "The token between documents; none where the format knows them (megatron) or there are none."},
+     .doc = "The token between documents; none where the format knows them (megatron) or there are none; auto is the"
+            " tokenizer's where data.reset_at_document is true, else none."},
 };
 // clang-format on
 static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");

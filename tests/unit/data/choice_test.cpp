@@ -141,7 +141,7 @@ TEST(ChoiceRows, AreOfEndingsThatHaveTokens) {
     EXPECT_THAT(complaint("   "), HasSubstr("'x', line 7: ending 1 has no tokens"));
 }
 
-TEST(ChoiceRows, DoNotMergeAcrossTheSpace) {
+TEST(ChoiceRows, AreOfContextAndEndingAsOneText) {
     test::ScratchFolder folder;
     auto json = test::tokenizer_json({{"a", " "}, {" ", "b"}});
     json["pre_tokenizer"]["use_regex"] = false;
@@ -151,8 +151,7 @@ TEST(ChoiceRows, DoNotMergeAcrossTheSpace) {
     const auto encoded = encode_choices(tasks, *open_tokenizer(folder / "tokenizer.json"),
                                         {.vocab = 258, .most_read = 10}, "x");
 
-    EXPECT_THAT(encoded.rows.tokens, ElementsAre('a', 257, 'a', ' ', 'c'))
-        << "the text as one has 'a ' (256)";
+    EXPECT_THAT(encoded.rows.tokens, ElementsAre('a', 'b', 'a', 'c')) << "'a b' is 256 and b, 'a' one token";
 }
 
 TEST(ChoiceRows, LoseTheBeginningOfAContextThatDoesNotFit) {

@@ -105,6 +105,8 @@ std::map<std::string, Case> cases() {
          changed("data.tokenizer.path", "a", "b", with(numbers, {"data.tokenizer.kind=hf"}))},
         {"data.tokenizer.hash",
          set_to("data.tokenizer.hash", "xxh3:1", with(numbers, {"data.tokenizer={kind: hf, path: a}"}))},
+        {"data.add_bos",
+         changed("data.add_bos", "true", "false", with(numbers, {"data.tokenizer={kind: hf, path: a}"}))},
         {"data.seq", set_to("data.seq", "8")},
         {"data.train", set_to("data.train", "[{format: text, path: a.txt}, {format: text, path: b.txt}]")},
         {"data.train[].format",

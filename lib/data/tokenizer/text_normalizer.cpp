@@ -1,0 +1,116 @@
+#include "data/tokenizer/text_normalizer.hpp"
+
+#include <utility>
+
+#include "data/tokenizer/characters.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+class Composition final : public NormalizingStep {
+  public:
+    bool changes(std::string_view text) const override { return !form_.is_composed(text); }
+    std::string changed(std::string_view text) const override { return form_.of(text); }
+
+  private:
+    ComposedForm form_;
+};
+
+class Replacement final : public NormalizingStep {
+  public:
+    Replacement(std::unique_ptr<const Pattern> pattern, std::string content)
+        : pattern_{std::move(pattern)}, content_{std::move(content)} {}
+
+    bool changes(std::string_view text) const override {
+        ByteRange match;
+        return pattern_->search(text, 0, match);
+    }
+    std::string changed(std::string_view text) const override {
+        std::string made;
+        made.reserve(text.size() + text.size() / 2);
+        MatchIterator matches{*pattern_, text};
+        std::size_t done = 0;
+        for (ByteRange match; matches.next(match); done = match.end) {
+            made += text.substr(done, match.begin - done);
+            made += content_;
+        }
+        return made += text.substr(done);
+    }
+
+  private:
+    std::unique_ptr<const Pattern> pattern_;
+    std::string content_;
+};
+
+class Prefix final : public NormalizingStep {
+  public:
+    explicit Prefix(std::string content) : content_{std::move(content)} {}
+
+    bool changes(std::string_view text) const override { return !text.empty(); }
+    std::string changed(std::string_view text) const override { return content_ + std::string{text}; }
+
+  private:
+    std::string content_;
+};
+
+class Strip final : public NormalizingStep {
+  public:
+    Strip(bool at_left, bool at_right) : at_left_{at_left}, at_right_{at_right} {}
+
+    bool changes(std::string_view text) const override { return stripped(text).size() != text.size(); }
+    std::string changed(std::string_view text) const override { return std::string{stripped(text)}; }
+    bool removes_beginning() const override { return at_left_; }
+
+  private:
+    std::string_view stripped(std::string_view text) const {
+        while (at_left_ && !text.empty() && is_white_space(character_at(text, 0).code)) {
+            text.remove_prefix(character_at(text, 0).bytes);
+        }
+        while (at_right_ && !text.empty()) {
+            const auto last = character_before(text, text.size());
+            if (!is_white_space(character_at(text, last).code)) {
+                break;
+            }
+            text = text.substr(0, last);
+        }
+        return text;
+    }
+
+    bool at_left_;
+    bool at_right_;
+};
+
+}  // namespace
+
+std::unique_ptr<const NormalizingStep> make_composition() {
+    return std::make_unique<Composition>();
+}
+
+std::unique_ptr<const NormalizingStep> make_replacement(std::unique_ptr<const Pattern> pattern,
+                                                        std::string content) {
+    return std::make_unique<Replacement>(std::move(pattern), std::move(content));
+}
+
+std::unique_ptr<const NormalizingStep> make_prefix(std::string content) {
+    return std::make_unique<Prefix>(std::move(content));
+}
+
+std::unique_ptr<const NormalizingStep> make_strip(bool at_left, bool at_right) {
+    return std::make_unique<Strip>(at_left, at_right);
+}
+
+NormalizedText TextNormalizer::normalize(std::string_view text, std::string& buffer) const {
+    NormalizedText made{text};
+    for (const auto& step : steps_) {
+        if (step->changes(made.text)) {
+            const bool has_removed =
+                step->removes_beginning() && is_white_space(character_at(made.text, 0).code);
+            made.keeps_beginning = made.keeps_beginning && !has_removed;
+            buffer = step->changed(made.text);
+            made.text = buffer;
+        }
+    }
+    return made;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Writes lib/data/tokenizer/unicode_data_impl.hpp: the classes of characters that patterns name, as Unicode 16 has them.
+
+  pip install --no-deps --target FOLDER regex==2024.11.6
+  PYTHONPATH=FOLDER python3 scripts/unicode_classes.py
+
+Its source is the data that the package `regex` of that version ships: categories, scripts and properties.
+"""
+
+import pathlib
+
+import regex
+from regex import _regex_core
+
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "lib" / "data" / "tokenizer" / "unicode_data_impl.hpp"
+WIDTH = 110
+CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]  # surrogates are in no text
+TEXT = "".join(map(chr, CODES))
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn".split()
+PROPERTIES = ("Alphabetic Uppercase Lowercase White_Space Ideographic Math Dash Diacritic Emoji Emoji_Presentation Emoji_Modifier "
+              "Emoji_Modifier_Base Emoji_Component Extended_Pictographic Variation_Selector").split()
+
+
+def ranges(expression):
+    found = []
+    for match in regex.finditer(f"{expression}+", TEXT):
+        codes = CODES[match.start():match.end()]
+        if codes[0] < 0xD800 <= codes[-1]:  # no range spans surrogates
+            found += [(codes[0], 0xD7FF), (0xE000, codes[-1])]
+        else:
+            found.append((codes[0], codes[-1]))
+    return found
+
+
+def name_of(name):
+    return name.lower().replace("_", "")
+
+
+def classes():
+    """Names, and the ranges of each."""
+    made = {name_of(name): ranges(rf"\p{{gc={name}}}") for name in CATEGORIES}
+    made |= {name_of(name): ranges(rf"\p{{{name}=Yes}}") for name in PROPERTIES}
+    for name in sorted(_regex_core.PROPERTIES["SCRIPT"][1]):
+        found = ranges(rf"\p{{Script={name}}}")
+        if found and name_of(name) not in made:
+            made[name_of(name)] = found
+    return made
+
+
+def lines(items):
+    text, line = "", "   "
+    for item in items:
+        if len(line) + len(item) + 2 > WIDTH:
+            text += line + "\n"
+            line = "   "
+        line += f" {item},"
+    return text + line + "\n"
+
+
+def main():
+    unassigned = regex.compile(r"\p{gc=Cn}").match
+    assert not unassigned("\u1c89") and unassigned("\ua7ce"), "this version of regex has another Unicode than 16"
+    made, rows, all_ranges, begins = classes(), [], [], {}
+    for name, found in made.items():
+        key = tuple(found)
+        if key not in begins:  # a script has several names
+            begins[key] = len(all_ranges)
+            all_ranges += [f"{{0x{first:X}, 0x{last:X}}}" for first, last in found]
+        rows.append(f'{{"{name}", {begins[key]}, {len(found)}}}')
+    PAGE.write_text(f"""/// Classes of characters as Unicode 16 has them, written by scripts/unicode_classes.py.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "data/tokenizer/unicode_classes.hpp"
+
+namespace ziggurat::data {{
+
+/// A class: its name in small letters, and its ranges in `unicode_ranges`.
+struct UnicodeClass {{
+    std::string_view name;
+    std::uint32_t first_range, num_ranges;
+}};
+
+// clang-format off
+inline constexpr UnicodeClass unicode_classes[] = {{
+{lines(rows)}}};
+
+inline constexpr CodeRange unicode_ranges[] = {{
+{lines(all_ranges)}}};
+// clang-format on
+
+}}  // namespace ziggurat::data
+""")
+
+
+if __name__ == "__main__":
+    main()
