@@ -78,15 +78,19 @@ struct Arguments {
     bool merge = false;                        ///< export: adapters into the weights beside them
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
     std::vector<std::string>
-        paths;              ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs
-    std::string out;        ///< plot, report: the file; empty: beside the first run's metrics;
-                            ///< tokenize: what the token files are called
-    bool terminal = false;  ///< plot: with characters
-    bool table = false;     ///< plot: runs side by side, in words
-    std::string csv;        ///< plot: a file for its numbers; `-`: standard output
-    std::string png;        ///< plot: a file for its pixels
-    bool mpi = false;       ///< doctor: over all ranks that were started
-    bool once = false;      ///< top: no screen that goes on
+        paths;                   ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs
+    std::string out;             ///< plot, report: the file; empty: beside the first run's metrics;
+                                 ///< tokenize: what the token files are called
+    bool terminal = false;       ///< plot: with characters
+    bool table = false;          ///< plot: runs side by side, in words
+    std::string csv;             ///< plot: a file for its numbers; `-`: standard output
+    std::string png;             ///< plot: a file for its pixels
+    std::string axis = "steps";  ///< plot, report: steps, tokens or time
+    std::string from, to;        ///< plot, report: part of the axis; empty: without a limit
+    std::int64_t smooth = 1;     ///< plot, report: steps of a running mean
+    bool log = false;            ///< plot, report: logarithmic axes
+    bool mpi = false;            ///< doctor: over all ranks that were started
+    bool once = false;           ///< top: no screen that goes on
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
     std::string machine_file;           ///< bench io: where results are kept; empty: the user's own
     std::optional<int> nodes;           ///< check, plan: as if on so many; slurm; none: one

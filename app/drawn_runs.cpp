@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "app/whole_file.hpp"
+#include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
+#include "plot/history_reader.hpp"
+#include "plot/x_axis.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -32,7 +37,60 @@ void tell_bad_lines(const plot::History& history) {
     }
 }
 
+/// Says which part of the axis the runs have.
+std::string extent_of(const std::vector<plot::History>& histories, plot::XUnit unit) {
+    double low = plot::x_of(histories.front().steps.front(), unit);
+    double high = low;
+    for (const auto& history : histories) {
+        low = std::min(low, plot::x_of(history.steps.front(), unit));
+        high = std::max(high, plot::x_of(history.steps.back(), unit));
+    }
+    switch (unit) {
+        case plot::XUnit::steps:
+            return fmt::format("steps {:.0f} to {:.0f}", low, high);
+        case plot::XUnit::tokens:
+            return fmt::format("{:.0f} to {:.0f} tokens", low, high);
+        case plot::XUnit::time:
+            return fmt::format("{:.3f} to {:.3f} seconds in training", low, high);
+    }
+    return "";
+}
+
+/// The position that an option gives; nothing where it is not given.
+std::optional<double> position_of(const char* option, const std::string& text, plot::XUnit unit) {
+    if (text.empty()) {
+        return std::nullopt;
+    }
+    const auto position = plot::parse_x(text, unit);
+    if (!position) {
+        throw Error{ErrorKind::deck,
+                    std::string{option} + " " + printable(text) + " is no position of the axis. " +
+                        (unit == plot::XUnit::time
+                             ? "Give a time such as 90s, 30min, 2h or 1d."
+                             : "Give a number such as 1000, 1.5k or 2M; times need --axis time.")};
+    }
+    return position;
+}
+
 }  // namespace
+
+plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories) {
+    const auto unit = plot::x_unit_named(arguments.axis);
+    const plot::XRange range{unit, position_of("--from", arguments.from, unit),
+                             position_of("--to", arguments.to, unit)};
+    if (range.from && range.to && *range.from > *range.to) {
+        throw Error{ErrorKind::deck, "--from " + printable(arguments.from) + " lies after --to " +
+                                         printable(arguments.to) + ". Swap them."};
+    }
+    const auto is_drawn = [&](const plot::Step& step) { return range.has(plot::x_of(step, unit)); };
+    if (std::ranges::none_of(
+            histories, [&](const plot::History& run) { return std::ranges::any_of(run.steps, is_drawn); })) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("no run has a step in the part that --from and --to choose. There are {}.",
+                                extent_of(histories, unit))};
+    }
+    return {.x = range, .smooth = arguments.smooth, .is_log = arguments.log};
+}
 
 std::vector<plot::History> read_histories(const std::vector<std::string>& runs) {
     std::vector<plot::History> histories;

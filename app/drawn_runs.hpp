@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/cli.hpp"
+#include "plot/figure.hpp"
 #include "plot/history.hpp"
 
 namespace ziggurat::app {
@@ -12,6 +14,11 @@ namespace ziggurat::app {
 /// The metrics of runs that have made a step; lines that are none are told of.
 /// Errors: those of plot::read_history
 std::vector<plot::History> read_histories(const std::vector<std::string>& runs);
+
+/// Style of --axis, --from, --to, --smooth and --log. Most points and contents are left to the caller.
+///
+/// Errors: Error{deck} if --from or --to is no position of the axis, or no run has a step between them
+plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories);
 
 /// The file beside the metrics of the first run, where `given` is empty.
 std::string drawing_of(const std::vector<plot::History>& histories,

@@ -11,6 +11,7 @@
 #include "plot/csv.hpp"
 #include "plot/svg.hpp"
 #include "plot/terminal.hpp"
+#include "plot/x_axis.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -19,9 +20,10 @@ void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void print_drawing(const std::vector<plot::History>& histories) {
-    const auto style = style_of_output();
-    print(plot::terminal_text(plot::make_figure(histories, plot::points_across(style)), style));
+void print_drawing(const std::vector<plot::History>& histories, plot::FigureStyle style) {
+    const auto terminal = style_of_output();
+    style.most_points = plot::points_across(terminal);
+    print(plot::terminal_text(plot::make_figure(histories, style), terminal));
 }
 
 /// As wide as a terminal; where nobody looks, all runs are beside each other.
@@ -29,8 +31,14 @@ void print_table(const std::vector<plot::History>& histories) {
     print(plot::comparison_text(histories, differences_of(histories), screen_of_output().columns()));
 }
 
-void give_numbers(const std::vector<plot::History>& histories, const std::string& file) {
-    const auto numbers = plot::csv(histories);
+void give_numbers(const std::vector<plot::History>& histories,
+                  const plot::XRange& range,
+                  const std::string& file) {
+    std::vector<plot::History> parts;
+    for (const auto& history : histories) {
+        parts.push_back(plot::part_of(history, range));
+    }
+    const auto numbers = plot::csv(parts);
     if (file == "-") {
         print(numbers);
     } else {
@@ -42,15 +50,17 @@ void give_numbers(const std::vector<plot::History>& histories, const std::string
 
 int plot(const Arguments& arguments) {
     const auto histories = read_histories(arguments.paths);
+    auto style = figure_style(arguments, histories);
+    style.most_points = plot::points_across_svg;
     const auto drawing = [&](plot::Scheme scheme) {
-        return plot::svg(plot::make_figure(histories, plot::points_across_svg), scheme);
+        return plot::svg(plot::make_figure(histories, style), scheme);
     };
     if (arguments.terminal) {
-        print_drawing(histories);
+        print_drawing(histories, style);
     } else if (arguments.table) {
         print_table(histories);
     } else if (!arguments.csv.empty()) {
-        give_numbers(histories, arguments.csv);
+        give_numbers(histories, style.x, arguments.csv);
     } else if (!arguments.png.empty()) {
         write_drawing(arguments.png, svg_to_png(drawing(plot::Scheme::light), arguments.png), histories,
                       remedy_of_png);

@@ -11,8 +11,8 @@ int report(const Arguments& arguments) {
     const auto histories = read_histories(arguments.paths);
     const auto differences =
         histories.size() > 1 ? differences_of(histories) : std::vector<plot::RunDifference>{};
-    write_drawing(drawing_of(histories, arguments.out, "report.html"), plot::page(histories, differences),
-                  histories);
+    write_drawing(drawing_of(histories, arguments.out, "report.html"),
+                  plot::page(histories, differences, figure_style(arguments, histories)), histories);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
 #include "plot/dashboard.hpp"
-#include "plot/history.hpp"
+#include "plot/history_reader.hpp"
 
 namespace ziggurat::app {
 namespace {

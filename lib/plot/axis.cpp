@@ -96,12 +96,16 @@ FigureAxis axis_from_zero(double high) {
     return {0, high > 0 ? std::min(high, largest_value) * (1 + margin) : 1, false};
 }
 
+FigureAxis log_axis_around(double low, double high) {
+    const double beyond = std::max(std::pow(high / low, margin), 1.001);
+    return {low / beyond, high * beyond, true};
+}
+
 FigureAxis axis_around(double low, double high) {
     low = std::clamp(low, -largest_value, largest_value);
     high = std::clamp(high, -largest_value, largest_value);
     if (low > 0 && high / low >= log_from) {
-        const double beyond = std::pow(high / low, margin);
-        return {low / beyond, high * beyond, true};
+        return log_axis_around(low, high);
     }
     const double length = high > low ? high - low : std::max(std::fabs(high), 1.0) * 0.1;
     return {low - margin * length, high + margin * length, false};

@@ -28,4 +28,9 @@ FigureAxis axis_from_zero(double high);
 /// Around all values from `low` to `high`; logarithmic where they are positive and far apart.
 FigureAxis axis_around(double low, double high);
 
+/// The same, logarithmic however near they are.
+///
+/// \pre 0 < low <= high
+FigureAxis log_axis_around(double low, double high);
+
 }  // namespace ziggurat::plot

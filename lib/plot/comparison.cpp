@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <ranges>
 #include <span>
 
 #include "base/contract.hpp"
@@ -40,28 +42,59 @@ std::string block(std::span<const ComparisonRow> rows,
     return text;
 }
 
+/// The last step that all runs have, where they end at different ones: there their losses compare.
+std::optional<std::int64_t> last_common_step(const std::vector<History>& histories) {
+    const auto last_of = [](const History& history) { return history.steps.back().step; };
+    const auto common = std::ranges::min(histories | std::views::transform(last_of));
+    const bool differ =
+        std::ranges::any_of(histories, [&](const History& h) { return last_of(h) != common; });
+    const bool have_it = std::ranges::all_of(histories, [&](const History& history) {
+        return std::ranges::binary_search(history.steps, common, {}, &Step::step);
+    });
+    return differ && have_it ? std::optional{common} : std::nullopt;
+}
+
+std::string loss_text_at(const History& history, std::int64_t step) {
+    const auto found = std::ranges::lower_bound(history.steps, step, {}, &Step::step);
+    return found->loss ? fmt::format("{:.4f}", *found->loss) : "-";
+}
+
 }  // namespace
 
 std::vector<ComparisonRow> compare(const std::vector<History>& histories) {
-    std::vector<ComparisonRow> rows{{"best validation", {}}, {"last loss", {}}, {"steps", {}}, {"tokens", {}},
-                                    {"tokens/s", {}},        {"trained", {}},   {"ranks", {}}, {"state", {}}};
+    const auto common = last_common_step(histories);
+    const bool has_marks =
+        std::ranges::any_of(histories, [](const History& history) { return !history.marks.empty(); });
+    std::vector<ComparisonRow> rows{{"best validation", {}},
+                                    {common ? "loss at step " + format_grouped(*common) : "", {}},
+                                    {"last loss", {}},
+                                    {"steps", {}},
+                                    {"tokens", {}},
+                                    {"tokens/s", {}},
+                                    {"trained", {}},
+                                    {"ranks", {}},
+                                    {has_marks ? "marks" : "", {}},
+                                    {"state", {}}};
     for (const auto& history : histories) {
         const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
         const auto& best = summary.best_validation;
         const auto of = history.planned_steps > 0 ? " of " + format_grouped(history.planned_steps) : "";
         const std::string texts[] = {
             best ? fmt::format("{:.4f} at {}", best->loss, format_grouped(best->step)) : "-",
+            common ? loss_text_at(history, *common) : "",
             summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
             format_grouped(summary.last_step) + of,
             format_count(static_cast<double>(summary.tokens)),
             format_count(summary.tok_s),
             format_duration(summary.trained_s),
             history.ranks > 0 ? format_grouped(history.ranks) : "-",
+            history.marks.empty() ? "-" : marks_text(history),
             fate_text(history)};
         for (std::size_t row = 0; row < rows.size(); ++row) {
             rows[row].values.push_back(texts[row]);
         }
     }
+    std::erase_if(rows, [](const ComparisonRow& row) { return row.label.empty(); });
     return rows;
 }
 

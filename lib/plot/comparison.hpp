@@ -20,7 +20,8 @@ struct ComparisonRow {
     std::vector<std::string> values;  ///< of each run; `-`: it has none
 };
 
-/// Steps, losses, speed and time of each run. Pure.
+/// Steps, losses, speed, time and marks of each run; of runs of different lengths also the losses at the last
+/// step that all have. Pure.
 ///
 /// \pre each has a step
 std::vector<ComparisonRow> compare(const std::vector<History>& histories);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
+#include <map>
 
 #include "base/contract.hpp"
 #include "plot/figure.hpp"
@@ -34,15 +36,23 @@ class RunColumns {
             }
         }
         has_lanes_ = tells_lanes;
+        for (const auto& mark : history.marks) {
+            ++marks_[mark.step][static_cast<std::size_t>(mark.kind)];
+        }
     }
 
     std::vector<std::string> headings() const {
-        std::vector<std::string> all{"tokens", "time", "loss", "validation_loss", "tokens_per_second"};
+        std::vector<std::string> all{
+            "tokens",        "time",        "seconds_in_training", "loss", "validation_loss", "learning_rate",
+            "gradient_norm", "mfu_percent", "tokens_per_second"};
         for (const auto lane : lanes_) {
             all.push_back(fmt::format("waiting_{}_percent", lanes[lane]));
         }
         if (!has_lanes_) {
             all.emplace_back("waiting_percent");
+        }
+        for (const char* mark : {"resumes", "roll_backs", "spikes", "crashes"}) {
+            all.emplace_back(mark);
         }
         return all;
     }
@@ -53,15 +63,21 @@ class RunColumns {
         const Validation* validation = at(history_.validations, next_validation_, number);
         const auto to = std::back_inserter(row);
         if (step == nullptr) {
-            row += ",,,";
+            row += ",,,,";
         } else {
             fmt::format_to(to, ",{},", step->tokens);
             row += step->time > 0 ? fmt::format("{:.3f}", step->time) : "";
-            row += ',';
+            fmt::format_to(to, ",{:.3f},", step->elapsed_s);
             row += step->loss ? fmt::format("{}", *step->loss) : step->is_loss_finite ? "" : "nan";
         }
         row += ',';
         row += validation == nullptr ? "" : fmt::format("{}", validation->loss);
+        row += ',';
+        row += step == nullptr ? "" : fmt::format("{}", step->lr);
+        row += ',';
+        row += step == nullptr ? "" : fmt::format("{}", step->grad_norm);
+        row += ',';
+        row += step == nullptr || step->mfu <= 0 ? "" : fmt::format("{:.6g}", 100 * step->mfu);
         row += ',';
         row += step == nullptr ? "" : fmt::format("{}", step->tok_s);
         for (const auto lane : lanes_) {
@@ -75,6 +91,13 @@ class RunColumns {
             }
             row += ',';
             row += step == nullptr ? "" : percent(waited_s, step->step_s);
+        }
+        const auto marks = marks_.find(number);
+        for (std::size_t kind = 0; kind < mark_names.size(); ++kind) {
+            row += ',';
+            row += marks != marks_.end() ? fmt::format("{}", marks->second[kind])
+                   : step != nullptr     ? "0"
+                                         : "";
         }
     }
 
@@ -95,6 +118,8 @@ class RunColumns {
     const History& history_;
     bool has_lanes_ = false;
     std::vector<std::size_t> lanes_ = {};
+    std::map<std::int64_t, std::array<int, mark_names.size()>> marks_ =
+        {};  ///< how many of each kind, by step
     std::size_t next_step_ = 0, next_validation_ = 0;
 };
 
@@ -103,6 +128,7 @@ std::vector<std::int64_t> steps_of(const std::vector<History>& histories) {
     for (const auto& history : histories) {
         std::ranges::transform(history.steps, std::back_inserter(all), &Step::step);
         std::ranges::transform(history.validations, std::back_inserter(all), &Validation::step);
+        std::ranges::transform(history.marks, std::back_inserter(all), &Mark::step);
     }
     std::ranges::sort(all);
     const auto [first, last] = std::ranges::unique(all);

@@ -2,77 +2,134 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ziggurat::plot {
 namespace {
 
+/// Weighed mean of the latest values, so many at most.
+class RunningMean {
+  public:
+    explicit RunningMean(std::int64_t count)
+        : count_{static_cast<std::size_t>(std::max<std::int64_t>(count, 1))} {}
+
+    double add(const Weighed& weighed) {
+        bool is_rounded = false;  // a value far above the others leaves a rounding error in the sum
+        if (latest_.size() < count_) {
+            latest_.push_back(weighed);
+        } else {
+            const auto oldest = std::exchange(latest_[next_], weighed);
+            next_ = (next_ + 1) % count_;
+            sum_ -= oldest.weight * oldest.value;
+            weight_ -= oldest.weight;
+            is_rounded = std::fabs(sum_) < 1e-6 * std::fabs(oldest.weight * oldest.value);
+        }
+        sum_ += weighed.weight * weighed.value;
+        weight_ += weighed.weight;
+        if (is_rounded) {
+            sum_ = weight_ = 0;
+            for (const auto& kept : latest_) {
+                sum_ += kept.weight * kept.value;
+                weight_ += kept.weight;
+            }
+        }
+        return weight_ > 0 ? sum_ / weight_ : weighed.value;
+    }
+
+  private:
+    std::size_t count_;
+    std::size_t next_ = 0;  ///< the oldest, once there are enough
+    double sum_ = 0, weight_ = 0;
+    std::vector<Weighed> latest_;
+};
+
 class Interval {
   public:
-    void add(std::int64_t step, const Weighed& weighed) {
+    void add(double x, const Weighed& weighed, double shown) {
         low_ = count_ == 0 ? weighed.value : std::min(low_, weighed.value);
         high_ = count_ == 0 ? weighed.value : std::max(high_, weighed.value);
-        first_ = count_ == 0 ? step : first_;
-        last_ = step;
-        sum_ += weighed.weight * weighed.value;
+        least_ = count_ == 0 ? shown : std::min(least_, shown);
+        most_ = count_ == 0 ? shown : std::max(most_, shown);
+        first_ = count_ == 0 ? x : first_;
+        last_ = x;
+        sum_ += weighed.weight * shown;
         weight_ += weighed.weight;
         ++count_;
     }
-    /// What was added since the last call, if anything was.
+    /// Appends the point of what was added since the last call, if anything was.
     void end(Curve& curve) {
         if (count_ > 0 && weight_ > 0) {
             // Rounding must not put a mean of equal values outside of them.
-            const double mean = std::clamp(sum_ / weight_, low_, high_);
-            curve.push_back({0.5 * static_cast<double>(first_ + last_), mean, low_, high_});
+            curve.push_back({0.5 * (first_ + last_), std::clamp(sum_ / weight_, least_, most_), low_, high_});
         }
         *this = {};
     }
 
   private:
-    std::int64_t first_ = 0, last_ = 0, count_ = 0;
-    double low_ = 0, high_ = 0, sum_ = 0, weight_ = 0;
+    std::int64_t count_ = 0;
+    double first_ = 0, last_ = 0, low_ = 0, high_ = 0, least_ = 0, most_ = 0, sum_ = 0, weight_ = 0;
 };
 
 }  // namespace
 
-Curve make_curve(const History& history, std::int64_t most_points, const ValueOf& value_of) {
+Curve make_curve(const History& history, const CurveStyle& style, const ValueOf& value_of) {
     Curve curve;
     if (history.steps.empty()) {
         return curve;
     }
-    const auto first = history.steps.front().step;
-    const auto length = static_cast<double>(history.steps.back().step - first + 1);
-    const auto all = static_cast<std::int64_t>(history.steps.size());
-    const double per_interval = all <= most_points ? 1 : length / static_cast<double>(most_points);
+    const double first = style.x.of(history.steps.front());
+    const double length = style.x.of(history.steps.back()) - first;
+    const bool are_few = std::ssize(history.steps) <= style.most_points;
+    const auto most = static_cast<double>(style.most_points);
+    RunningMean mean{style.smooth};
     Interval interval;
     double latest = -1;
     for (const auto& step : history.steps) {
-        const double index = std::floor(static_cast<double>(step.step - first) / per_interval);
+        const double x = style.x.of(step);
+        const double index = are_few      ? latest + 1
+                             : length > 0 ? std::min(most - 1, std::floor((x - first) / length * most))
+                                          : 0;
         if (index > latest) {
             interval.end(curve);
             latest = index;
         }
         if (const auto weighed = value_of(step); weighed && std::isfinite(weighed->value)) {
-            interval.add(step.step, *weighed);
+            interval.add(x, *weighed, style.smooth > 1 ? mean.add(*weighed) : weighed->value);
         }
     }
     interval.end(curve);
     return curve;
 }
 
-Curve loss_curve(const History& history, std::int64_t most_points) {
-    return make_curve(history, most_points, [](const Step& step) {
-        return step.loss ? std::optional{Weighed{*step.loss, 1}} : std::nullopt;
-    });
+ValueOf loss_value() {
+    return [](const Step& step) { return step.loss ? std::optional{Weighed{*step.loss, 1}} : std::nullopt; };
 }
 
-Curve speed_curve(const History& history, std::int64_t most_points) {
-    return make_curve(history, most_points, [](const Step& step) {
+ValueOf lr_value() {
+    return [](const Step& step) { return std::optional{Weighed{step.lr, 1}}; };
+}
+
+ValueOf grad_norm_value() {
+    return [](const Step& step) {
+        return step.grad_norm > 0 ? std::optional{Weighed{step.grad_norm, 1}} : std::nullopt;
+    };
+}
+
+ValueOf mfu_value() {
+    return [](const Step& step) {
+        return step.mfu > 0 && step.step_s > 0 ? std::optional{Weighed{100 * step.mfu, step.step_s}}
+                                               : std::nullopt;
+    };
+}
+
+ValueOf speed_value() {
+    return [](const Step& step) {
         return step.step_s > 0 ? std::optional{Weighed{step.tok_s, step.step_s}} : std::nullopt;
-    });
+    };
 }
 
-Curve stall_curve(const History& history, std::int64_t most_points, std::size_t lane) {
-    return make_curve(history, most_points, [lane](const Step& step) -> std::optional<Weighed> {
+ValueOf stall_value(std::size_t lane) {
+    return [lane](const Step& step) -> std::optional<Weighed> {
         if (step.step_s <= 0) {
             return std::nullopt;
         }
@@ -81,13 +138,13 @@ Curve stall_curve(const History& history, std::int64_t most_points, std::size_t 
             waited += lane == lanes.size() || lane == i ? static_cast<double>(step.stall_s[i]) : 0;
         }
         return Weighed{100 * waited / step.step_s, step.step_s};
-    });
+    };
 }
 
-Curve memory_curve(const History& history, std::int64_t most_points, MemoryTier tier, double unit_bytes) {
-    return make_curve(history, most_points, [tier, unit_bytes](const Step& step) {
+ValueOf memory_value(MemoryTier tier, double unit_bytes) {
+    return [tier, unit_bytes](const Step& step) {
         return std::optional{Weighed{step.tier_bytes[static_cast<std::size_t>(tier)] / unit_bytes}};
-    });
+    };
 }
 
 }  // namespace ziggurat::plot

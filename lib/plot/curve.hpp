@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "plot/history.hpp"
+#include "plot/x_axis.hpp"
 
 namespace ziggurat::plot {
 
-/// Some steps in a row.
+/// Some successive steps.
 struct Point {
-    double step = 0;  ///< in their middle
+    double x = 0;  ///< the middle of their positions
     double mean = 0;
-    double low = 0, high = 0;
+    double low = 0, high = 0;  ///< of the steps as they were, also where `mean` is smoothed
 };
 using Curve = std::vector<Point>;
 
@@ -25,18 +26,30 @@ struct Weighed {
 };
 using ValueOf = std::function<std::optional<Weighed>(const Step&)>;
 
+struct CurveStyle {
+    std::int64_t most_points = 100;
+    XScale x = {};
+    std::int64_t smooth = 1;  ///< each mean is that of so many steps, the step and those before it
+};
+
 /// The steps of `history` in at most `most_points` intervals of equal length, each with the weighed mean, the
 /// least and the greatest value; intervals without a value have no point. As many steps as points or fewer
 /// are points of their own. Pure.
-Curve make_curve(const History& history, std::int64_t most_points, const ValueOf& value_of);
+Curve make_curve(const History& history, const CurveStyle& style, const ValueOf& value_of);
 
 /// Nats per token.
-Curve loss_curve(const History& history, std::int64_t most_points);
+ValueOf loss_value();
+/// Learning rate.
+ValueOf lr_value();
+/// Norm of the gradient before clipping.
+ValueOf grad_norm_value();
+/// Model FLOPs utilisation, in percent.
+ValueOf mfu_value();
 /// Tokens per second.
-Curve speed_curve(const History& history, std::int64_t most_points);
+ValueOf speed_value();
 /// Share of the time that was waited for a lane, in percent; `lane` lanes.size(): for any.
-Curve stall_curve(const History& history, std::int64_t most_points, std::size_t lane);
-/// What lies in a tier, in units of so many bytes.
-Curve memory_curve(const History& history, std::int64_t most_points, MemoryTier tier, double unit_bytes);
+ValueOf stall_value(std::size_t lane);
+/// Bytes in a tier, in units of `unit_bytes`.
+ValueOf memory_value(MemoryTier tier, double unit_bytes);
 
 }  // namespace ziggurat::plot

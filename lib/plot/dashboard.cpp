@@ -122,6 +122,13 @@ void add_progress(Screen& screen, const History& history, const Summary& latest)
     screen.add(line + fmt::format(", lr {:.2e}, gradient norm {:.3g}", step.lr, step.grad_norm));
 }
 
+/// `2 resumes, 1 spike, 1 crash`, where there are any.
+void add_marks(Screen& screen, const History& history) {
+    if (const auto marks = marks_text(history); !marks.empty()) {
+        screen.add("marks   " + marks);
+    }
+}
+
 void add_waits(Screen& screen, const Summary& latest) {
     screen.add(fmt::format("waits   {} {:.0f} % of the time", screen.bar(latest.waited_in_all()),
                            100 * latest.waited_in_all()));
@@ -156,7 +163,7 @@ void add_curve(Screen& screen, const History& history, const TerminalStyle& styl
     if (screen.rows_left() - rows_below < rows_of_curve + rows_beside_curve) {
         return;
     }
-    auto figure = make_figure({history}, points_across(style));
+    auto figure = make_figure({history}, {.most_points = points_across(style)});
     figure.panels.resize(1);
     std::istringstream text{terminal_text(figure, style)};
     std::string line;
@@ -190,6 +197,7 @@ std::string dashboard(const History& history, const DashboardStyle& style) {
     add_progress(screen, history, latest);
     add_waits(screen, latest);
     add_tiers(screen, history, latest);
+    add_marks(screen, history);
     add_curve(screen, history, style.terminal, rows_of_events);
     add_events(screen, history, std::min(screen.rows_left(), rows_of_events));
     return screen.text();

@@ -8,6 +8,7 @@
 #include "plot/axis.hpp"
 #include "plot/curve.hpp"
 #include "plot/history.hpp"
+#include "plot/x_axis.hpp"
 
 namespace ziggurat::plot {
 
@@ -20,7 +21,7 @@ struct Line {
 /// A single value, such as a validation.
 struct Dot {
     std::size_t colour = 0;
-    double step = 0, value = 0;
+    double x = 0, value = 0;
 };
 
 struct Panel {
@@ -34,36 +35,53 @@ struct Panel {
     double height = 1;                     ///< beside those of the others
 };
 
-/// A step of a run at which something happened.
+/// Mark of an event of a run.
 struct RunMark {
-    std::size_t colour = 0;
-    double step = 0;
+    MarkKind kind = MarkKind::resume;
+    std::size_t colour = 0;  ///< of the run
+    double x = 0;
+};
+
+/// A complete save of a run.
+struct SaveMark {
+    std::size_t colour = 0;  ///< of the run
+    double x = 0;
 };
 
 /// Panels of a figure.
 enum class Contents {
-    brief,  ///< loss, speed, waits
+    brief,  ///< loss, learning rate, gradient norm, speed, utilisation, waits
     all     ///< also memory by tier, and saves
+};
+
+struct FigureStyle {
+    std::int64_t most_points = 100;  ///< of a line
+    Contents contents = Contents::brief;
+    XRange x = {};
+    std::int64_t smooth = 1;  ///< measured curves are means of so many steps
+    bool is_log = false;  ///< loss, learning rate and gradient norm are logarithmic where they are positive
 };
 
 struct Figure {
     std::string title;
     std::vector<std::string> runs = {};  ///< as the legend calls them; run i has colour i
-    FigureAxis x = {};                   ///< steps
+    FigureAxis x = {};
+    std::string x_label = "step";
     std::vector<Panel> panels = {};
-    std::vector<RunMark> restarts = {};
-    std::vector<RunMark> saves = {};  ///< that are complete
+    std::vector<RunMark> marks = {};
+    std::vector<SaveMark> saves = {};  ///< that are complete
     bool has_validations = false;
+    bool has_bands = false;  ///< some point stands for steps of different values
+
+    bool has(MarkKind kind) const;
 };
 
 /// What a run is called beside others: the folder that its metrics lie in, or their file where that has
 /// another name. Printable.
 std::string label_of(const History& history);
 
-/// Curves of some runs, one or more. A line has at most `most_points` points. Of one run, the lanes that it
-/// waited for are told apart; of several, there is one line for each. Pure.
-Figure make_figure(const std::vector<History>& histories,
-                   std::int64_t most_points,
-                   Contents contents = Contents::brief);
+/// Curves of some runs, one or more. Of one run, the lanes that it waited for are told apart; of several,
+/// there is one line for each. A run without a step in the part that is drawn has no line. Pure.
+Figure make_figure(const std::vector<History>& histories, const FigureStyle& style);
 
 }  // namespace ziggurat::plot

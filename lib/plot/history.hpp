@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ziggurat::plot {
@@ -34,6 +33,7 @@ struct Step {
     double mfu = 0;    ///< 0: the peak is unknown
     double lr = 0;
     double grad_norm = 0;
+    double elapsed_s = 0;  ///< from the start of the run's first job, without the time between jobs
 };
 
 struct Validation {
@@ -58,6 +58,21 @@ struct RunEvent {
     std::string text = {};  ///< printable
 };
 
+/// Kinds of events that a picture marks.
+enum class MarkKind {
+    resume,     ///< a job went on after a checkpoint
+    roll_back,  ///< the run went back to a checkpoint because of a spike
+    spike,
+    crash  ///< a job failed, or ended without a last line
+};
+inline constexpr std::array<std::string_view, 4> mark_names{"resume", "roll-back", "spike", "crash"};
+
+/// Event of a run that a picture marks.
+struct Mark {
+    MarkKind kind = MarkKind::resume;
+    std::int64_t step = 0;  ///< of a resume or roll-back the step of its checkpoint
+};
+
 /// End of a run, told by itself.
 struct End {
     double time = 0;
@@ -76,44 +91,17 @@ struct History {
     std::vector<Step> steps;                          ///< in order, each once
     std::vector<Validation> validations;
     std::vector<Save> saves;
-    std::vector<RunEvent> events;        ///< in their order, all jobs of the run
-    std::optional<End> end;              ///< nothing: it goes on, or was killed
-    std::vector<std::int64_t> restarts;  ///< after which step the run went on
-    std::int64_t bad_lines = 0;          ///< that are no events
-    std::int64_t first_bad_line = 0;     ///< its number, from 1
-    bool is_last_line_cut = false;       ///< usual while a run writes
+    std::vector<RunEvent> events;     ///< in their order, all jobs of the run
+    std::vector<Mark> marks;          ///< in the order of the events
+    std::optional<End> end;           ///< empty: the run is in progress, or was killed
+    std::int64_t bad_lines = 0;       ///< that are no events
+    std::int64_t first_bad_line = 0;  ///< its number, from 1
+    bool is_last_line_cut = false;    ///< usual while a run writes
 
     /// Whether any step has waited for the lane.
     bool waits_for(std::size_t lane) const;
     /// Whether any step tells of bytes there.
     bool uses(MemoryTier tier) const;
 };
-
-/// Reads the metrics of a run while they grow: of a folder, the file `metrics.jsonl` in it.
-class HistoryReader {
-  public:
-    /// Errors: Error{deck} when there is no such file, or it is no regular file
-    explicit HistoryReader(const std::string& run);
-
-    /// Reads what has come since the last call; a file that has begun anew is read anew.
-    /// Errors: Error{deck} when it cannot be read, or has a line that is none of ours by its length
-    void read();
-
-    const History& history() const noexcept { return history_; }
-    /// What was read; the reader is of no use any more.
-    History take() && { return std::move(history_); }
-
-  private:
-    History history_;
-    std::int64_t offset_ = 0;  ///< behind the lines that were read
-    std::int64_t number_of_line_ = 0;
-    std::uint64_t file_ = 0;  ///< its number in the file system; 0: none was read
-    std::vector<char> text_;
-};
-
-/// All metrics of a run.
-///
-/// Errors: Error{deck} as HistoryReader's, and when there is no step
-History read_history(const std::string& run);
 
 }  // namespace ziggurat::plot

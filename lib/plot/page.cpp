@@ -11,9 +11,9 @@
 #include "base/contract.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
-#include "plot/figure.hpp"
 #include "plot/summary.hpp"
 #include "plot/svg.hpp"
+#include "plot/svg_text.hpp"
 
 namespace ziggurat::plot {
 namespace {
@@ -108,23 +108,24 @@ std::string memory_text(const Summary& summary) {
 void add_runs(std::string& page, const std::vector<History>& histories, const Figure& figure) {
     Table table{page,
                 {"run", "#ranks", "#parameters", "#steps", "#tokens", "#loss", "#best validation",
-                 "#tokens/s", "#MFU", "waits for", "memory", "#trained", "state"}};
+                 "#tokens/s", "#MFU", "waits for", "memory", "#trained", "marks", "state"}};
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
         const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
-        table.row({figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
-                   history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
-                   history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
-                                                           format_grouped(history.planned_steps))
-                                             : format_grouped(summary.last_step),
-                   format_count(static_cast<double>(summary.tokens)),
-                   summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
-                   summary.best_validation ? fmt::format("{:.4f} at {}", summary.best_validation->loss,
-                                                         summary.best_validation->step)
-                                           : "-",
-                   format_count(summary.tok_s),
-                   summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-", waits_text(summary),
-                   memory_text(summary), format_duration(summary.trained_s), fate_text(history)});
+        table.row(
+            {figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
+             history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
+             history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
+                                                     format_grouped(history.planned_steps))
+                                       : format_grouped(summary.last_step),
+             format_count(static_cast<double>(summary.tokens)),
+             summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
+             summary.best_validation
+                 ? fmt::format("{:.4f} at {}", summary.best_validation->loss, summary.best_validation->step)
+                 : "-",
+             format_count(summary.tok_s), summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-",
+             waits_text(summary), memory_text(summary), format_duration(summary.trained_s),
+             marks_text(history), fate_text(history)});
     }
 }
 
@@ -178,9 +179,13 @@ void add_events(std::string& page, const History& history) {
 
 }  // namespace
 
-std::string page(const std::vector<History>& histories, const std::vector<RunDifference>& differences) {
+std::string page(const std::vector<History>& histories,
+                 const std::vector<RunDifference>& differences,
+                 FigureStyle style) {
     ZG_EXPECTS(!histories.empty());
-    const auto figure = make_figure(histories, points_across_svg, Contents::all);
+    style.most_points = points_across_svg;
+    style.contents = Contents::all;
+    const auto figure = make_figure(histories, style);
     std::string text = fmt::format(head, escape_xml(figure.title));
     add_runs(text, histories, figure);
     if (!differences.empty()) {

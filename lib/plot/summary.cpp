@@ -87,6 +87,18 @@ Summary summarise(const History& history, std::int64_t most_steps) {
     return summary;
 }
 
+std::string marks_text(const History& history) {
+    std::string text;
+    for (std::size_t i = 0; i < mark_names.size(); ++i) {
+        const auto count = std::ranges::count(history.marks, static_cast<MarkKind>(i), &Mark::kind);
+        if (count > 0) {
+            const char* plural = count == 1 ? "" : mark_names[i].ends_with('h') ? "es" : "s";
+            text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count, mark_names[i], plural);
+        }
+    }
+    return text;
+}
+
 std::string fate_text(const History& history) {
     switch (fate_of(history)) {
         case Fate::goes_on:

@@ -41,6 +41,9 @@ struct Summary {
 /// \pre history has a step
 Summary summarise(const History& history, std::int64_t most_steps);
 
+/// How often a run was resumed, rolled back and so on: `2 resumes, 1 spike`; empty if never.
+std::string marks_text(const History& history);
+
 /// `finished`, `stopped with 75: ...`, and so on.
 std::string fate_text(const History& history);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "base/text_width.hpp"
 #include "plot/canvas.hpp"
@@ -29,7 +30,7 @@ class Drawing {
         for (const auto& panel : figure.panels) {
             draw_panel(figure, panel);
         }
-        draw_steps(figure);
+        draw_x_axis(figure);
         return std::move(text_);
     }
 
@@ -76,12 +77,17 @@ class Drawing {
 
     void draw_panel(const Figure& figure, const Panel& panel) {
         std::string title = panel.title + (panel.y.is_log ? " (logarithmic)" : "");
-        const bool has_restarts = !figure.restarts.empty() && &panel == &figure.panels.front();
-        title += !panel.dots.empty() ? std::string{"; "} + "o" + " validation" : "";
-        title += has_restarts ? std::string{"; "} + restart_sign() + " restart" : "";
+        title += !panel.dots.empty() ? "; o validation" : "";
+        for (std::size_t i = 0; i < mark_names.size() && &panel == &figure.panels.front(); ++i) {
+            const auto kind = static_cast<MarkKind>(i);
+            title += figure.has(kind) ? fmt::format("; {} {}", sign_of(kind), mark_names[i]) : "";
+        }
         title += !panel.alarms.empty() ? "; ! not finite" : "";
         text_ += '\n';
-        line(title);
+        std::istringstream rows_of_title{wrapped(title, std::max(style_.columns, least_columns), "  ")};
+        for (std::string row; std::getline(rows_of_title, row);) {
+            line(row);
+        }
         if (!panel.labels.empty()) {
             draw_names("  ", panel.labels, has_marks(panel));
         }
@@ -102,21 +108,48 @@ class Drawing {
         }
     }
 
-    const char* restart_sign() const { return style_.has_unicode ? "┆" : ":"; }
+    struct Sign {
+        const char* utf8;
+        char ascii;
+    };
+    static Sign signs_of(MarkKind kind) {
+        switch (kind) {
+            case MarkKind::resume:
+                return {"┆", ':'};
+            case MarkKind::roll_back:
+                return {"«", '<'};
+            case MarkKind::spike:
+                return {"^", '^'};
+            case MarkKind::crash:
+                return {"×", 'X'};
+        }
+        return {"?", '?'};
+    }
+    std::string sign_of(MarkKind kind) const {
+        const auto sign = signs_of(kind);
+        return style_.has_unicode ? std::string{sign.utf8} : std::string(1, sign.ascii);
+    }
+
+    /// Spikes at the upper edge, other marks as columns.
+    static void fill_mark(Canvas& canvas, const RunMark& mark, int x) {
+        const auto sign = signs_of(mark.kind);
+        const int rows = mark.kind == MarkKind::spike ? 1 : canvas.dots_down();
+        for (int y = 0; y < rows; ++y) {
+            canvas.mark(x, y, mark.colour, sign.utf8, sign.ascii);
+        }
+    }
 
     void fill(Canvas& canvas, const Figure& figure, const Panel& panel) const {
-        const auto at_x = [&](double step) {
-            return static_cast<int>(std::lround(figure.x.place_of(step) * (canvas.dots_across() - 1)));
+        const auto at_x = [&](double x) {
+            return static_cast<int>(std::lround(figure.x.place_of(x) * (canvas.dots_across() - 1)));
         };
         const auto at_y = [&](double value) {
             const double place = std::clamp(panel.y.place_of(value), -1.0, 2.0);
             return static_cast<int>(std::lround((1 - place) * (canvas.dots_down() - 1)));
         };
         if (&panel == &figure.panels.front()) {
-            for (const auto& restart : figure.restarts) {
-                for (int y = 0; y < canvas.dots_down(); ++y) {
-                    canvas.mark(at_x(restart.step), y, restart.colour, "┆", ':');
-                }
+            for (const auto& mark : figure.marks) {
+                fill_mark(canvas, mark, at_x(mark.x));
             }
         }
         for (std::size_t drawn = 0; drawn < panel.lines.size(); ++drawn) {
@@ -126,25 +159,27 @@ class Drawing {
             const Point* before = nullptr;
             for (const auto& point : panel.lines[i].curve) {
                 const Point& from = before == nullptr ? point : *before;
-                canvas.line(at_x(from.step), at_y(from.mean), at_x(point.step), at_y(point.mean), i);
+                canvas.line(at_x(from.x), at_y(from.mean), at_x(point.x), at_y(point.mean), i);
                 before = &point;
             }
         }
         for (const auto& dot : panel.dots) {
-            canvas.mark(at_x(dot.step), at_y(dot.value), dot.colour, "o", 'o');
+            canvas.mark(at_x(dot.x), at_y(dot.value), dot.colour, "o", 'o');
         }
         for (const auto& alarm : panel.alarms) {
-            canvas.mark(at_x(alarm.step), 0, alarm.colour, "!", '!');
+            canvas.mark(at_x(alarm.x), 0, alarm.colour, "!", '!');
         }
     }
 
     /// The axis below all panels.
-    void draw_steps(const Figure& figure) {
+    void draw_x_axis(const Figure& figure) {
         const int columns = plot_columns(style_);
         std::string axis, labels(static_cast<std::size_t>(label_columns + columns + 1), ' ');
         const auto ticks = figure.x.ticks(std::max(2, columns / 12));
         std::vector<bool> is_tick(static_cast<std::size_t>(columns), false);
-        std::size_t free_from = 0;
+        std::size_t free_from = figure.x_label.find(' ') == std::string::npos
+                                    ? figure.x_label.size()
+                                    : figure.x_label.find(' ');  // the name of the axis begins the row
         for (const auto& tick : ticks) {
             const auto column =
                 static_cast<std::size_t>(std::lround(figure.x.place_of(tick.value) * (columns - 1)));
@@ -162,7 +197,9 @@ class Drawing {
         }
         text_ += std::string(static_cast<std::size_t>(label_columns - 1), ' ') +
                  (style_.has_unicode ? "└" : "+") + axis + "\n";
-        labels.replace(0, 4, "step");
+        const auto label =
+            figure.x_label.substr(0, figure.x_label.find(' '));  // `hours` of `hours in training`
+        labels.replace(0, label.size(), label);
         line(labels.substr(0, labels.find_last_not_of(' ') + 1));
     }
 

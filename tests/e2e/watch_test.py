@@ -53,8 +53,8 @@ def a_page_without_requests(chosen):
     _, complaints, requests = browse(place, "loud.html")
     expect(len(complaints) == 1 and "http://127.0.0.1:9/x.png" in requests, f"{complaints} {requests}")
 
-    for runs, titles in ((["three"], ["loss", "tokens per second", "device", "host", "nvme"]),
-                         (["one", "three"], ["loss", "tokens per second", "waiting", "device", "host", "nvme"])):
+    measured = ["loss", "learning rate", "gradient norm", "tokens per second", "model FLOPs", "device", "host", "nvme"]
+    for runs, titles in ((["three"], measured), (["one", "three"], [*measured, "waiting"])):
         ziggurat(place, "report", *runs, "--out", "page.html")
         page, complaints, requests = browse(place, "page.html")
         expect(not complaints and not requests, f"{complaints} {requests}")
@@ -67,7 +67,7 @@ def a_page_without_requests(chosen):
         expect(all(len(line) == STEPS for line in lines), f"{[len(line) for line in lines]} points, not {STEPS}")
         of_a_run = STEPS // 6
         expect(page.count(">complete<") == of_a_run * len(runs), f"not {of_a_run} checkpoints of each run")
-        expect(len([mark for mark in drawing.iter(f"{SVG}path") if mark.get("class", "").endswith(" k")])
+        expect(len([mark for mark in drawing.iter(f"{SVG}path") if mark.get("class", "").endswith(" save")])
                == of_a_run * len(runs) + 1, "a mark for each checkpoint, and one in the legend")
         expect(page.count("ends with 0: finished") == len(runs), "each run's end")
     expect("is not there" in ziggurat(place, "report", "nowhere", code=2), "a run that is not there")

@@ -24,6 +24,7 @@ TEST(Comparison, PutsRunsBesideEachOther) {
     EXPECT_EQ(comparison_text(two_runs(), {{"optimizer.lr", {"1.0e-3", "3.0e-3"}}}, 0),
               "                 runs/better       runs/b\n"
               "best validation  1.5000 at 150     -\n"
+              "loss at step 50  3.3623            1.5438\n"
               "last loss        1.5438            1.5438\n"
               "steps            200 of 1,000      50\n"
               "tokens           12.50M            0\n"

@@ -40,13 +40,25 @@ TEST(Csv, HasARowForEachStepAndAColumnForEachCurve) {
     auto history = three_steps("runs/a", 1);
     history.validations = {{.step = 0, .loss = 8.25}, {.step = 3, .loss = 1.05}};
 
+    history.steps[0].lr = 0.001;
+    history.steps[0].grad_norm = 2.5;
+    history.steps[0].mfu = 0.25;
+    history.steps[0].elapsed_s = 1.5;
+    history.marks = {{MarkKind::spike, 3},
+                     {MarkKind::crash, 4},
+                     {MarkKind::resume, 2},
+                     {MarkKind::roll_back, 2},
+                     {MarkKind::roll_back, 2}};
+
     const std::vector<std::string> wanted{
-        "step,tokens,time,loss,validation_loss,tokens_per_second,waiting_collective_percent,"
-        "waiting_nvme_read_percent",
-        "0,,,,8.25,,,",
-        "1,100,1700000000.000,1.1,,250.5,25,50",
-        "2,200,1700000001.000,nan,,250.5,25,50",
-        "3,300,1700000002.000,,1.05,250.5,25,50",
+        "step,tokens,time,seconds_in_training,loss,validation_loss,learning_rate,gradient_norm,mfu_percent,"
+        "tokens_per_second,waiting_collective_percent,waiting_nvme_read_percent,resumes,roll_backs,spikes,"
+        "crashes",
+        "0,,,,,8.25,,,,,,,,,,",
+        "1,100,1700000000.000,1.500,1.1,,0.001,2.5,25,250.5,25,50,0,0,0,0",
+        "2,200,1700000001.000,0.000,nan,,0,0,,250.5,25,50,1,2,0,0",
+        "3,300,1700000002.000,0.000,,1.05,0,0,,250.5,25,50,0,0,1,0",
+        "4,,,,,,,,,,,,0,0,0,1",
     };
     EXPECT_EQ(lines_of(csv({history})), wanted);
 }
@@ -55,12 +67,21 @@ TEST(Csv, PutsRunsBesideEachOtherByStep) {
     const auto lines = lines_of(csv({three_steps("a", 1), three_steps("b", 3)}));
 
     ASSERT_EQ(lines.size(), 6U) << "steps 1 to 5";
-    EXPECT_EQ(lines[0],
-              "step,tokens a,time a,loss a,validation_loss a,tokens_per_second a,waiting_percent a,"
-              "tokens b,time b,loss b,validation_loss b,tokens_per_second b,waiting_percent b");
-    EXPECT_EQ(lines[1], "1,100,1700000000.000,1.1,,250.5,75,,,,,,");
-    EXPECT_EQ(lines[3], "3,300,1700000002.000,,,250.5,75,300,1700000000.000,1.1,,250.5,75");
-    EXPECT_EQ(lines[5], "5,,,,,,,500,1700000002.000,,,250.5,75");
+    const auto headings = [](const std::string& run) {
+        std::string text;
+        for (const auto* name : {"tokens", "time", "seconds_in_training", "loss", "validation_loss",
+                                 "learning_rate", "gradient_norm", "mfu_percent", "tokens_per_second",
+                                 "waiting_percent", "resumes", "roll_backs", "spikes", "crashes"}) {
+            text += "," + std::string{name} + " " + run;
+        }
+        return text;
+    };
+    EXPECT_EQ(lines[0], "step" + headings("a") + headings("b"));
+    const std::string marks = ",0,0,0,0", none = ",,,,,,,,,,,,,,";
+    EXPECT_EQ(lines[1], "1,100,1700000000.000,0.000,1.1,,0,0,,250.5,75" + marks + none);
+    EXPECT_EQ(lines[3], "3,300,1700000002.000,0.000,,,0,0,,250.5,75" + marks +
+                            ",300,1700000000.000,0.000,1.1,,0,0,,250.5,75" + marks);
+    EXPECT_EQ(lines[5], "5" + none + ",500,1700000002.000,0.000,,,0,0,,250.5,75" + marks);
 }
 
 TEST(Csv, QuotesNamesOfRuns) {

@@ -1,4 +1,4 @@
-#include "plot/history.hpp"
+#include "plot/history_reader.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -69,7 +69,9 @@ TEST(History, WhatIsDoneAgainAfterARestartCountsOnce) {
     EXPECT_EQ(history.steps[2].loss, 10);
     ASSERT_EQ(history.validations.size(), 1U);
     EXPECT_EQ(history.validations[0].loss, 7);
-    EXPECT_EQ(history.restarts, std::vector<std::int64_t>{1});
+    ASSERT_EQ(history.marks.size(), 1U);
+    EXPECT_EQ(history.marks[0].kind, MarkKind::resume);
+    EXPECT_EQ(history.marks[0].step, 1);
 }
 
 TEST(History, PassesOverLinesThatAreNone) {
@@ -169,14 +171,14 @@ TEST(HistoryReader, ReadsWhatHasCome) {
     reader.read();
     EXPECT_EQ(reader.history().steps.size(), 2U);
     EXPECT_FALSE(reader.history().is_last_line_cut);
-    EXPECT_EQ(reader.history().restarts.size(), 1U) << "each line once";
+    EXPECT_EQ(reader.history().marks.size(), 1U) << "each line once";
     EXPECT_EQ(reader.history().bad_lines, 1);
     EXPECT_EQ(reader.history().first_bad_line, 4);
 
     write(path, one);  // a run that begins afresh, in the same file
     reader.read();
     EXPECT_EQ(reader.history().steps.size(), 1U);
-    EXPECT_TRUE(reader.history().restarts.empty());
+    EXPECT_TRUE(reader.history().marks.empty());
 }
 
 }  // namespace

@@ -61,12 +61,13 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(Svg, IsWellFormedWhateverRunsAreCalled) {
     auto first = test::usual_history(100, "runs/<a>&\"b\"'\x1b[31m\xff");
     first.name = "<script>alert(1)</script>&";
-    first.restarts = {50};
+    first.marks = {
+        {MarkKind::resume, 50}, {MarkKind::spike, 60}, {MarkKind::roll_back, 40}, {MarkKind::crash, 99}};
     first.validations = {{60, 2.5}};
     first.steps[70].loss = std::nullopt;
     first.steps[70].is_loss_finite = false;
     for (const auto& runs : {std::vector{first}, std::vector{first, test::usual_history(80, "runs/b")}}) {
-        const auto xml = svg(make_figure(runs, points_across_svg));
+        const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
         EXPECT_EQ(problem_of(xml), "");
         EXPECT_EQ(xml.find("<script"), std::string::npos);
         EXPECT_EQ(xml.find('\x1b'), std::string::npos);
@@ -84,7 +85,7 @@ TEST(Svg, PointsAreWhereTheyShouldBe) {
     history.steps[1].loss = 3;
     history.steps[2].loss = 2;
     history.validations = {{2, 3}};
-    const auto figure = make_figure({history}, points_across_svg);
+    const auto figure = make_figure({history}, {.most_points = points_across_svg});
     const auto xml = svg(figure);
     // The first line is that of the loss: x from 74 to 938 for steps 1 to 3, y over 260 dots.
     const auto points = points_of(xml, "polyline");
@@ -104,7 +105,7 @@ TEST(Svg, PointsAreWhereTheyShouldBe) {
 TEST(Svg, HasUnitsALegendAndAllRuns) {
     const std::vector runs{test::usual_history(100, "runs/a"), test::usual_history(200, "runs/b"),
                            test::usual_history(300, "runs/c")};
-    const auto xml = svg(make_figure(runs, points_across_svg));
+    const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
     for (const auto* words : {"loss, nats per token", "tokens per second", "waiting, % of the time", ">step<",
                               ">runs/a<", ">runs/b<", ">runs/c<", ">3 runs<", "prefers-color-scheme:dark"}) {
         EXPECT_NE(xml.find(words), std::string::npos) << words;
@@ -113,7 +114,7 @@ TEST(Svg, HasUnitsALegendAndAllRuns) {
 }
 
 TEST(Svg, IsLightForProgramsThatKnowNoViewer) {
-    const auto figure = make_figure({test::usual_history(100)}, points_across_svg);
+    const auto figure = make_figure({test::usual_history(100)}, {.most_points = points_across_svg});
     const auto xml = svg(figure, Scheme::light);
     EXPECT_EQ(problem_of(xml), "");
     EXPECT_EQ(xml.find("@media"), std::string::npos) << "some of them take all rules at once";
@@ -125,7 +126,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     for (auto& step : history.steps) {
         step.stall_s[5] = 0.004F;  // of 0.02
     }
-    const auto figure = make_figure({history}, points_across_svg);
+    const auto figure = make_figure({history}, {.most_points = points_across_svg});
     const auto& panel = figure.panels.back();
     ASSERT_EQ(panel.labels, (std::vector<std::string>{"collective", "nvme_read"}));
     EXPECT_NEAR(panel.lines[0].curve[0].mean, 5, 1e-4);
@@ -138,7 +139,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
 TEST(Svg, AMillionStepsMakeASmallFile) {
     const std::vector runs{test::usual_history(1'000'000, "runs/a"),
                            test::usual_history(1'000'000, "runs/b")};
-    const auto xml = svg(make_figure(runs, points_across_svg));
+    const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
     EXPECT_LT(xml.size(), 200'000U);
     EXPECT_EQ(points_of(xml, "polyline").size(), static_cast<std::size_t>(points_across_svg));
 }

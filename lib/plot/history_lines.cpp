@@ -1,0 +1,208 @@
+#include "plot/history_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json_depth.hpp"
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+
+namespace ziggurat::plot {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int most_levels = 8;
+constexpr std::int64_t most_steps = 1'000'000'000'000;
+constexpr double most_tokens = 1e18;
+constexpr int longest_reason = 300;     ///< columns
+constexpr int asked_to_stop_code = 75;  ///< exit code
+
+double number(const Json& event, const char* field) {
+    const auto found = event.find(field);
+    return found != event.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::optional<double> finite(const Json& event, const char* field) {
+    const auto found = event.find(field);
+    if (found == event.end() || !found->is_number() || !std::isfinite(found->get<double>())) {
+        return std::nullopt;
+    }
+    return found->get<double>();
+}
+
+/// Printable, and not longer than one wants to read.
+std::string text(const Json& event, const char* field) {
+    const auto found = event.find(field);
+    return found != event.end() && found->is_string()
+               ? shortened(printable(found->get<std::string>()), longest_reason)
+               : "";
+}
+
+std::optional<std::int64_t> step_of(const Json& event) {
+    const auto found = event.find("step");
+    if (found == event.end() || !found->is_number_integer()) {
+        return std::nullopt;
+    }
+    const auto step = found->get<std::int64_t>();
+    return step >= 0 && step <= most_steps ? std::optional{step} : std::nullopt;
+}
+
+const std::array<std::string, lanes.size()>& stall_fields() {
+    static const auto fields = [] {
+        std::array<std::string, lanes.size()> made;
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+            made[lane] = "stall_" + std::string{lanes[lane]} + "_s";
+        }
+        return made;
+    }();
+    return fields;
+}
+
+/// Forgets what a run that went on from an earlier step does again.
+template <class T>
+void forget_from(std::vector<T>& rows, std::int64_t step) {
+    while (!rows.empty() && rows.back().step >= step) {
+        rows.pop_back();
+    }
+}
+
+Step step_from(const Json& event, std::int64_t number_of_step) {
+    Step step{
+        .step = number_of_step,
+        .time = number(event, "time"),
+        .loss = finite(event, "loss"),
+        .is_loss_finite = !event.contains("loss_nonfinite"),
+        .tok_s = number(event, "tok_s"),
+        .step_s = number(event, "step_s"),
+        .tokens = static_cast<std::int64_t>(std::clamp(number(event, "tokens"), 0.0, most_tokens)),
+        .tier_bytes = {number(event, "device_peak_B"), number(event, "host_peak_B"), number(event, "nvme_B")},
+        .mfu = number(event, "mfu"),
+        .lr = number(event, "lr"),
+        .grad_norm = number(event, "grad_norm")};
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        step.stall_s[lane] = static_cast<float>(number(event, stall_fields()[lane].c_str()));
+    }
+    return step;
+}
+
+void start(History& history, const Json& event) {
+    history.name = text(event, "name");
+    history.ranks = static_cast<std::int64_t>(std::clamp(number(event, "ranks"), 0.0, 1e9));
+    history.parameters = static_cast<std::int64_t>(std::clamp(number(event, "parameters"), 0.0, 1e18));
+    history.planned_steps = static_cast<std::int64_t>(std::clamp(number(event, "steps"), 0.0, 1e12));
+    history.budget_bytes = {number(event, "device_budget_B"), number(event, "host_budget_B"),
+                            number(event, "nvme_budget_B")};
+    history.end = std::nullopt;
+}
+
+void add_save(History& history, const Json& event, std::int64_t step) {
+    forget_from(history.saves, step);
+    history.saves.push_back({.step = step,
+                             .is_ok = event.value("ok", Json{}) == true,
+                             .bytes = number(event, "bytes"),
+                             .seconds = number(event, "seconds"),
+                             .stood_still_s = number(event, "stood_still_s"),
+                             .reason = text(event, "reason")});
+}
+
+/// Adds a mark. A roll-back replaces the resume of the same checkpoint, which the run writes before it.
+void add_mark(History& history, MarkKind kind, std::int64_t step) {
+    auto& marks = history.marks;
+    if (kind == MarkKind::roll_back && !marks.empty() && marks.back().kind == MarkKind::resume &&
+        marks.back().step == step) {
+        marks.pop_back();
+    }
+    marks.push_back({kind, step});
+}
+
+/// Adds events other than steps, validations and complete saves to the list, and marks those of pictures.
+void add_event(History& history,
+               const Json& event,
+               const std::string& name,
+               std::optional<std::int64_t> step) {
+    const auto add = [&](std::string what) {
+        history.events.push_back({number(event, "time"), step, std::move(what)});
+    };
+    const auto mark = [&](MarkKind kind) { add_mark(history, kind, step.value_or(0)); };
+    if (name == "start") {
+        const auto ranks = static_cast<std::int64_t>(std::clamp(number(event, "ranks"), 0.0, 1e9));
+        add(fmt::format("start on {} rank{}", ranks, ranks == 1 ? "" : "s"));
+    } else if (name == "resume") {
+        add("resumes from the checkpoint of this step");
+        mark(MarkKind::resume);
+    } else if (name == "spike") {
+        add(fmt::format("spike: loss {:.4g} (z {:.1f}), gradient norm {:.3g} (z {:.1f}){}",
+                        number(event, "loss"), number(event, "loss_z"), number(event, "grad_norm"),
+                        number(event, "grad_norm_z"),
+                        event.value("skipped", Json{}) == true ? ", update skipped" : ""));
+        mark(MarkKind::spike);
+    } else if (name == "roll_back") {
+        add(fmt::format("roll-back: from step {:.0f} to this one because of a spike",
+                        number(event, "from_step")));
+        mark(MarkKind::roll_back);
+    } else if (name == "signal") {
+        add("was sent " + text(event, "signal"));
+    } else if (name == "warning") {
+        add("warning: " + text(event, "text"));
+    } else if (name == "stop") {
+        add("stops: " + text(event, "reason"));
+    } else if (name == "checkpoint_end" && event.value("ok", Json{}) != true) {
+        add("a save was given up: " + text(event, "reason"));
+    } else if (name == "crash") {
+        add("crash: " + text(event, "reason"));
+        mark(MarkKind::crash);
+    } else if (name == "end") {
+        const int code = static_cast<int>(std::clamp(number(event, "exit_code"), 0.0, 255.0));
+        history.end = End{number(event, "time"), code, text(event, "reason")};
+        add(fmt::format("ends with {}: {}", code, history.end->reason));
+        if (code != 0 && code != asked_to_stop_code) {
+            mark(MarkKind::crash);
+        }
+    }
+}
+
+}  // namespace
+
+bool HistoryLines::add(History& history, const std::string& line) {
+    if (is_json_deeper(line, most_levels)) {
+        return false;
+    }
+    const Json event = Json::parse(line, nullptr, false);
+    const auto kind = event.is_object() ? event.value("event", Json{}) : Json{};
+    if (!kind.is_string()) {
+        return false;
+    }
+    const auto name = kind.get<std::string>();
+    const auto step = step_of(event);
+    const double time = number(event, "time");
+    const bool needs_a_step = name == "step" || name == "validate" || name == "resume";
+    if (needs_a_step && !step) {
+        return false;
+    }
+    history.last_time = std::max(history.last_time, time);
+    add_event(history, event, name, step);
+    if (name == "start") {
+        start(history, event);
+        latest_time_ = time;
+    } else if (name == "checkpoint_end" && step) {
+        add_save(history, event, *step);
+    } else if (name == "step") {
+        auto row = step_from(event, *step);
+        elapsed_s_ += time > 0 && latest_time_ > 0 ? std::max(0.0, time - latest_time_) : row.step_s;
+        row.elapsed_s = elapsed_s_;
+        latest_time_ = time;
+        forget_from(history.steps, *step);
+        history.steps.push_back(row);
+    } else if (const auto loss = finite(event, "loss"); name == "validate" && loss) {
+        forget_from(history.validations, *step);
+        history.validations.push_back({*step, *loss});
+    }
+    return true;
+}
+
+}  // namespace ziggurat::plot
