@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/run_folder.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "plan/checkpoint_size.hpp"
@@ -108,15 +109,6 @@ void add_given(const std::vector<std::string>& words, std::vector<FolderToExamin
 }
 
 }  // namespace
-
-std::string first_that_is_there(const std::string& path) {
-    std::error_code problem;
-    fs::path folder = fs::absolute(path, problem).lexically_normal();
-    while (fs::status(folder, problem).type() == fs::file_type::not_found && folder.has_relative_path()) {
-        folder = folder.parent_path();
-    }
-    return folder.string();
-}
 
 int find_subjects(const std::vector<std::string>& words,
                   const deck::LoadOptions& options,

@@ -42,9 +42,6 @@ Subjects find_subjects_of(const std::vector<std::string>& words,
                           const std::vector<SharedDeck>& decks,
                           const deck::LoadOptions& options);
 
-/// `path`, or the first of the folders above it that is there.
-std::string first_that_is_there(const std::string& path);
-
 /// Makes a small file in each, which goes at once.
 doctor::Diagnoses examine_folders(const std::vector<FolderToExamine>& folders);
 

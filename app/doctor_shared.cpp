@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/run_folder.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
 #include "comm/control.hpp"

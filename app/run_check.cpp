@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "app/check_json.hpp"
-#include "app/doctor_folders.hpp"
 #include "app/run_folder.hpp"
 #include "app/time_text.hpp"
 #include "app/token_sources.hpp"

@@ -27,4 +27,14 @@ std::string why_not_writable(const std::string& path) {
     return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
+std::string first_that_is_there(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code problem;
+    fs::path folder = fs::absolute(path, problem).lexically_normal();
+    while (fs::status(folder, problem).type() == fs::file_type::not_found && folder.has_relative_path()) {
+        folder = folder.parent_path();
+    }
+    return folder.string();
+}
+
 }  // namespace ziggurat::app

@@ -1,4 +1,4 @@
-/// Check that a run could write its folder.
+/// Checks of the folder that a run writes to.
 #pragma once
 
 #include <string>
@@ -8,5 +8,8 @@ namespace ziggurat::app {
 /// Why the folder at `path`, or the first of those above it that is there, cannot be written by this process;
 /// empty: it can.
 std::string why_not_writable(const std::string& path);
+
+/// `path`, or the first of the folders above it that exists.
+std::string first_that_is_there(const std::string& path);
 
 }  // namespace ziggurat::app
