@@ -10,10 +10,10 @@ namespace ziggurat {
 enum class FileKind {
     gzip,
     zstd,
-    archive,       ///< packed in another way, or a container such as Parquet
-    pointer,       ///< a text that stands for a file that has not been fetched: Git LFS, git-annex
-    wide_text,     ///< UTF-16 or UTF-32
-    web_page  ///< HTML, or the XML that object stores answer with
+    archive,    ///< packed in another way, or a container such as Parquet
+    pointer,    ///< a text that stands for a file that has not been fetched: Git LFS, git-annex
+    wide_text,  ///< UTF-16 or UTF-32
+    web_page    ///< HTML, or the XML that object stores answer with
 };
 
 struct RecognisedFile {

@@ -156,7 +156,10 @@ TEST(JsonLineField, IsThatOfTheOutermostObject) {
         EXPECT_THAT(complaint(line), HasSubstr("no object with a text 'text'")) << line;
     }
     for (const char* line :
-         {"{\"text\": \"a\"", "{\"text\": \"\xff\"}", "{\"text\": \"\\ud800\"}", "x", ""}) {
+         {"{\"text\": \"\\ud800\"}", "{\"text\": \"a\\udc00\"}", "{\"text\": \"\\ud800\\ud800\"}"}) {
+        EXPECT_THAT(complaint(line), HasSubstr("a lone surrogate")) << line;
+    }
+    for (const char* line : {"{\"text\": \"a\"", "{\"text\": \"\xff\"}", "x", ""}) {
         EXPECT_THAT(complaint(line), HasSubstr("no JSON")) << line;
     }
     EXPECT_THAT(complaint(std::string(1'000'000, '[').c_str()), HasSubstr("no JSON"));
