@@ -31,6 +31,10 @@ def without_comments(text):
     return pattern.sub(lambda found: found[0] if found[0][0] != "/" else re.sub(r"[^\n]", " ", found[0]), text)
 
 
+# Values of tokenizer_class in tokenizer_config.json: kinds of tokenizers, which models of any family may have.
+TOKENIZER_CLASS = re.compile(r'"[A-Z]\w*Tokenizer(?:Fast)?"')
+
+
 def spelling_of(name):
     """gpt_neox is also GPT-NeoX, GptNeox and `gpt neox`; gpt2 also gpt-2."""
     parts = re.findall(r"[a-z]+|\d+", name)
@@ -54,7 +58,7 @@ def problems_of(root):
             if source.suffix not in (".cpp", ".hpp", ".cu", ".in") or path in own:
                 continue
             for number, line in enumerate(without_comments(source.read_text()).splitlines(), start=1):
-                if found := named.search(line):
+                if found := named.search(TOKENIZER_CLASS.sub('""', line)):
                     yield f"{source}:{number}: names the family '{found[0]}'; say it in its descriptor"
 
 
@@ -70,6 +74,7 @@ def self_test():
         "lib/model/b.hpp": "int OtherOne;\nint descriptor;\n",
         "app/c.cpp": 'auto text = R"(\nOther One)";\n',
         "app/d.cpp": "/// gpt2\nint gpt;\n",
+        "app/e.cpp": 'auto kind = "Gpt2TokenizerFast";\nauto no = "Gpt2Tokenizers";\n',
     }
     expected = [
         f"{LIST}: does not list forgotten,",
@@ -77,6 +82,7 @@ def self_test():
         "lib/model/a.cpp:3: names the family 'gpt2'",
         "lib/model/b.hpp:1: names the family 'OtherOne'",
         "app/c.cpp:2: names the family 'Other One'",
+        "app/e.cpp:2: names the family 'Gpt2'",
     ]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():

@@ -128,7 +128,7 @@ std::vector<std::int64_t> steps_of(const std::vector<History>& histories) {
     for (const auto& history : histories) {
         std::ranges::transform(history.steps, std::back_inserter(all), &Step::step);
         std::ranges::transform(history.validations, std::back_inserter(all), &Validation::step);
-        std::ranges::transform(history.marks, std::back_inserter(all), &Mark::step);
+        std::ranges::transform(history.marks, std::back_inserter(all), &EventMark::step);
     }
     std::ranges::sort(all);
     const auto [first, last] = std::ranges::unique(all);

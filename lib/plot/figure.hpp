@@ -35,7 +35,7 @@ struct Panel {
     double height = 1;                     ///< beside those of the others
 };
 
-/// Mark of an event of a run.
+/// EventMark of an event of a run.
 struct RunMark {
     MarkKind kind = MarkKind::resume;
     std::size_t colour = 0;  ///< of the run

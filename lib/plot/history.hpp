@@ -68,7 +68,7 @@ enum class MarkKind {
 inline constexpr std::array<std::string_view, 4> mark_names{"resume", "roll-back", "spike", "crash"};
 
 /// Event of a run that a picture marks.
-struct Mark {
+struct EventMark {
     MarkKind kind = MarkKind::resume;
     std::int64_t step = 0;  ///< of a resume or roll-back the step of its checkpoint
 };
@@ -92,7 +92,7 @@ struct History {
     std::vector<Validation> validations;
     std::vector<Save> saves;
     std::vector<RunEvent> events;     ///< in their order, all jobs of the run
-    std::vector<Mark> marks;          ///< in the order of the events
+    std::vector<EventMark> marks;     ///< in the order of the events
     std::optional<End> end;           ///< empty: the run is in progress, or was killed
     std::int64_t bad_lines = 0;       ///< that are no events
     std::int64_t first_bad_line = 0;  ///< its number, from 1

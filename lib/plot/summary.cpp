@@ -90,7 +90,7 @@ Summary summarise(const History& history, std::int64_t most_steps) {
 std::string marks_text(const History& history) {
     std::string text;
     for (std::size_t i = 0; i < mark_names.size(); ++i) {
-        const auto count = std::ranges::count(history.marks, static_cast<MarkKind>(i), &Mark::kind);
+        const auto count = std::ranges::count(history.marks, static_cast<MarkKind>(i), &EventMark::kind);
         if (count > 0) {
             const char* plural = count == 1 ? "" : mark_names[i].ends_with('h') ? "es" : "s";
             text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count, mark_names[i], plural);

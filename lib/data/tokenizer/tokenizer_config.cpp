@@ -113,10 +113,10 @@ void read_added_tokens_file(const std::string& path, TokenizerConfig& config) {
 }  // namespace
 
 bool TokenizerConfig::decides_on_begin() const {
-    return std::ranges::any_of(std::array{"Llama", "CodeLlama", "Gemma", "Cohere"}, [&](const char* family) {
-        const std::string name = family;
-        return tokenizer_class == name + "Tokenizer" || tokenizer_class == name + "TokenizerFast";
-    });
+    constexpr std::array decides{"LlamaTokenizer",         "LlamaTokenizerFast", "CodeLlamaTokenizer",
+                                 "CodeLlamaTokenizerFast", "GemmaTokenizer",     "GemmaTokenizerFast",
+                                 "CohereTokenizer",        "CohereTokenizerFast"};
+    return std::ranges::find(decides, tokenizer_class) != decides.end();
 }
 
 TokenizerConfig read_tokenizer_config(const std::string& folder) {
