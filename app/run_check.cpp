@@ -66,12 +66,12 @@ void warn_of_lacking_room(deck::LoadedDeck& loaded) {
     const auto system = storage::file_system_of(first_that_is_there(run.run.dir));
     const auto needed = run.checkpoint.every ? plan::checkpoint_size(run).bytes : 0;
     if (system.has_size && system.free_bytes < needed) {
-        loaded.found.warning({"run.dir", 0, 0},
-                             fmt::format("the disk of {} has {} free, and one checkpoint takes {}",
-                                         deck::in_quotes(run.run.dir), format_bytes(system.free_bytes),
-                                         format_bytes(needed)),
-                             "no save of this run can end",
-                             "Free some space there, or set run.dir to a folder on another disk.");
+        loaded.found.warning(
+            {"run.dir", 0, 0},
+            fmt::format("the disk of {} has {} free, and one checkpoint takes {}",
+                        deck::in_quotes(run.run.dir), format_bytes(system.free_bytes), format_bytes(needed)),
+            "no save of this run can end",
+            "Free some space there, or set run.dir to a folder on another disk.");
     }
 }
 
