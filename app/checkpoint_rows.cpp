@@ -76,7 +76,7 @@ OptionRow top_p_row() {
 }
 
 OptionRow stop_row() {
-    return {"--stop", "TEXT", "a text that is not empty", "ends before this text; can be given several times",
+    return {"--stop", "TEXT", "a text that is not empty", "ends before this text",
             [](Arguments& arguments, const std::string& text) {
                 if (!text.empty()) {
                     arguments.ends.push_back(text);

@@ -88,8 +88,6 @@ CommandRow plot_row() {
                       "differ in")}),
             .examples = {{"ziggurat plot runs/quickstart", "into runs/quickstart/plot.svg"},
                          {"ziggurat plot runs/a runs/b --table", "which is better, and what is different?"},
-                         {"ziggurat plot runs/a runs/b --axis tokens --smooth 50", "by tokens, less noisy"},
-                         {"ziggurat plot runs/a --from 1k --to 2k --log", "a part, on logarithmic axes"},
                          {"ziggurat plot runs/a --csv a.csv", "for a spreadsheet, or a program of yours"}},
             .problem = problem_of_plot};
 }

@@ -40,8 +40,6 @@ CommandRow tokenize_row() {
         .examples =
             {{"ziggurat tokenize text/*.txt --tokenizer models/mine --out data/train --format llmc",
               "data/train.bin"},
-             {"ziggurat tokenize web.jsonl --tokenizer tokenizer.json --out web --format megatron",
-              "web.bin and web.idx"},
              {"ziggurat tokenize wiki.json.zst --tokenizer models/mine --out wiki --format llmc --field body "
               "--skip-bad-lines",
               "wiki.bin of the lines that can be read"},

@@ -79,7 +79,7 @@ bool has_one_source(const Resolution& at) {
 }
 
 bool joins_documents(const Resolution& at) {
-    return !at.run.data.reset_at_document;
+    return !at.run.data.reset_at_document && at.run.data.document_token >= 0;
 }
 
 bool has_no_tokenizer_file(const Resolution& at) {

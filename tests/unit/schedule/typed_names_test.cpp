@@ -8,6 +8,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/step_program.hpp"
 #include "tests/support/random_spec.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -80,6 +81,11 @@ TEST(TypedNames, AreAllInUse) {
             used.add(build_program(spec, static_cast<int>(seed) % spec.parallel.ranks, variant));
         }
     }
+
+    auto on_gpus = test::small_spec("gpt2");
+    on_gpus.tiers.device = spec::DeviceKind::cuda;
+    on_gpus.precision.compute = spec::DType::bf16;
+    used.add(build_program(on_gpus, 0, Variant::train));
 
     EXPECT_EQ(unused(used.kinds), Texts{});
     EXPECT_EQ(unused(used.directions), Texts{});
