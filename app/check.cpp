@@ -26,7 +26,7 @@ train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
     return train::look_ahead({run, loaded.effective, data});
 }
 
-CudnnFacts cudnn_of_this_machine() {
+AttentionFacts cudnn_of_this_machine() {
     const auto library = kernels::attention_library();
     const bool is_usable = !library.name.empty() && library.lack.empty();
     const auto reason = library.lack.empty() ? "this program is built without cuDNN" : library.lack;

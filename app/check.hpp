@@ -21,12 +21,12 @@ struct CheckOptions {
     std::vector<std::string> overrides;  ///< `path.to.key=value`
     /// Ranks, nodes and threads, of a machine that is known; none: as few ranks as the deck's degrees allow.
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
-    bool has_nccl = false;  ///< this program was built with NCCL; those of other machines are
-    CudnnFacts cudnn = {};  ///< of this machine; on others it is assumed
-    std::string machine;    ///< name or file; empty: this machine
-    bool print = false;     ///< the effective deck, and nothing else, on standard output
-    bool json = false;      ///< all answers as one JSON object, and nothing else
-    std::string explain;    ///< a key to explain; then the deck is not read
+    bool has_nccl = false;      ///< this program was built with NCCL; those of other machines are
+    AttentionFacts cudnn = {};  ///< of this machine; on others it is assumed
+    std::string machine;        ///< name or file; empty: this machine
+    bool print = false;         ///< the effective deck, and nothing else, on standard output
+    bool json = false;          ///< all answers as one JSON object, and nothing else
+    std::string explain;        ///< a key to explain; then the deck is not read
     /// Homes that the deck leaves open; none: they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
     /// Depths that the deck leaves open; none: as deck::LoadOptions has it.

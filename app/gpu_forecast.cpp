@@ -12,7 +12,7 @@ namespace ziggurat::app {
 
 std::optional<AttentionForecast> forecast_attention(const spec::RunSpec& run,
                                                     const spec::MachineSpec& machine,
-                                                    const CudnnFacts& cudnn) {
+                                                    const AttentionFacts& cudnn) {
     if (run.tiers.device != spec::DeviceKind::cuda) {
         return std::nullopt;
     }
@@ -58,8 +58,8 @@ std::vector<plan::CommunicatorBlocks> limited_by_environment(std::vector<plan::C
     return all;
 }
 
-std::string nccl_line(const std::vector<plan::CommunicatorBlocks>& communicators,
-                      const spec::MachineSpec& machine) {
+std::string communicators_line(const std::vector<plan::CommunicatorBlocks>& communicators,
+                               const spec::MachineSpec& machine) {
     if (communicators.empty()) {
         return "";
     }

@@ -13,7 +13,7 @@
 namespace ziggurat::app {
 
 /// cuDNN as `check` knows it.
-struct CudnnFacts {
+struct AttentionFacts {
     bool is_usable = true;         ///< false: missing or too old
     std::string name = {};         ///< with its version; empty: assumed on another machine
     std::string lack_reason = {};  ///< for people, if it is not usable
@@ -31,14 +31,14 @@ struct AttentionForecast {
 /// Nothing for a run on the host's cores.
 std::optional<AttentionForecast> forecast_attention(const spec::RunSpec& run,
                                                     const spec::MachineSpec& machine,
-                                                    const CudnnFacts& cudnn);
+                                                    const AttentionFacts& cudnn);
 /// `attention cuDNN ...`, a line; empty for a run on the host's cores.
 std::string attention_line(const std::optional<AttentionForecast>& forecast);
 
 /// Thread blocks of the communicators of a rank, as NCCL_MAX_CTAS of the environment limits them.
 std::vector<plan::CommunicatorBlocks> limited_by_environment(std::vector<plan::CommunicatorBlocks> all);
 /// `nccl      48 thread blocks ...`, a line; empty where nothing goes by NCCL.
-std::string nccl_line(const std::vector<plan::CommunicatorBlocks>& communicators,
-                      const spec::MachineSpec& machine);
+std::string communicators_line(const std::vector<plan::CommunicatorBlocks>& communicators,
+                               const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::app

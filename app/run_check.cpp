@@ -131,13 +131,13 @@ struct Answers {
 /// Plans the run; kernels of NCCL that do not fit on a GPU are an error of the machine.
 void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& answers) {
     answers.attention = forecast_attention(loaded.run, loaded.machine,
-                                           options.machine.empty() ? options.cudnn : CudnnFacts{});
+                                           options.machine.empty() ? options.cudnn : AttentionFacts{});
     if (!options.memory) {
         return;
     }
     answers.memory = options.memory(loaded.run, loaded.machine);
     answers.communicators = limited_by_environment(answers.memory->communicators);
-    if (auto problem = plan::nccl_blocks_problem(answers.communicators, loaded.machine); !problem.empty()) {
+    if (auto problem = plan::thread_blocks_problem(answers.communicators, loaded.machine); !problem.empty()) {
         loaded.found.tell(Severity::error, std::move(problem), ErrorKind::resource);
     }
 }
@@ -166,7 +166,8 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
-    const auto on_gpus = attention_line(answers.attention) + nccl_line(answers.communicators, loaded.machine);
+    const auto on_gpus =
+        attention_line(answers.attention) + communicators_line(answers.communicators, loaded.machine);
     if (options.print) {
         print(stdout, loaded.effective);
         print(stderr, on_gpus);

@@ -40,7 +40,7 @@ CLASSES = r"""\p{L} \p{Lu} \p{Ll} \p{Lt} \p{Lm} \p{Lo} \p{M} \p{Mn} \p{Mc} \p{N}
     \p{Po} \p{Z} \p{Zs} \p{C} \p{Cn} \p{Cf} \p{Letter} \p{Uppercase_Letter} \p{^L} \P{L} \p{Alpha} \p{Upper} \p{Lower} \p{Alnum} \p{Punct}
     \p{Han} \p{Hiragana} \p{Cyrillic} \p{Thai} \p{Latin} \p{Emoji} \p{Extended_Pictographic} \p{Ideographic} \w \W \d \D \s \S
     [[:alpha:]] [[:upper:]] [[:lower:]] [[:digit:]] [[:alnum:]] [[:punct:]] [[:word:]] [^[:alpha:]] [[:^alpha:]] [\w] [^\w\s] [\W] [\D]
-    [^\P{L}a-z] [\p{L}&&[^a-z]] (?i:\p{Lu}) (?i:[\p{Lu}]) []\p{L}] [^]\p{L}] \p{Graph} \p{Print} \p{Assigned} \p{Blank}""".split()
+    [^\P{L}a-z] [\p{L}&&[^a-z]] []\p{L}] [^]\p{L}] \p{Graph} \p{Print} \p{Assigned} \p{Blank}""".split()
 
 
 def byte_level_tokenizers():

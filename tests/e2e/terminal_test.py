@@ -271,13 +271,13 @@ def check_plots(chosen):
 
     plot(runs[0])
     plot(*runs, "--out", "all.svg")
-    for path, lines in ((pathlib.Path(runs[0]) / "plot.svg", 2), (chosen.work / "all.svg", 3 * len(runs))):
+    for path, count, lines in ((pathlib.Path(runs[0]) / "plot.svg", 1, 5), (chosen.work / "all.svg", len(runs), 6 * len(runs))):
         root = xml.etree.ElementTree.parse(path).getroot()
         found = [element for element in root.iter() if element.tag.endswith("}polyline")]
         expect(len(found) == lines, f"{path} has {len(found)} lines")
         expect(all(len(line.get("points").split()) == STEPS for line in found), f"{path}: not {STEPS} steps")
         dots = [element for element in root.iter() if element.get("class", "").startswith("v ")]
-        expect(len(dots) == 2 * lines // (2 if lines == 2 else 3), f"{path} has {len(dots)} validations")
+        expect(len(dots) == 2 * count, f"{path} has {len(dots)} validations")
     for columns in (60, 80, 200):
         with Shown([chosen.binary, "plot", runs[0], "--terminal"], chosen.work, columns, LC_ALL="C.UTF-8") as shown:
             text = shown.all()

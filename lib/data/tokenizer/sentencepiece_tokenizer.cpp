@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -89,8 +90,22 @@ class SentencePieceTokenizer final : public TextTokenizer {
         }
         end_ = id_of(config.end, added, processor_.eos_id());
         begin_ = id_of(config.begin, added, processor_.bos_id());
+        for (const auto& token : added) {
+            if (std::ranges::find(config.special, token.content) == config.special.end()) {
+                plain_added_.insert(token.id);
+            }
+        }
         adds_begin_ = config.decides_on_begin() && config.adds_begin_token() && begin_;
         finder_ = AddedTokenFinder{added};
+    }
+
+    /// Appends the prefix of a text that begins with added token `token`: none before a special one.
+    ///
+    /// Source: transformers 4.46.3, LlamaTokenizer.tokenize with legacy=False
+    void begin_with(std::int32_t token, std::vector<std::int32_t>& ids) const {
+        if (!is_legacy_ && plain_added_.contains(token)) {
+            ids.push_back(processor_.PieceToId("\u2581"));
+        }
     }
 
     std::unique_ptr<TextEncoder> make_encoder() const override;
@@ -154,6 +169,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
     sentencepiece::SentencePieceProcessor
         inner_;  ///< without the prefix; loaded where parts of texts need it
     std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of those that are no pieces
+    std::unordered_set<std::int32_t> plain_added_;                 ///< added tokens that are not special
     std::int64_t vocab_size_ = 0;
     std::optional<std::int32_t> end_, begin_;
     bool adds_begin_ = false;
@@ -201,6 +217,9 @@ class SentencePieceEncoder final : public TextEncoder {
         segments_.clear();
         tokenizer_.added().cut(text, segments_);
         try {
+            if (!segments_.empty()) {
+                tokenizer_.begin_with(segments_.front().token, ids);
+            }
             for (const auto& segment : segments_) {
                 if (segment.token != TextSegment::no_token) {
                     ids.push_back(segment.token);

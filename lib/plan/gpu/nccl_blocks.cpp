@@ -40,8 +40,8 @@ int multiprocessors_of(const spec::MachineSpec& machine) {
                                               : static_cast<int>(layout::CudaWorkspaces::multiprocessors);
 }
 
-std::string nccl_blocks_problem(const std::vector<CommunicatorBlocks>& communicators,
-                                const spec::MachineSpec& machine) {
+std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communicators,
+                                  const spec::MachineSpec& machine) {
     const int needed = blocks_of_all(communicators);
     const int available = multiprocessors_of(machine);
     if (needed <= available) {

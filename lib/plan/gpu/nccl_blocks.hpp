@@ -31,7 +31,7 @@ int multiprocessors_of(const spec::MachineSpec& machine);
 
 /// Why the communicators of a rank do not fit on a GPU of `machine` together, and what to do; empty if they
 /// fit. Kernels wait for their peers: if some of them cannot start, ranks wait for each other for ever.
-std::string nccl_blocks_problem(const std::vector<CommunicatorBlocks>& communicators,
-                                const spec::MachineSpec& machine);
+std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communicators,
+                                  const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::plan

@@ -55,24 +55,24 @@ TEST(NcclBlocks, ThatAGpuHasNoRoomForAreAProblemWithItsRemedies) {
     machine.device_multiprocessors = 31;
     const auto communicators = of(in_stages(2));
 
-    const auto problem = nccl_blocks_problem(communicators, machine);
+    const auto problem = thread_blocks_problem(communicators, machine);
 
     EXPECT_NE(problem.find("may hold 32 thread blocks at once ("), std::string::npos) << problem;
     EXPECT_NE(problem.find("a GPU of small has 31 multiprocessors"), std::string::npos) << problem;
     EXPECT_NE(problem.find("NCCL_MAX_CTAS=10"), std::string::npos) << problem << ": a third of 31";
     machine.device_multiprocessors = 32;
-    EXPECT_EQ(nccl_blocks_problem(communicators, machine), "");
+    EXPECT_EQ(thread_blocks_problem(communicators, machine), "");
     machine.device_multiprocessors = 2;
-    EXPECT_EQ(nccl_blocks_problem(communicators, machine).find("NCCL_MAX_CTAS"), std::string::npos)
+    EXPECT_EQ(thread_blocks_problem(communicators, machine).find("NCCL_MAX_CTAS"), std::string::npos)
         << "no limit helps";
 }
 
 TEST(NcclBlocks, AreHeldAgainstAnH100WhereTheMachineDoesNotSay) {
     const Communicators communicators(9, {"span", 16});
-    EXPECT_NE(nccl_blocks_problem(communicators, {}).find("144 thread blocks"), std::string::npos);
-    EXPECT_NE(nccl_blocks_problem(communicators, {}).find("132 multiprocessors (of an H100"),
+    EXPECT_NE(thread_blocks_problem(communicators, {}).find("144 thread blocks"), std::string::npos);
+    EXPECT_NE(thread_blocks_problem(communicators, {}).find("132 multiprocessors (of an H100"),
               std::string::npos);
-    EXPECT_EQ(nccl_blocks_problem(Communicators(8, {"span", 16}), {}), "");
+    EXPECT_EQ(thread_blocks_problem(Communicators(8, {"span", 16}), {}), "");
 }
 
 }  // namespace
