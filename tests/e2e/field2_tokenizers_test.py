@@ -266,7 +266,7 @@ def samples_begin_with_it(place, name, model, tokenizer):
                 closest = min(closest, best - next_best)
                 ids.append(int(logits.argmax()))
             theirs = tokenizer.decode(ids)[len(tokenizer.decode(ids[:first])):]
-            if closest < 0.1 or "\ufffd" in theirs or not theirs.isprintable() or "<" in theirs:
+            if closest < 0.1 or not prompt.isprintable() or "\ufffd" in theirs or not theirs.isprintable() or "<" in theirs:
                 continue
             said = place.ziggurat("sample", f"run_{name}", "--prompt", prompt, "--tokens", 2, "--temperature", 0, "--tokenizer", name,
                                   "--add-bos", str(given).lower())
