@@ -365,7 +365,7 @@ def document_tokens_are_the_tokenizers(place):
     expect(f"data.document_token is 40: the tokenizer's is {end}" in said.replace("\n", " ") or f"the tokenizer's is {end}" in said, said)
     said = place.ziggurat("train", "deck.yaml", "data.train[0].path=without.bin")
     expect(f"token {end} was not found in 'without.bin'" in said, said)
-    said = check("with_end", "data.add_bos=true", "validate.sample.prompt=In", "validate.every=1 steps")
+    said = check("with_end", "data.add_bos=true", "validate.sample.prompt=In", "validate.every=1 steps", "data.held_out=30%")
     expect("texts of samples and eval begin with token" in said, said)
 
 
