@@ -21,6 +21,7 @@ namespace {
 train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
     const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
+    corpus.check_tokens();
     const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
                                    corpus.order()};
     return train::look_ahead({run, loaded.effective, data});

@@ -16,8 +16,8 @@
 #include "app/thread_binding.hpp"
 #include "app/version.hpp"
 #include "base/command_output.hpp"
+#include "base/control_group.hpp"
 #include "comm/mpi_version.hpp"
-#include "deck/machine/control_group.hpp"
 #include "device/built_for.hpp"
 #include "device/discovery.hpp"
 #include "doctor/launch.hpp"
@@ -82,7 +82,7 @@ std::int64_t available_bytes(std::int64_t otherwise) {
 }
 
 doctor::MemoryFacts memory_facts() {
-    const auto group = deck::memory_group();
+    const auto group = memory_group();
     const auto installed = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
     return {.installed_bytes = installed,
             .available_bytes = available_bytes(installed),

@@ -12,6 +12,7 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "plot/history_reader.hpp"
 #include "plot/x_axis.hpp"
 
@@ -35,6 +36,33 @@ void tell_bad_lines(const plot::History& history) {
         tell(Severity::note, "the last line of '" + history.path +
                                  "' is not whole (the run is writing it, or was killed) and passed over");
     }
+}
+
+/// Makes the saves of a run whose folder is here those that lie on its disk: marks those that were removed,
+/// and adds those that metrics do not tell of.
+void compare_with_disk(plot::History& history) {
+    const auto root = fs::path{history.path}.parent_path() / "ckpt";
+    std::error_code unreadable;
+    if (!fs::is_directory(root, unreadable)) {
+        return;
+    }
+    std::vector<std::int64_t> steps;
+    for (const auto& folder : checkpoint::list_complete(root.string())) {
+        if (const auto step = checkpoint::step_of_folder(folder)) {
+            steps.push_back(*step);
+        }
+    }
+    for (auto& save : history.saves) {
+        save.is_removed = save.is_ok && std::ranges::find(steps, save.step) == steps.end();
+    }
+    for (const auto step : steps) {
+        const bool is_told = std::ranges::any_of(
+            history.saves, [&](const plot::Save& save) { return save.is_ok && save.step == step; });
+        if (!is_told) {
+            history.saves.push_back({.step = step, .is_ok = true});
+        }
+    }
+    std::ranges::stable_sort(history.saves, {}, &plot::Save::step);
 }
 
 /// Says which part of the axis the runs have.
@@ -97,6 +125,7 @@ std::vector<plot::History> read_histories(const std::vector<std::string>& runs) 
     for (const auto& run : runs) {
         histories.push_back(plot::read_history(run));
         tell_bad_lines(histories.back());
+        compare_with_disk(histories.back());
     }
     return histories;
 }

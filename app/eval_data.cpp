@@ -15,6 +15,7 @@
 #include "base/printable.hpp"
 #include "comm/control.hpp"
 #include "data/corpus.hpp"
+#include "data/encoded_text.hpp"
 #include "data/file_look.hpp"
 #include "data/fingerprint.hpp"
 #include "data/token_source.hpp"
@@ -108,6 +109,9 @@ void warn(const std::string& text) {
 
 /// A file of another format than it is read as is a warning here too.
 void warn_of_doubts(const spec::Source& source) {
+    if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
+        return;
+    }
     if (const auto doubt = data::doubt_of(source, *data::open_source(source, "--data"))) {
         warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
                          spec::word_of(source.format), doubt->why, in_options(doubt->remedy)));
@@ -128,11 +132,22 @@ void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& man
     }
 }
 
+/// As a training opens sources, but for text inside of JSON lines and packed files, whose bytes become tokens
+/// here.
+std::unique_ptr<data::TokenSource> open_named(const spec::Source& source, const std::string& key) {
+    if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, key)) {
+        return std::make_unique<data::EncodedText>(source.path, *data::make_byte_tokenizer(),
+                                                   spec::AddBos::no, key);
+    }
+    return data::open_source(source, key);
+}
+
 data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
     const bool is_own = takes_own_data(arguments);
     const auto data = is_own ? own_data(run) : named_data(arguments, run);
     try {
-        return {data, run.model.vocab, run.run.seed, data::open_source,
+        return {data, run.model.vocab, run.run.seed,
+                is_own ? data::OpenSource{data::open_source} : open_named,
                 is_own ? data::Rest::left_out : data::Rest::included};
     } catch (const Error& error) {
         complain(arguments, error);

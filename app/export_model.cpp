@@ -24,6 +24,7 @@
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "deck/files/resumed_run.hpp"
 
 namespace ziggurat::app {
 
@@ -119,7 +120,7 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
     const bool is_whole = !model.lora.is_on() || arguments.merge;
     const auto root = checkpoint::hf::root_of(reader.path());
     const auto& tokenizer = loaded.run.data.tokenizer;
-    const auto companions = find_companions(tokenizer, checkpoint::hf::kept_folder(root));
+    const auto companions = find_companions(tokenizer, deck::kept_folder(root));
     const auto made =
         is_whole ? checkpoint::hf::export_model(
                        reader, model, arguments.target, type, arguments.shard_bytes, companions.usage,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -53,19 +54,34 @@ int explain(const std::string& key) {
     return deck_is_wrong;
 }
 
-void warn_of_run_folder(deck::LoadedDeck& loaded) {
+void expect_run_folder(deck::LoadedDeck& loaded) {
     const std::string& folder = loaded.run.run.dir;
     if (const auto why = why_not_writable(folder); !why.empty()) {
-        loaded.found.warning({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
-                             why, "'train' ends with 3: set run.dir to a folder of yours.");
+        loaded.found.lack({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
+                          why, "Set run.dir to a folder of yours.");
     }
 }
 
 void warn_of_lacking_room(deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
     const auto system = storage::file_system_of(first_that_is_there(run.run.dir));
-    const auto needed = run.checkpoint.every ? plan::checkpoint_size(run).bytes : 0;
-    if (system.has_size && system.free_bytes < needed) {
+    const auto size = run.checkpoint.every ? plan::checkpoint_size(run) : plan::CheckpointSize{};
+    const auto needed = size.bytes;
+    if (!system.has_size) {
+        return;
+    }
+    if (system.free_bytes >= needed && system.free_bytes < size.bytes_at_most &&
+        !std::filesystem::exists(std::filesystem::path{run.run.dir} / "ckpt")) {
+        loaded.found.warning(
+            {"run.dir", 0, 0},
+            fmt::format("the disk of {} has {} free, and checkpoints come to {}",
+                        deck::in_quotes(run.run.dir), format_bytes(system.free_bytes),
+                        format_bytes(size.bytes_at_most)),
+            fmt::format("checkpoint.keep keeps {} of them, and one more is there while it is written",
+                        size.kept),
+            "Free some space there, keep fewer, or set run.dir to a folder on another disk.");
+    }
+    if (system.free_bytes < needed) {
         loaded.found.warning(
             {"run.dir", 0, 0},
             fmt::format("the disk of {} has {} free, and one checkpoint takes {}",
@@ -218,7 +234,7 @@ int run_check(const CheckOptions& options) {
     }
     Answers answers;
     if (options.machine.empty()) {
-        warn_of_run_folder(loaded);
+        expect_run_folder(loaded);
         warn_of_lacking_room(loaded);
         answers.start = look_ahead(options, loaded);
     }

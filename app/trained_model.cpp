@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "app/cores_here.hpp"
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/tensor_list.hpp"
 #include "comm/agree_on_errors.hpp"
 #include "comm/control.hpp"
@@ -60,8 +62,10 @@ void print_note(const std::string& note) {
 }
 
 deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
-    deck::LoadedDeck loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
-                                              {.ranks = manifest.ranks, .threads = 1, .as_record = true});
+    const auto run_folder = std::filesystem::path{checkpoint::hf::root_of(path)}.parent_path().string();
+    deck::LoadedDeck loaded =
+        deck::load_text(manifest.deck, "the deck in " + path, {},
+                        {.ranks = manifest.ranks, .threads = 1, .as_record = true, .run_folder = run_folder});
     if (!loaded.ok()) {
         throw Error{ErrorKind::checkpoint, "the deck of the checkpoint is none of this version:\n" +
                                                loaded.found.print() + "Use the version that wrote it (" +

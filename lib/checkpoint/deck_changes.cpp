@@ -10,6 +10,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "deck/effective.hpp"
+#include "deck/values/working_folder.hpp"
 #include "layout/family_descriptor.hpp"
 
 namespace ziggurat::checkpoint {
@@ -79,7 +80,8 @@ class Comparison {
                 for (std::int64_t i = 0; i < most; ++i) {
                     compare(row, fmt::format("{}[{}]{}", list, i, path.substr(element + 2)));
                 }
-            } else if (deck::has_value(row.type) && path != "model.preset") {  // its keys are written out
+            } else if (deck::has_value(row.type) && path != "model.preset" &&  // its keys are written out
+                       path != deck::working_folder_key) {
                 compare(row, path);
             }
         }

@@ -3,32 +3,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
 #include "base/printable.hpp"
+#include "data/tokenize/document_reader.hpp"
+#include "data/tokenize/encode_pool.hpp"
 
 namespace ziggurat::data {
+namespace {
+
+/// Appends the tokens of a batch, packed as uint32.
+void append(const EncodedBatch& batch, std::vector<std::int32_t>& tokens) {
+    const auto count = batch.packed.size() / sizeof(std::uint32_t);
+    const auto before = tokens.size();
+    tokens.resize(before + count);
+    if (count > 0) {
+        std::memcpy(tokens.data() + before, batch.packed.data(), count * sizeof(std::uint32_t));
+    }
+}
+
+/// True if the file has JSON lines or is packed.
+bool is_text_inside(const std::string& path, const MappedFile& file) {
+    const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    const auto found = recognise_file(text);
+    return found ? found->kind == FileKind::gzip || found->kind == FileKind::zstd
+                 : are_json_lines(path, text);
+}
+
+}  // namespace
 
 EncodedText::EncodedText(const std::string& pattern,
                          const TextTokenizer& tokenizer,
                          spec::AddBos add_bos,
                          const std::string& key) {
-    const auto begin_token = added_begin_token(tokenizer, add_bos);
-    const auto encoder = tokenizer.make_encoder();
+    DocumentEncoder encoder{tokenizer,
+                            added_begin_token(tokenizer, add_bos),
+                            {.format = spec::TokenFormat::llmc, .type = TokenType::uint32},
+                            {}};
     for (const auto& path : expand_paths(pattern, key)) {
-        const MappedFile& file = files_.emplace_back(path, key);
-        if (const auto document_token = tokenizer.document_token()) {
-            tokens_.push_back(*document_token);
-        }
-        if (begin_token) {
-            tokens_.push_back(*begin_token);
-        }
+        files_.emplace_back(path, key);
         try {
-            encoder->encode({reinterpret_cast<const char*>(file.content().data()), file.content().size()},
-                            tokens_);
+            const auto kind = is_text_inside(path, files_.back()) ? InputKind::by_content : InputKind::text;
+            const auto inputs = text_inputs({path}, kind);
+            DocumentReader reader{inputs, {}};
+            while (const auto batch = reader.next()) {
+                append(encoder.encode(*batch), tokens_);
+            }
         } catch (const Error& error) {
-            throw Error{error.kind(), fmt::format("{}: '{}': {}", key, printable(path), error.what())};
+            throw Error{error.kind(), fmt::format("{}: {}", key, error.what())};
         }
         ends_.push_back(std::ssize(tokens_));
     }
@@ -52,6 +77,12 @@ std::vector<SourceFile> EncodedText::files() const {
         files.push_back({&file});
     }
     return files;
+}
+
+bool is_text_inside(const std::string& pattern, const std::string& key) {
+    return std::ranges::any_of(expand_paths(pattern, key), [&](const std::string& path) {
+        return is_text_inside(path, MappedFile{path, key});
+    });
 }
 
 }  // namespace ziggurat::data

@@ -12,9 +12,9 @@
 
 namespace ziggurat::data {
 
-/// The files that a path or pattern names, encoded when they are opened and held in memory. Each is a
-/// document: the document token stands before it, where the tokenizer has one, and then the token of
-/// added_begin_token(), as `ziggurat tokenize` writes llm.c's files.
+/// The files that a path or pattern names, encoded when they are opened and held in memory. Their documents
+/// are those that `ziggurat tokenize` finds, and their tokens those that it writes into llm.c's files: each
+/// line of JSON lines has one, in its field `text`; any other file is one.
 class EncodedText final : public TokenSource {
   public:
     /// Errors: Error{deck} that begins with `key` when a file is missing or not what the tokenizer takes
@@ -33,5 +33,9 @@ class EncodedText final : public TokenSource {
     std::vector<std::int64_t> ends_;  ///< of each file's tokens
     std::vector<std::int32_t> tokens_;
 };
+
+/// True if a file that a path or pattern names has JSON lines or is packed, so that its bytes are not its
+/// text. Errors: Error{deck} that begins with `key` when there is none
+bool is_text_inside(const std::string& pattern, const std::string& key);
 
 }  // namespace ziggurat::data

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "deck/compose/compose.hpp"
 #include "deck/compose/peer_config.hpp"
@@ -16,6 +17,7 @@
 #include "deck/run_record.hpp"
 #include "deck/values/reader.hpp"
 #include "deck/values/units.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -42,6 +44,7 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
 std::string effective_elsewhere(const Schema& schema,
                                 Values values,
                                 const std::vector<std::optional<std::string>>& left) {
+    leave_working_folder(values);
     if (std::ranges::none_of(left, [](const auto& path) { return path.has_value(); })) {
         return effective_deck(schema, values, Secrets::told);
     }
@@ -88,11 +91,13 @@ LoadedDeck load_all(const std::string& text,
     }
 
     Values values = read_values(schema, *root, loaded.found);
-    if (goes_on) {
-        const bool is_moved = move_to_folder_of(name, values, loaded.found);
-        const bool was_afresh = let_go_on(values, loaded.found);
-        loaded.tells_of_record = loaded.tells_of_record || is_moved || was_afresh;
-    }
+    const auto parent = std::filesystem::path{name}.parent_path();
+    const auto folder = !goes_on ? options.run_folder : parent.empty() ? "." : parent.string();
+    const auto run_was = recorded_run_folder(values);
+    const bool is_moved = goes_on && move_to_folder_of(name, values, loaded.found);
+    const bool was_afresh = goes_on && let_go_on(values, loaded.found);
+    const bool begins_elsewhere = find_working_folder(run_was, folder, values, loaded.found);
+    loaded.tells_of_record = loaded.tells_of_record || begins_elsewhere || is_moved || was_afresh;
     loaded.sets_threads =
         values.is_written("parallel.threads") && !values.is_word("parallel.threads", "auto");
     loaded.machine = options.machine ? *options.machine : this_machine();

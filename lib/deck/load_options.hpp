@@ -61,6 +61,8 @@ struct LoadOptions {
     /// For the deck of a run that was: no rule asks whether it could run here and now (its data may be
     /// elsewhere).
     bool as_record = false;
+    /// The folder of the run that recorded the deck, for load_text() (working_folder.hpp); empty: nothing has
+    std::string run_folder = {};
     /// Called when run.time_limit is auto; without it there is no job that ends.
     std::function<std::optional<JobEnd>()> job_end = {};
     /// Reads a tokenizer that is a file; without it nothing is asked of the file.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "deck/effective.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -48,7 +49,8 @@ class Reopening {
                 open_all(value, here);
             } else if (row != nullptr && row->type == Type::list) {
                 open_list(value, here, *row);
-            } else if (is_chosen(value)) {
+            } else if (is_chosen(value) &&
+                       here != working_folder_key) {  // where the run was, not where it is
                 open(value, row);
             }
         }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "deck/files/shipped_files.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -35,9 +36,9 @@ bool is_of_command_line(const DeckValue* value) {
 }
 
 /// Whether both name one folder, also where it is not there.
-bool is_same(const std::string& one, const std::string& other) {
+bool is_same(const fs::path& one, const fs::path& other) {
     std::error_code unreadable;
-    const auto whole = [&](const std::string& path) {
+    const auto whole = [&](const fs::path& path) {
         auto found = fs::weakly_canonical(fs::absolute(path, unreadable), unreadable);
         return found.has_filename() ? found : found.parent_path();
     };
@@ -73,11 +74,15 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
     if (written == nullptr || is_of_command_line(written) || is_same(values.text(dir), folder)) {
         return false;
     }
-    found.note(
-        values.location(dir), fmt::format("the run goes on in {}, where this deck lies", in_quotes(folder)),
-        fmt::format("it was recorded in {}", in_quotes(values.text(dir))), "Set run.dir to train elsewhere.");
+    const bool is_moved = !is_same(recorded_run_folder(values), folder);
+    if (is_moved) {
+        found.note(values.location(dir),
+                   fmt::format("the run goes on in {}, where this deck lies", in_quotes(folder)),
+                   fmt::format("it was recorded in {}", in_quotes(values.text(dir))),
+                   "Set run.dir to train elsewhere.");
+    }
     values.set_resolved(dir, folder, write_text(folder), "the folder of this deck");
-    return true;
+    return is_moved;
 }
 
 bool let_go_on(Values& values, Diagnostics& found) {

@@ -1,15 +1,31 @@
 #include "plan/checkpoint_size.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "layout/counts.hpp"
 #include "layout/state_kinds.hpp"
 #include "spec/dtype.hpp"
 
 namespace ziggurat::plan {
 
+namespace {
+
+/// Checkpoints that stay at the end, at most. Saves by time or tokens come to a milestone by chance alone.
+std::int64_t most_kept(const spec::Checkpoint& checkpoint, std::int64_t steps) {
+    const auto& every = *checkpoint.every;
+    const bool has_milestones = checkpoint.keep_every_steps > 0 && every.steps > 0;
+    const auto milestones = has_milestones ? steps / std::lcm(checkpoint.keep_every_steps, every.steps) : 0;
+    const auto kept = checkpoint.keep_last + milestones;
+    const bool is_by_steps = every.steps > 0 && every.tokens == 0 && every.seconds == 0;
+    return is_by_steps ? std::min(kept, (steps + every.steps - 1) / every.steps) : kept;
+}
+
+}  // namespace
+
 CheckpointSize checkpoint_size(const spec::RunSpec& spec) {
     const auto trained = layout::count_trained(spec);
     const auto frozen = layout::count_parameters(spec.model).total - trained;
-    const auto& keep = spec.checkpoint;
     CheckpointSize size;
     for (const auto kind : layout::state_kinds) {
         if (layout::is_kept(kind, spec.precision) &&
@@ -18,7 +34,7 @@ CheckpointSize checkpoint_size(const spec::RunSpec& spec) {
                           (layout::is_of_frozen(kind) ? frozen : trained);
         }
     }
-    size.kept = keep.keep_last + (keep.keep_every_steps > 0 ? spec.train.steps / keep.keep_every_steps : 0);
+    size.kept = spec.checkpoint.every ? most_kept(spec.checkpoint, spec.train.steps) : 0;
     size.bytes_kept = size.kept * size.bytes;
     size.bytes_at_most = size.bytes_kept + size.bytes;
     return size;

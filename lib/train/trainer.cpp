@@ -79,7 +79,7 @@ int train(const spec::RunSpec& spec,
         }
     } catch (...) {
         const Failure failure = failure_at_hand();
-        reporter.break_down(failure.problem, failure.exit_code);
+        reporter.break_down(failure.problem, failure.exit_code, true);
         throw;
     }
 }

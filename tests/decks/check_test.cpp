@@ -102,16 +102,16 @@ TEST_F(Check, RefusesABadDeckWithCodeTwo) {
     EXPECT_NE(err_.find("1 error, 0 warnings, 0 notes. Nothing was started."), std::string::npos) << err_;
 }
 
-TEST_F(Check, WarnsOfARunFolderThatCannotBeWritten) {
+TEST_F(Check, RefusesARunFolderThatCannotBeWritten) {
     options_.overrides.push_back("run.dir=parts/base.yaml/run");
-    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(run(), 3);
     EXPECT_TRUE(err_.starts_with(
-        "ziggurat: warning: run.dir: 'parts/base.yaml/run' cannot be written (Not a directory). "
-        "'train' ends with 3: set run.dir to a folder of yours.\n"))
+        "ziggurat: error: run.dir: 'parts/base.yaml/run' cannot be written (Not a directory). "
+        "Set run.dir to a folder of yours.\n"))
         << err_;
 
     options_.overrides.back() = "run.dir=parts/base.yaml";
-    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(run(), 3);
     EXPECT_NE(err_.find("parts/base.yaml' is not a folder)"), std::string::npos) << err_;
 
     options_.overrides.back() = "run.dir=no/such/folder";

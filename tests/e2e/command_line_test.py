@@ -113,7 +113,7 @@ def says_what_the_system_refuses(place):
     nobody = {"as_nobody": True}
     place.says(3, "cannot create the run directory", "train", *training, f"run.dir={closed}/x", **nobody)
     place.says(3, "cannot create the run directory", "train", *training, "run.dir=text.txt/x", **nobody)
-    place.says(0, f"ziggurat: warning: run.dir: '{closed}/x' cannot be written (Permission denied)", "check", *training,
+    place.says(3, f"ziggurat: error: run.dir: '{closed}/x' cannot be written (Permission denied)", "check", *training,
                f"run.dir={closed}/x", **nobody)
     place.says(3, "cannot keep results in", "bench", "io", place.folder, "--size", "1MiB", home=closed, **nobody)
     place.says(3, "cannot keep results in", "bench", "io", place.folder, "--size", "1MiB", home="/proc", **nobody)

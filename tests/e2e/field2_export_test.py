@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What makes a model usable travels with it: special tokens, generation settings, templates, tokenizer files, adapters' base.
 
-  field2_export_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  field2_export_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND [--models NAME...]
 
 Models are made and read back by transformers: `generate` gives the same tokens and stops alike before and after an import, a
 training and an export. Without the Python that scripts/setup.sh --tests makes in build/peers it leaves with 77.
@@ -232,12 +232,13 @@ def main():
     for name in ("binary", "work"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS, help="those that generate (default: all)")
     chosen = parser.parse_args()
     chosen.logits = chosen.binary  # of hf_test's Place; not called here
     place = Place(chosen)
     torch.set_num_threads(1)
     transformers.utils.logging.set_verbosity_error()
-    for name in MODELS:
+    for name in chosen.models:
         begin = time.monotonic()
         tokens_and_ends_are_equal(place, name)
         print(f"  {name}: the same tokens and ends, {time.monotonic() - begin:.1f} s", flush=True)

@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/hf/model_files.hpp"
 #include "deck/files/published_config.hpp"
+#include "deck/files/resumed_run.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -113,10 +114,6 @@ std::string root_of(const std::string& checkpoint) {
     return folder.parent_path().string();
 }
 
-std::string kept_folder(const std::string& root) {
-    return root + "/published";
-}
-
 bool is_companion(std::string_view name) {
     const auto begins = [&](std::string_view beginning) { return name.starts_with(beginning); };
     return std::ranges::find(companion_names, name) != companion_names.end() ||
@@ -150,7 +147,7 @@ void copy_tokenizer(const std::string& file, const std::string& to) {
 }
 
 void keep_companions(const std::string& source, const std::string& base, const std::string& root) {
-    const auto folder = kept_folder(root);
+    const auto folder = deck::kept_folder(root);
     std::error_code problem;
     fs::remove_all(folder, problem);
     fs::create_directories(folder, problem);
@@ -167,7 +164,7 @@ void keep_companions(const std::string& source, const std::string& base, const s
 }
 
 std::string kept_base(const std::string& root) {
-    const auto origin = read_object(fs::path{kept_folder(root)} / origin_name);
+    const auto origin = read_object(fs::path{deck::kept_folder(root)} / origin_name);
     const auto found = origin ? origin->find(base_key) : Json::const_iterator{};
     return origin && found != origin->end() && found->is_string() ? found->get<std::string>() : "";
 }

@@ -2,7 +2,7 @@
 ///
 /// These are the ids of special tokens and the generation settings in config.json and generation_config.json,
 /// chat templates, and every file of the tokenizer. A run that begins with a published model keeps copies
-/// in `<run.dir>/ckpt/published`, so that they travel with its weights from run to run and to the export.
+/// in deck::kept_folder(), so that they travel with its weights from run to run and to the export.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "deck/files/resumed_run.hpp"
+
 namespace ziggurat::checkpoint::hf {
 
 /// The folder of the checkpoints that `checkpoint` is one of.
 std::string root_of(const std::string& checkpoint);
 
-/// `<root>/published`; `root` is the folder of the checkpoints of a run.
-std::string kept_folder(const std::string& root);
+using deck::kept_folder;
 
 /// True if transformers reads a file of that name beside config.json for its tokenizer, chat templates or
 /// generation settings.

@@ -46,7 +46,7 @@ std::string Departure::error_file() const {
     return error_file_;
 }
 
-void Departure::before_leaving(std::function<void(int, const std::string&)> told) {
+void Departure::before_leaving(TellLastWords told) {
     const std::lock_guard lock{naming_};
     told_before_leaving_ = std::move(told);
 }
@@ -72,7 +72,7 @@ void Departure::begin(int exit_code, const std::string& line, Words words) {
     {
         const std::lock_guard lock{naming_};
         if (told_before_leaving_) {
-            told_before_leaving_(exit_code, line);
+            told_before_leaving_({exit_code, line, words == Words::kept});
         }
     }
     if (const auto path = error_file(); !path.empty() && words == Words::kept) {

@@ -26,10 +26,18 @@ class Departure {
     /// keeps nothing that is not kept there.
     enum class Words { said, kept };
 
+    /// What a rank says last.
+    struct LastWords {
+        int exit_code = 0;
+        const std::string& line;
+        bool is_own_reason = false;  ///< no other rank of this machine says the same for all
+    };
+    using TellLastWords = std::function<void(const LastWords&)>;
+
     /// As Liveness has them.
     void keep_errors_in(const std::string& path);
     std::string error_file() const;
-    void before_leaving(std::function<void(int exit_code, const std::string& line)> told);
+    void before_leaving(TellLastWords told);
 
     /// The job is being ended.
     bool has_begun() const noexcept { return has_begun_.load(std::memory_order_relaxed); }
@@ -46,7 +54,7 @@ class Departure {
     std::atomic<bool> has_begun_{false};
     mutable std::mutex naming_;
     std::string error_file_;
-    std::function<void(int, const std::string&)> told_before_leaving_;
+    TellLastWords told_before_leaving_;
 };
 
 }  // namespace ziggurat::comm

@@ -163,7 +163,7 @@ void Liveness::look() {
                 failed = p;
                 break;
             case Stage::running:
-                reasons_.dead_peer(p);
+                reasons_.dead_peer(p, killing_signal(list_.peers[p].pid, processes_[p]));
         }
     }
     if (failed) {

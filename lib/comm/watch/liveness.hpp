@@ -50,12 +50,10 @@ class Liveness {
     /// The file of keep_errors_in(); empty when there is none.
     std::string error_file() const { return departure_.error_file(); }
 
-    /// `told` is called once, by the thread that makes this rank leave, with the exit code and the line that
-    /// is printed; an empty one takes it back. It must be short, for the process ends soon whether it has
-    /// returned or not, and touch nothing that another thread may be changing.
-    void before_leaving(std::function<void(int exit_code, const std::string& line)> told) {
-        departure_.before_leaving(std::move(told));
-    }
+    /// `told` is called once, by the thread that makes this rank leave; an empty one takes it back. It must
+    /// be short, for the process ends soon whether it has returned or not, and touch nothing that another
+    /// thread may be changing.
+    void before_leaving(Departure::TellLastWords told) { departure_.before_leaving(std::move(told)); }
 
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;

@@ -1,7 +1,9 @@
 #include "comm/watch/process_state.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,19 @@ constexpr int field_of_state = 3;
 constexpr int field_of_user_time = 14;
 constexpr int field_of_system_time = 15;
 constexpr int field_of_start = 22;
+constexpr int field_of_exit_status = 52;
+
+/// Of PIDFD_GET_INFO, which headers of Debian 12 do not have yet.
+/// Source: Linux 6.15, include/uapi/linux/pidfd.h
+constexpr std::uint64_t pidfd_info_exit = 1 << 3;
+struct PidfdInfo {
+    std::uint64_t mask = pidfd_info_exit;
+    std::uint64_t cgroup = 0;
+    std::uint32_t ids[11] = {};  // of the process, its threads, its parent, users and groups
+    std::int32_t exit_code = 0;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr unsigned long get_pidfd_info = _IOWR(0xFF, 11, PidfdInfo);
 
 std::string proc_file(pid_t pid, const char* name) {
     return "/proc/" + std::to_string(pid) + "/" + name;
@@ -94,11 +109,11 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
     }
     ProcessState state;
     int field = 2;
-    for (std::string_view rest = text.substr(name_end + 1); field < field_of_start;) {
+    for (std::string_view rest = text.substr(name_end + 1); field < field_of_exit_status;) {
         rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
         const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
         if (word.empty()) {
-            return std::nullopt;
+            return field < field_of_start ? std::nullopt : std::optional{state};
         }
         rest.remove_prefix(word.size());
         std::int64_t number = 0;
@@ -113,6 +128,9 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
                 break;
             case field_of_start:
                 state.started_at = number;
+                break;
+            case field_of_exit_status:
+                state.exit_status = static_cast<int>(number);
                 break;
             default:
                 break;
@@ -169,6 +187,18 @@ std::string describe(const ProcessState& state) {
 
 FileHandle watch_process(pid_t pid) {
     return FileHandle{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+}
+
+std::optional<int> killing_signal(pid_t pid, const FileHandle& watched) {
+    const auto state = process_state(pid);
+    std::optional<int> status = state && state->is_dead() ? state->exit_status : std::nullopt;
+    if (!status && watched) {
+        PidfdInfo info;
+        const bool is_told =
+            ::ioctl(watched.get(), get_pidfd_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0;
+        status = is_told ? std::optional{static_cast<int>(info.exit_code)} : std::nullopt;
+    }
+    return status && WIFSIGNALED(*status) ? std::optional{WTERMSIG(*status)} : std::nullopt;
 }
 
 std::optional<pid_t> find_launcher() {

@@ -1,7 +1,11 @@
 #include "comm/watch/reasons_to_leave.hpp"
 
+#include <csignal>
+#include <cstring>
+
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -9,6 +13,27 @@ namespace {
 constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 
 using Words = Departure::Words;
+
+/// ` (killed by SIGKILL). What to do.`
+std::string why_it_died(std::optional<int> signal, std::int64_t kills_at_start) {
+    const auto group = memory_group();
+    const bool is_known_other = signal && *signal != SIGKILL;
+    if (!is_known_other && group.kills > kills_at_start) {
+        return " (killed by the system: the memory limit of its control group '" + group.folder + "', " +
+               format_bytes(group.granted_bytes) +
+               ", was reached). Raise that limit, or give tiers.host.budget and tiers.device.budget less.";
+    }
+    if (!signal) {
+        return " (killed, or out of memory?). Look at the system's log, and start the job again.";
+    }
+    const char* name = ::sigabbrev_np(*signal);
+    return " (killed by signal " + std::to_string(*signal) +
+           (name == nullptr ? "" : std::string{", SIG"} + name) + "). " +
+           (*signal == SIGKILL
+                ? "Ask who sends it, or whether the machine was out of memory (its log), and start "
+                  "the job again."
+                : "That is a fault of the program or of a library: start the job again, and tell us.");
+}
 
 Words kept_if(bool is_first) {
     return is_first ? Words::kept : Words::said;
@@ -31,13 +56,13 @@ void ReasonsToLeave::tell_elsewhere(int exit_code, const std::string& text, bool
     }
 }
 
-void ReasonsToLeave::dead_peer(std::size_t peer) {
+void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
     const RankReport report = list_.report_of(peer, monotonic_ns());
     std::string text = name_of_rank(report.rank, report.pid) + " on " + list_.host + " has died";
     if (const auto work = describe_work(report); !work.empty()) {
         text += ", it " + work;
     }
-    text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
+    text += why_it_died(signal, kills_at_start_);
     const bool is_first = claim(static_cast<int>(peer), exit_code_of_loss, text);
     if (is_first) {
         tell_elsewhere(exit_code_of_loss, text, false);

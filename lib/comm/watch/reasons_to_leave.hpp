@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "base/control_group.hpp"
 #include "comm/watch/departure.hpp"
 
 namespace ziggurat::comm {
@@ -17,7 +19,9 @@ class ReasonsToLeave {
     ReasonsToLeave(const WatchList& list, Departure& departure) : list_{list}, departure_{departure} {}
 
     /// A rank of this machine has died without a word.
-    [[noreturn]] void dead_peer(std::size_t peer);
+    ///
+    /// \param signal  that killed it; nothing: it is not known
+    [[noreturn]] void dead_peer(std::size_t peer, std::optional<int> signal);
     /// A rank of this machine has failed by itself, or has left for a reason of its own.
     [[noreturn]] void failed_peer(std::size_t peer);
     /// A wait has taken too long.
@@ -42,6 +46,7 @@ class ReasonsToLeave {
 
     const WatchList& list_;
     Departure& departure_;
+    std::int64_t kills_at_start_ = memory_group().kills;
 };
 
 }  // namespace ziggurat::comm

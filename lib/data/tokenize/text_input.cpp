@@ -182,6 +182,12 @@ std::vector<TextInput> text_inputs(const std::vector<std::string>& paths, InputK
     return inputs;
 }
 
+bool are_json_lines(const std::string& path, std::string_view text) {
+    const auto beginning = text.substr(0, looked_at_bytes);
+    return is_named_json_lines(plain_name(path)) ||
+           has_object_lines(beginning, beginning.size() == text.size());
+}
+
 void expect_unchanged(const std::vector<TextInput>& inputs) {
     for (const auto& input : inputs) {
         if (input.pipe == nullptr && stamp_of(input.path) != input.stamp) {

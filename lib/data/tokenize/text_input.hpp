@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/mapped_file.hpp"
@@ -37,6 +38,9 @@ struct TextInput {
 /// Errors: Error{deck} that names an input that cannot be read, is of a kind that is none of text, or is JSON
 ///         without an object on each line
 std::vector<TextInput> text_inputs(const std::vector<std::string>& paths, InputKind kind);
+
+/// True if the text of the file at `path` is JSON lines, by the rule of text_inputs(). Nothing is refused.
+bool are_json_lines(const std::string& path, std::string_view text);
 
 /// Rejects inputs of which a file has changed since it was looked at.
 /// Errors: Error{deck} that names it

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "deck/machine/control_group.hpp"
+#include "base/control_group.hpp"
 #include "deck/machine/machine.hpp"
 
 namespace ziggurat::deck {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/working_folder.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::deck {
@@ -19,7 +20,7 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
         }
         all.push_back(
             {.format = format.value_or(spec::TokenFormat::text),
-             .path = values.text(path + ".path"),
+             .path = path_from(values, values.text(path + ".path")),
              .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
              .raw_type = spec::raw_type_of(values.word(path + ".dtype")).value_or(spec::RawType::uint16)});
     }

@@ -8,6 +8,7 @@
 #include "deck/resolve/resolve_published.hpp"
 #include "deck/schema/family_texts.hpp"
 #include "deck/values/reader.hpp"
+#include "deck/values/working_folder.hpp"
 #include "layout/family_descriptor.hpp"
 
 namespace ziggurat::deck {
@@ -206,7 +207,7 @@ void resolve_model(Resolution& resolution) {
     model.init_std = values.real("model.init_std");
     model.embedding_gradient = values.real("model.embedding_gradient");
     if (!values.is_word("model.init.from", "random") && !values.is_word("model.init.path", "none")) {
-        model.init_path = values.text("model.init.path");
+        model.init_path = path_from(values, values.text("model.init.path"));
         model.is_init_published = values.is_word("model.init.from", "hf");
     }
 }

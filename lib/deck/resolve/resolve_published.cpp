@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "deck/files/published_config.hpp"
+#include "deck/files/resumed_run.hpp"
 #include "deck/messages/missing_path.hpp"
 #include "deck/schema/accepted_changes.hpp"
 #include "deck/values/reader.hpp"
+#include "deck/values/working_folder.hpp"
 #include "layout/family_descriptor.hpp"
 
 namespace ziggurat::deck {
@@ -131,7 +133,15 @@ void apply_published_config(Resolution& resolution) {
         !values.has("model.init.path") || resolution.options.as_record) {
         return;
     }
-    auto config = read_published_config(values.text("model.init.path"));
+    const auto root = resumed_root(resolution.run.run);
+    const auto base = path_from(values, values.text("model.init.path"));
+    auto config = read_published_config(root.empty() ? base : kept_folder(root));
+    if (config.is_missing && !root.empty()) {
+        config = read_published_config(base);
+        if (config.is_missing && values.is_written("model.hidden")) {
+            return;  // the record of a run has all that it said
+        }
+    }
     if (config.is_missing && !resolution.options.needs_data) {
         return;  // a rule says so
     }

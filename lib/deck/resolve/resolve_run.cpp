@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "base/clock.hpp"
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -33,7 +36,7 @@ void resolve_run(Resolution& resolution) {
     spec::Run& run = resolution.run.run;
     run.name = values.text("run.name");
     if (resolution.is_auto("run.dir")) {
-        const std::string dir = "runs/" + run.name;
+        const std::string dir = path_here(values, "runs/" + run.name);
         const DeckValue* name = values.find("run.name");
         const bool has_secrets = name != nullptr && !name->without_secrets.empty();
         values.set_resolved(
@@ -41,13 +44,18 @@ void resolve_run(Resolution& resolution) {
             has_secrets ? "\"runs/" + name->without_secrets.substr(1) : "");  // it is in quotes
     }
     run.dir = values.text("run.dir");
+    if (resolution.is_auto("run.working_folder") && !resolution.options.as_record) {
+        std::error_code unreadable;
+        const auto here = std::filesystem::current_path(unreadable).string();
+        values.set_resolved("run.working_folder", here, write_text(here), "the current one");
+    }
     run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
     const std::string resume = values.word("run.resume");
     run.resume = resume == "auto"    ? spec::Resume::automatic
                  : resume == "never" ? spec::Resume::never
                  : resume == "must"  ? spec::Resume::must
                                      : spec::Resume::path;
-    run.resume_path = values.text("run.resume");
+    run.resume_path = path_from(values, values.text("run.resume"));
     run.trace = values.truth("run.trace");
     if (resolution.is_auto("run.time_limit")) {
         resolve_time_limit(resolution);

@@ -7,6 +7,7 @@
 #include "deck/machine/machine.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/reader.hpp"
+#include "deck/values/working_folder.hpp"
 #include "device/built_for.hpp"
 #include "layout/counts.hpp"
 #include "spec/depths.hpp"
@@ -200,7 +201,9 @@ void resolve_tiers(Resolution& resolution) {
             budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
     }
     resolve_pinning(resolution);
-    tiers.nvme_paths = values.as<std::vector<std::string>>("tiers.nvme.paths");
+    for (const auto& path : resolution.values.as<std::vector<std::string>>("tiers.nvme.paths")) {
+        tiers.nvme_paths.push_back(path_from(resolution.values, path));
+    }
     resolve_nvme_budget(resolution);
     tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
     resolve_transfers(resolution);

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "deck/files/resumed_run.hpp"
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -33,6 +35,22 @@ void resolve_path(Resolution& resolution) {
     }
     values.erase("data.tokenizer.path");
     resolution.require("data.tokenizer.path", "this tokenizer is a file");
+}
+
+/// `path`, or the copy that the run keeps of its model's tokenizer where that is not there any more.
+std::string path_or_copy(const Resolution& resolution, const std::string& path) {
+    const Values& values = resolution.values;
+    const auto& run_folder = resolution.options.run_folder;
+    const auto root = run_folder.empty() ? resumed_root(resolution.run.run) : run_folder + "/ckpt";
+    const bool is_random = values.is_word("model.init.from", "random");
+    auto found =
+        tokenizer_or_kept(path, is_random ? "" : path_from(values, values.text("model.init.path")), root);
+    if (found != path) {
+        resolution.found.note(values.location("data.tokenizer.path"),
+                              fmt::format("{} is not here any more", in_quotes(path)),
+                              fmt::format("the run has a copy in {}, which is taken", in_quotes(found)));
+    }
+    return found;
 }
 
 /// What the file says, which may be missing for a plan.
@@ -87,7 +105,7 @@ void resolve_tokenizer(Resolution& resolution) {
     if (values.is_bad("data.tokenizer.path") || values.is_bad("data.tokenizer.hash")) {
         return;
     }
-    tokenizer.path = values.text("data.tokenizer.path");
+    tokenizer.path = path_or_copy(resolution, path_from(values, values.text("data.tokenizer.path")));
     tokenizer.hash = resolution.is_auto("data.tokenizer.hash") ? "" : values.text("data.tokenizer.hash");
     if (resolution.options.read_tokenizer && !resolution.options.as_record) {
         ask_file(resolution, tokenizer);

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/looked_in.hpp"
+#include "deck/files/resumed_run.hpp"
 #include "deck/messages/missing_path.hpp"
 #include "deck/rules/rules.hpp"
 #include "deck/schema/accepted_changes.hpp"
@@ -89,6 +90,8 @@ void initial_weights_are_there(const Resolution& at) {
         at.found.error(at.values.location("model.init.path"), "a checkpoint that would not be read",
                        "model.init.from is random",
                        "Set model.init.from=checkpoint, or hf, or leave the path out.");
+    } else if (!resumed_root(at.run.run).empty()) {
+        return;  // the checkpoint has the weights
     } else if (is_published) {
         note_if_missing(at, at.run.model.init_path);
     } else if (is_wanted) {

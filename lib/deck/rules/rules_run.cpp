@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "base/printable.hpp"
 #include "deck/rules/rules.hpp"
+#include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -19,8 +22,24 @@ void names_are_folders(const Resolution& at) {
     }
 }
 
+void working_folder_is_there(const Resolution& at) {
+    const auto folder = at.values.text(working_folder_key);
+    std::error_code unreadable;
+    if (at.options.needs_data && !folder.empty() && !std::filesystem::is_directory(folder, unreadable)) {
+        at.found.error(at.values.location(working_folder_key),
+                       fmt::format("{} = {} is no folder", working_folder_key, in_quotes(folder)),
+                       "relative paths of the deck begin there", "Name a folder, or leave it out.");
+    } else if (path_here(at.values, ".") != "." && folder.find_first_of("*?[") != std::string::npos) {
+        at.found.error(at.values.location(working_folder_key),
+                       fmt::format("{} = {} cannot be used", working_folder_key, in_quotes(folder)),
+                       "with *, ? or [ in it, paths that begin there are patterns",
+                       "Start the program in that folder, or rename it.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{names_are_folders, "run.name"},
+    Rule{working_folder_is_there, working_folder_key},
 };
 
 }  // namespace

@@ -80,7 +80,11 @@ bool is_there(const Resolution& at, const std::string& path, const spec::Source&
         at.found.error(
             location,
             fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
-            named.trouble, named.advice.empty() ? "Check the path and the format." : named.advice);
+            named.trouble,
+            !named.advice.empty() ? named.advice
+            : named.is_missing
+                ? fmt::format("Check the path and the format, or set {}.path to another.", path)
+                : "Check the path and the format.");
         if (named.is_missing) {
             note_where_looked(at.found, location, source.path);
         }

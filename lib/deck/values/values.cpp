@@ -85,6 +85,14 @@ void Values::set(std::string path, DeckValue value) {
     values_[std::move(path)] = std::move(value);
 }
 
+std::vector<std::string> Values::paths() const {
+    std::vector<std::string> all;
+    for (const auto& [path, value] : values_) {
+        all.push_back(path);
+    }
+    return all;
+}
+
 void Values::set_resolved(const std::string& path,
                           DeckValue::Data data,
                           std::string written,

@@ -88,6 +88,8 @@ class Values {
     void erase(const std::string& path) { values_.erase(path); }
 
     const DeckValue* find(const std::string& path) const;
+    /// The paths of all values, sorted.
+    std::vector<std::string> paths() const;
     bool has(const std::string& path) const { return values_.contains(path); }
 
     /// The value as what it is; a zero of its kind when it is missing or a word.

@@ -19,6 +19,17 @@ constexpr std::int64_t bytes_of_page = 4096;
 constexpr std::int64_t bytes_worth_a_thread = std::int64_t{1} << 30;
 constexpr std::int64_t most_threads = 16;
 
+/// Waits for its threads when it goes out of scope.
+struct ThreadsToJoin {
+    std::vector<std::thread> threads;
+
+    ~ThreadsToJoin() {
+        for (auto& thread : threads) {
+            thread.join();
+        }
+    }
+};
+
 /// Makes the system find memory for all pages, on several threads: cudaHostRegister does it on one, at 2 to 4
 /// GB/s. The bytes keep their values.
 void touch_pages(std::byte* begin, std::int64_t bytes) {
@@ -29,16 +40,13 @@ void touch_pages(std::byte* begin, std::int64_t bytes) {
         return;
     }
     const auto part = (bytes / threads + bytes_of_page - 1) / bytes_of_page * bytes_of_page;
-    std::vector<std::thread> at_work;
+    ThreadsToJoin at_work;  // joined also where a later thread cannot be started
     for (std::int64_t first = 0; first < bytes; first += part) {
-        at_work.push_back(start_quiet_thread("a thread that touches pages", [=] {
+        at_work.threads.push_back(start_quiet_thread("a thread that touches pages", [=] {
             for (auto at = first; at < std::min(first + part, bytes); at += bytes_of_page) {
                 std::atomic_ref{reinterpret_cast<unsigned char&>(begin[at])}.fetch_or(0);
             }
         }));
-    }
-    for (auto& thread : at_work) {
-        thread.join();
     }
 }
 

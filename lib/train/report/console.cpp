@@ -133,6 +133,16 @@ void Console::warn(std::string_view text) {
     print(message(Severity::warning, text));
 }
 
+void Console::keep_last(std::string_view line) noexcept {
+    try {
+        const bool has_kind = line.starts_with("error: ") || line.starts_with("note: ");
+        const auto safe = printable(without_secrets(line, hidden_), Newlines::kept);
+        write_all(log_.get(), std::string{"ziggurat: "} + (has_kind ? "" : "error: ") + safe + "\n");
+    } catch (...) {
+        // Without memory for a line, stderr has it all the same.
+    }
+}
+
 void Console::live(std::string_view text) {
     if (!has_live_line()) {
         return;

@@ -42,6 +42,9 @@ class Console {
     void print(const StyledText& shown, std::string_view logged);
     /// `warning: ...`
     void warn(std::string_view text);
+    /// Writes a line into the log alone, from any thread and whatever another does: the process is about to
+    /// end.
+    void keep_last(std::string_view line) noexcept;
     /// Replaces the line at the bottom of a terminal, as much of it as fits; nothing happens elsewhere, where
     /// lines cannot be rewritten, and in the log.
     void live(std::string_view text);

@@ -13,8 +13,9 @@ class LeavingNote {
   public:
     LeavingNote(comm::Liveness* liveness, Reporter& reporter) : liveness_{liveness} {
         if (liveness_ != nullptr) {
-            liveness_->before_leaving(
-                [&reporter](int exit_code, const std::string& why) { reporter.break_down(why, exit_code); });
+            liveness_->before_leaving([&reporter](const comm::Departure::LastWords& words) {
+                reporter.break_down(words.line, words.exit_code, words.is_own_reason);
+            });
         }
     }
     ~LeavingNote() {

@@ -73,6 +73,7 @@ void Metrics::start(const RunFacts& facts) {
         line_.field("attention", facts.attention);
     }
     line_.field("seed", facts.seed);
+    line_.field("oom_kills", facts.oom_kills);
     line_.field("device_budget_B", facts.budget_bytes[0]);
     line_.field("host_budget_B", facts.budget_bytes[1]);
     line_.field("nvme_budget_B", facts.budget_bytes[2]);
@@ -208,9 +209,20 @@ void Metrics::end(const RunEnd& facts) {
     is_open_ = false;
 }
 
-void Metrics::break_down(std::string_view reason, int exit_code) noexcept {
+void Metrics::lost_end(const LostEnd& end) {
+    write_all(file_.get(), crash_line(end, std::nullopt));
+}
+
+void Metrics::warning(std::string_view text) {
+    begin("warning");
+    line_.field("step", step_.load());
+    line_.field("text", text);
+    write();
+}
+
+bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
     if (!is_open_.exchange(false)) {
-        return;
+        return false;
     }
     JsonLine line;
     line.begin();
@@ -222,7 +234,7 @@ void Metrics::break_down(std::string_view reason, int exit_code) noexcept {
     }
     line.field("exit_code", exit_code);
     line.field("reason", reason);
-    write_all(file_.get(), line.end());
+    return write_all(file_.get(), line.end()) == 0;
 }
 
 void Metrics::loss(const std::optional<double>& mean) {

@@ -14,6 +14,7 @@
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
 #include "train/account/utilisation.hpp"
+#include "train/report/lost_end.hpp"
 
 namespace ziggurat::train {
 
@@ -31,6 +32,7 @@ struct RunFacts {
     std::array<std::int64_t, 3> budget_bytes{};
     std::uint64_t seed = 0;
     Peak peak = {};              ///< of the utilisation
+    std::int64_t oom_kills = 0;  ///< of the control group before this job (base/control_group.hpp)
     std::string attention = {};  ///< kernels that compute it, as kernels::names_of
     StepFields fields = {};
 };
@@ -79,6 +81,10 @@ class Metrics {
     void checkpoint_end(const CheckpointReport& report);
     /// A signal was seen: `level` as in StopSignals.
     void signal(std::string_view name, int level, std::int64_t step);
+    /// The job before this one could not tell of its end.
+    void lost_end(const LostEnd& end);
+    /// A line for people, of the latest step.
+    void warning(std::string_view text);
     /// The run will end before its last step, and why.
     void stop(std::string_view reason, std::int64_t step);
     void end(const RunEnd& facts);
@@ -93,7 +99,8 @@ class Metrics {
     /// Errors: Error{resource}
     void reopen() { file_ = open_for_writing(path_, OpenMode::append); }
     /// The run ends with an error: the last line, whatever else is called. Any thread, at any time.
-    void break_down(std::string_view reason, int exit_code) noexcept;
+    /// Returns true if the line was written.
+    bool break_down(std::string_view reason, int exit_code) noexcept;
 
   private:
     void begin(std::string_view event);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 constexpr int deepest_line = 8;
 constexpr std::size_t most_gaps_told = 4;
+constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
 
 [[noreturn]] void fail(const char* what, const std::string& path, int number) {
     throw Error{ErrorKind::resource,
@@ -57,6 +59,12 @@ std::optional<Told> told_by(const std::string& line) {
         }
     }
     return told;
+}
+
+/// Whether a line tells of something that has happened to the run, whatever steps are trained again.
+bool is_of_the_run(const Told& told) {
+    constexpr std::array events{"end", "crash", "spike", "roll_back", "warning"};
+    return std::ranges::find(events, told.event) != events.end();
 }
 
 /// Which steps have no row.
@@ -208,13 +216,18 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     std::int64_t kept_bytes = 0;
     cut.last_step = step;
     bool is_cut = false;
+    std::string events;  // behind the cut, that stay
     Lines lines{in.get(), path};
     for (auto line = lines.next(); line; line = lines.next()) {
         const auto told = told_by(*line);
         if (!told) {
             break;
         }
-        is_cut = is_cut || told->step > step;
+        const bool is_kept = is_of_the_run(*told);
+        is_cut = is_cut || (told->step > step && !is_kept);
+        if (is_cut && is_kept && events.size() < most_bytes_of_events) {
+            events += *line + "\n";
+        }
         if (!is_cut) {
             gaps.see(*told);
             kept_bytes += std::ssize(*line) + 1;
@@ -240,6 +253,10 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     }
     if (::truncate(path.c_str(), kept_bytes) != 0) {
         fail("cannot cut", path, errno);
+    }
+    const FileHandle again = open_for_writing(path, OpenMode::append);
+    if (const int failure = write_all(again.get(), events); failure != 0) {
+        fail("cannot write", path, failure);
     }
     cut.lines = copied.lines;
     cut.kept_in = name;

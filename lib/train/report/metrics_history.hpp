@@ -17,8 +17,9 @@ struct MetricsCut {
 };
 
 /// Cuts `<folder>/metrics.jsonl` before the first line that tells of a step after `step`, and before one that
-/// is none of ours or not whole. The tail becomes `<folder>/metrics.cut-<n>.jsonl` with the lowest free n,
-/// complete before anything is cut. A file that is not there stays so. Collective: local.
+/// is none of ours or not whole. Events of the run as a whole stay: ends, crashes, spikes, roll-backs,
+/// warnings. The tail becomes `<folder>/metrics.cut-<n>.jsonl` with the lowest free n, complete before
+/// anything is cut. A file that is not there stays so. Collective: local.
 ///
 /// Errors: Error{resource}, also when it is no regular file
 MetricsCut cut_metrics(const std::string& folder, std::int64_t step);

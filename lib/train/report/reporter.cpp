@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
@@ -13,6 +15,7 @@
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
 #include "train/report/introduction.hpp"
+#include "train/report/lost_end.hpp"
 #include "train/report/run_context.hpp"
 
 namespace ziggurat::train {
@@ -46,6 +49,7 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     if (!directory_) {
         return;
     }
+    const auto lost = resumed_step && !files_ ? find_lost_end(directory_->path()) : std::nullopt;
     if (resumed_step) {
         directory_->go_on_from(*resumed_step);
     } else {
@@ -53,12 +57,21 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
         directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
     }
     write_facts(resumed_step);
-    for (const auto& note : directory_->notes()) {
+    for (const auto& note : directory_->take_notes()) {
         say(message(Severity::note, note));
     }
     files_.emplace(
         directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
         spec_.logging.every);
+    if (lost) {
+        files_->metrics.lost_end(*lost);
+        say(message(Severity::note,
+                    fmt::format("the job before this one ended after step {} without a word ({})", lost->step,
+                                lost->reason)));
+    }
+    for (const auto& text : std::exchange(early_warnings_, {})) {
+        files_->metrics.warning(text);
+    }
     resumed_step_ = resumed_step;
     if (resumed_step) {
         files_->metrics.resume(*resumed_step);
@@ -89,13 +102,13 @@ void Reporter::renew_folder() {
     if (files_->events) {
         files_->events->reopen();
     }
-    console_.warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
+    warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
 }
 
 void Reporter::look_after_folder() {
     looked_ns_ = monotonic_ns();
     if (const auto news = directory_->news(); !news.empty()) {
-        console_.warn(news);
+        warn(news);
     }
 }
 
@@ -119,6 +132,24 @@ void Reporter::finished_before(std::int64_t step) {
 void Reporter::say(const std::string& line) {
     if (world_.rank() == 0) {
         console_.print(line);
+        keep_warning(line);
+    }
+}
+
+void Reporter::warn(const std::string& text) {
+    say(message(Severity::warning, text));
+}
+
+void Reporter::keep_warning(const std::string& line) {
+    const auto beginning = message(Severity::warning, "");
+    if (!line.starts_with(beginning)) {
+        return;
+    }
+    auto text = without_secrets(line.substr(beginning.size()), context_.secrets);
+    if (files_) {
+        files_->metrics.warning(text);
+    } else {
+        early_warnings_.push_back(std::move(text));
     }
 }
 
@@ -135,6 +166,7 @@ void Reporter::start(const StepFields& fields,
     }
     auto facts = run_facts(spec_, context_.version);
     facts.steps = end_step_;
+    facts.oom_kills = memory_group().kills;
     facts.name = without_secrets(facts.name, context_.secrets);
     facts.peak = context_.peak;
     facts.fields = fields;
@@ -158,13 +190,13 @@ void Reporter::start(const StepFields& fields,
             !spec_.data.reset_at_document;
         const auto library = may_be_cudnn ? kernels::attention_library() : kernels::AttentionLibrary{};
         if (!library.lack.empty()) {
-            console_.warn(library.lack + ". Ziggurat's own kernels compute attention, which takes longer.");
+            warn(library.lack + ". Ziggurat's own kernels compute attention, which takes longer.");
         }
     }
     if (!why_not_shared.empty()) {
-        console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
-                      "), so what they exchange goes over MPI, several times slower. Start them in one "
-                      "container, as one user.");
+        warn("ranks of one node cannot read each other's memory (" + why_not_shared +
+             "), so what they exchange goes over MPI, several times slower. Start them in one "
+             "container, as one user.");
     }
 }
 
@@ -296,17 +328,19 @@ void Reporter::account(const std::string& table, bool is_shown) {
     try {
         directory_->write("perf.txt", table);
     } catch (const Error& error) {
-        console_.warn(error.what());
+        warn(error.what());
     }
     if (is_shown) {
         console_.print(table);
     }
 }
 
-void Reporter::break_down(std::string_view reason, int exit_code) noexcept {
+void Reporter::break_down(std::string_view reason, int exit_code, bool is_own_reason) noexcept {
     progress_.end();
-    if (files_) {
-        files_->metrics.break_down(reason, exit_code);
+    if (files_ && files_->metrics.break_down(reason, exit_code)) {
+        console_.keep_last(reason);
+    } else if (world_.rank() != 0 && is_own_reason) {
+        tell_for_first_rank(spec_.run.dir, exit_code, reason);
     }
 }
 

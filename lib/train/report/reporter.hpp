@@ -84,7 +84,7 @@ class Reporter {
     /// The run ends after so many steps, where it goes on with another end than its deck alone says.
     void ends_after(std::int64_t steps) noexcept { end_step_ = steps; }
 
-    /// A line for people, such as `note: ...`.
+    /// A line for people, such as `note: ...`. A warning also becomes an event of metrics.jsonl.
     void say(const std::string& line);
 
     /// Names the work that takes time before the first step: on a terminal, in a moving line at the bottom,
@@ -103,14 +103,19 @@ class Reporter {
     /// write is a warning.
     void account(const std::string& table, bool is_shown);
 
-    /// The run ends with an error: metrics say so, whatever thread finds it out. Nothing when they have
-    /// ended.
-    void break_down(std::string_view reason, int exit_code) noexcept;
+    /// The run ends with an error: metrics.jsonl and run.log say so, whatever thread finds it out. Nothing
+    /// when metrics have ended. On another rank it is told in the place of rank 0 where that is gone.
+    ///
+    /// \param is_own_reason  no other rank of this machine says the same for all
+    void break_down(std::string_view reason, int exit_code, bool is_own_reason) noexcept;
 
     /// \param table  the account of all ranks
     void end(const RunEnd& facts, const Requests& requests, const std::string& table);
 
   private:
+    /// `warning: text`
+    void warn(const std::string& text);
+    void keep_warning(const std::string& line);
     void write_facts(std::optional<std::int64_t> resumed_step);
     /// Warns once: a validation comes again and again.
     void warn_of_no_targets(std::int64_t step);
@@ -138,7 +143,8 @@ class Reporter {
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;
     std::optional<std::int64_t> resumed_step_;
-    Progress progress_;  ///< until the first step is done
+    Progress progress_;                        ///< until the first step is done
+    std::vector<std::string> early_warnings_;  ///< before open()
     bool has_warned_of_no_targets_ = false;
     double step_seconds_ = 0;
     std::int64_t looked_ns_ = 0;  ///< after the folder

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/held_folder.hpp"
@@ -59,8 +60,8 @@ class RunDirectory {
     void write_done(std::int64_t step) const;
     /// Adds to the end of a file.
     void append(std::string_view name, std::string_view text) const;
-    /// Notes for the user, a line each: what became of earlier files.
-    const std::vector<std::string>& notes() const noexcept { return notes_; }
+    /// Notes for the user since the call before, a line each: what became of earlier files.
+    std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   private:
     /// Under one number for all of them; how many.

@@ -292,14 +292,14 @@ TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
 
 TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
     const Part told = [](Liveness& liveness) {
-        liveness.before_leaving([](int exit_code, const std::string& line) {
-            const std::string text = "told " + std::to_string(exit_code) + ": " + line + "\n";
+        liveness.before_leaving([](const Departure::LastWords& words) {
+            const std::string text = "told " + std::to_string(words.exit_code) + ": " + words.line + "\n";
             [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
         });
         wait_for_ever(liveness);
     };
     const Part told_no_more = [](Liveness& liveness) {
-        liveness.before_leaving([](int, const std::string&) { _exit(99); });
+        liveness.before_leaving([](const Departure::LastWords&) { _exit(99); });
         liveness.before_leaving({});
         wait_for_ever(liveness);
     };
@@ -320,7 +320,7 @@ TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
 TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
     const Part gives_up = [](Liveness& liveness) {
         std::atomic<bool> has_given_up{false};
-        liveness.before_leaving([&](int, const std::string&) {
+        liveness.before_leaving([&](const Departure::LastWords&) {
             while (!has_given_up) {
                 usleep(1000);
             }
@@ -348,7 +348,7 @@ TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
 
 TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {
     const Part hangs = [](Liveness& liveness) {
-        liveness.before_leaving([](int, const std::string&) { pause(); });  // as on a disk that is gone
+        liveness.before_leaving([](const Departure::LastWords&) { pause(); });  // as on a disk that is gone
         liveness.fail(3, "the disk is gone");
     };
     Ranks ranks{{hangs}};

@@ -66,6 +66,7 @@ std::map<std::string, Case> cases() {
     return {
         {"run.name", set_to("run.name", "other")},
         {"run.dir", set_to("run.dir", "elsewhere")},
+        {"run.working_folder", set_to("run.working_folder", "/nowhere")},
         {"run.seed", set_to("run.seed", "1")},
         {"run.resume", set_to("run.resume", "never")},
         {"run.time_limit", set_to("run.time_limit", "2h")},

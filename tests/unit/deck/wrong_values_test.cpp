@@ -182,7 +182,8 @@ TEST(WrongValues, GetAVerdictInEveryShippedDeck) {
     std::set<std::string> keys;
     std::set<std::string> tried_values;
     for (std::size_t i = 0; i < count; ++i) {
-        const auto& tried = cases[i * cases.size() / count];
+        // Even steps alone may come to the same few values again and again.
+        const auto& tried = cases[std::min(i * cases.size() / count + i % values.size(), cases.size() - 1)];
         refused += expect_verdict(tried) ? 1 : 0;
         keys.insert(tried.key);
         tried_values.insert(tried.value.text);

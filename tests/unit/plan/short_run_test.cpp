@@ -57,7 +57,7 @@ void expect_no_less_than_the_whole(const spec::RunSpec& spec, double most = 1.1)
 }
 
 TEST(ShortRun, OfADeepModelIsNearTheWhole) {
-    auto spec = deep(700);
+    auto spec = deep(400);
     expect_no_less_than_the_whole(spec);
     spec.recompute = {spec::RecomputeKind::full, 3};
     expect_no_less_than_the_whole(spec);
@@ -72,7 +72,7 @@ TEST(ShortRun, OfADeepModelIsNearTheWhole) {
 }
 
 TEST(ShortRun, IsNotWhatARunIsRefusedBy) {
-    auto spec = deep(700);
+    auto spec = deep(280);
     spec.tiers.activations = Home{0, 1, 0};
     spec.tiers.optimizer = Home{0, 0.1, 0.9};
     spec.tiers.parameters = Home{0.2, 0.8, 0};

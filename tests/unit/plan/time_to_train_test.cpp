@@ -58,6 +58,7 @@ TEST(CheckpointSize, CountsWhatStays) {
     auto spec = test::small_spec();
     spec.train.steps = 100;
     spec.checkpoint.keep_last = 2;
+    spec.checkpoint.every = spec::Interval{.steps = 10};
     const auto one = checkpoint_size(spec);
     EXPECT_EQ(one.kept, 2);
     EXPECT_EQ(one.bytes_kept, 2 * one.bytes);
@@ -65,6 +66,15 @@ TEST(CheckpointSize, CountsWhatStays) {
 
     spec.checkpoint.keep_every_steps = 30;
     EXPECT_EQ(checkpoint_size(spec).kept, 5);
+    spec.checkpoint.every = spec::Interval{.steps = 20};
+    EXPECT_EQ(checkpoint_size(spec).kept, 3) << "of the milestones, step 60 is saved";
+    spec.checkpoint.every = spec::Interval{.steps = 60};
+    EXPECT_EQ(checkpoint_size(spec).kept, 2) << "step 60 and the end";
+    spec.checkpoint.every = spec::Interval{.seconds = 60};
+    EXPECT_EQ(checkpoint_size(spec).kept, 2) << "by time, milestones come by chance alone";
+    spec.checkpoint.every = std::nullopt;
+    EXPECT_EQ(checkpoint_size(spec).kept, 0);
+    spec.checkpoint.every = spec::Interval{.steps = 10};
     spec.train.only = {"head.*"};
     EXPECT_LT(checkpoint_size(spec).bytes, one.bytes) << "what is frozen has no moments";
 }

@@ -18,7 +18,7 @@ void put(const std::string& path, const std::string& text) {
 
 std::string message_of(const std::string& path) {
     try {
-        const RunDirectory directory{path};
+        RunDirectory directory{path};
     } catch (const Error& error) {
         EXPECT_EQ(error.exit_code(), 3);
         return error.what();
@@ -41,16 +41,16 @@ void put_earlier_run(const test::ScratchFolder& folder) {
 
 TEST(RunDirectory, IsMadeWithItsParents) {
     const test::ScratchFolder folder;
-    const RunDirectory directory{folder.file("runs/tiny")};
+    RunDirectory directory{folder.file("runs/tiny")};
 
     EXPECT_TRUE(fs::is_directory(folder.file("runs/tiny")));
-    EXPECT_TRUE(directory.notes().empty());
+    EXPECT_TRUE(directory.take_notes().empty());
     EXPECT_EQ(directory.file("run.log"), folder.file("runs/tiny/run.log"));
 }
 
 TEST(RunDirectory, WritesWholeFiles) {
     const test::ScratchFolder folder;
-    const RunDirectory directory{folder.path()};
+    RunDirectory directory{folder.path()};
     directory.write("env.txt", "one");
     directory.write("env.txt", "two");
 
@@ -74,8 +74,10 @@ TEST(RunDirectory, KeepsFilesOfEarlierRunsUnderOneNumberPerRun) {
     EXPECT_EQ(test::contents_of(folder.file("#metrics.jsonl.2#")), "second");
     EXPECT_EQ(test::contents_of(folder.file("notes.txt")), "the user's own");
     EXPECT_FALSE(fs::exists(folder.file("metrics.jsonl")));
-    ASSERT_EQ(directory.notes().size(), 1U);
-    EXPECT_NE(directory.notes()[0].find("#<name>.2#"), std::string::npos) << directory.notes()[0];
+    const auto notes = directory.take_notes();
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_TRUE(directory.take_notes().empty());
+    EXPECT_NE(notes[0].find("#<name>.2#"), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, RefusesToBeginAfreshBesideCheckpoints) {
@@ -105,9 +107,10 @@ TEST(RunDirectory, KeepsCheckpointsAsideWhenAskedTo) {
     EXPECT_EQ(test::contents_of(folder.file("#ckpt.1#/step-000000020/COMPLETE")), "a checkpoint");
     EXPECT_EQ(test::contents_of(folder.file("#run.log.1#")), "said before\n");
     EXPECT_TRUE(fs::is_directory(folder.file("#errors.1#")));
-    ASSERT_EQ(directory.notes().size(), 1U);
-    EXPECT_NE(directory.notes()[0].find("with its checkpoints up to step-000000020"), std::string::npos)
-        << directory.notes()[0];
+    const auto notes = directory.take_notes();
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_TRUE(directory.take_notes().empty());
+    EXPECT_NE(notes[0].find("with its checkpoints up to step-000000020"), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, LeavesHalfWrittenCheckpointsToThoseWhoWriteThem) {
@@ -132,9 +135,10 @@ TEST(RunDirectory, GoesOnWhereACheckpointWasWritten) {
     EXPECT_EQ(test::contents_of(folder.file("run.log")), "said before\n");
     EXPECT_FALSE(fs::exists(folder.file("DONE")));
     EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000020/COMPLETE")));
-    ASSERT_EQ(directory.notes().size(), 1U);
-    EXPECT_NE(directory.notes()[0].find("; 1 line of what came after it is kept in "), std::string::npos)
-        << directory.notes()[0];
+    const auto notes = directory.take_notes();
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_TRUE(directory.take_notes().empty());
+    EXPECT_NE(notes[0].find("; 1 line of what came after it is kept in "), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
@@ -144,14 +148,15 @@ TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
 
     directory.go_on_from(25);
 
-    ASSERT_EQ(directory.notes().size(), 1U);
-    EXPECT_NE(directory.notes()[0].find("no rows of the steps 22 to 25"), std::string::npos)
-        << directory.notes()[0];
+    const auto notes = directory.take_notes();
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_TRUE(directory.take_notes().empty());
+    EXPECT_NE(notes[0].find("no rows of the steps 22 to 25"), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, AppendsToFiles) {
     const test::ScratchFolder folder;
-    const RunDirectory directory{folder.path()};
+    RunDirectory directory{folder.path()};
     directory.append("env.txt", "one ");
     directory.append("env.txt", "two");
     EXPECT_EQ(test::contents_of(folder.file("env.txt")), "one two");

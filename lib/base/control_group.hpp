@@ -1,17 +1,20 @@
-/// Control group of this process, as far as it limits memory.
+/// Control groups of this process, as far as they limit memory.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-namespace ziggurat::deck {
+namespace ziggurat {
 
 /// The group, of this process's own and those around it, that grants the least.
 struct MemoryGroup {
     std::int64_t granted_bytes = INT64_MAX;  ///< the highest number: any amount
     std::int64_t used_bytes = 0;             ///< without file pages that the kernel gives back by itself
+    std::string folder = {};                 ///< of its files, to name it; empty: there is none
+    std::int64_t kills = 0;  ///< processes that the kernel has killed for want of memory there
 };
 
 /// Of version 1 or 2.
 MemoryGroup memory_group();
 
-}  // namespace ziggurat::deck
+}  // namespace ziggurat

@@ -1,10 +1,10 @@
-#include "deck/machine/control_group.hpp"
+#include "base/control_group.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <string>
 
-namespace ziggurat::deck {
+namespace ziggurat {
 namespace {
 
 /// Files of a group, by the version of control groups.
@@ -13,10 +13,12 @@ struct GroupFiles {
     const char* limit;
     const char* usage;
     const char* given_back;  ///< word of memory.stat
+    const char* events;      ///< with the word oom_kill
 };
 constexpr GroupFiles version_1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr GroupFiles version_2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+                               "total_inactive_file", "memory.oom_control"};
+constexpr GroupFiles version_2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
+                               "memory.events"};
 
 /// The number in a file; `otherwise` where there is no file or it says "max".
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
@@ -40,7 +42,9 @@ MemoryGroup group_at(const GroupFiles& files, const std::string& folder) {
     const auto used = number_in(folder + "/" + files.usage, 0);
     const auto given_back = statistic(folder + "/memory.stat", files.given_back);
     return {.granted_bytes = number_in(folder + "/" + files.limit, INT64_MAX),
-            .used_bytes = std::max<std::int64_t>(0, used - given_back)};
+            .used_bytes = std::max<std::int64_t>(0, used - given_back),
+            .folder = folder,
+            .kills = statistic(folder + "/" + files.events, "oom_kill")};
 }
 
 /// Of the groups `group` (`/a/b`) and those around it.
@@ -76,4 +80,4 @@ MemoryGroup memory_group() {
     return least;
 }
 
-}  // namespace ziggurat::deck
+}  // namespace ziggurat

@@ -1,0 +1,161 @@
+#include "train/report/lost_end.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/control_group.hpp"
+#include "base/file_handle.hpp"
+#include "base/json_depth.hpp"
+#include "base/json_number.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::int64_t most_bytes_of_tail = 1 << 18;
+constexpr std::int64_t most_bytes_of_error = 1 << 20;
+constexpr int deepest_line = 8;
+/// Clocks of machines differ.
+constexpr double slack_seconds = 5;
+
+/// What the last lines of metrics.jsonl tell.
+struct Tail {
+    std::string last_event = {};
+    std::int64_t step = 0;
+    double time = 0;
+    std::optional<std::int64_t> kills_at_start = {};
+};
+
+Tail tail_of(const std::string& path) {
+    Tail tail;
+    const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    const std::int64_t size = file ? ::lseek(file.get(), 0, SEEK_END) : 0;
+    const auto begin = std::max<std::int64_t>(0, size - most_bytes_of_tail);
+    std::string text(static_cast<std::size_t>(std::max<std::int64_t>(0, size - begin)), '\0');
+    const ssize_t bytes = text.empty() ? 0 : ::pread(file.get(), text.data(), text.size(), begin);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, bytes)));
+    std::size_t at = 0;
+    for (auto end = text.find('\n'); end != std::string::npos; at = end + 1, end = text.find('\n', at)) {
+        const auto line = text.substr(at, end - at);
+        const auto row = is_json_deeper(line, deepest_line) ? Json{} : Json::parse(line, nullptr, false);
+        if (!row.is_object() || !row.contains("event") || !row["event"].is_string()) {
+            continue;
+        }
+        const auto number = [&](const char* key) {
+            return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
+        };
+        tail.last_event = row["event"].get<std::string>();
+        tail.time = number("time");
+        tail.step = row.contains("step") ? static_cast<std::int64_t>(number("step")) : tail.step;
+        if (tail.last_event == "start" && row.contains("oom_kills")) {
+            tail.kills_at_start = static_cast<std::int64_t>(number("oom_kills"));
+        }
+    }
+    return tail;
+}
+
+double time_of(const fs::path& path) {
+    std::error_code unreadable;
+    const auto written = fs::last_write_time(path, unreadable);
+    const auto since = std::chrono::file_clock::to_sys(written).time_since_epoch();
+    return unreadable ? 0 : std::chrono::duration<double>(since).count();
+}
+
+/// The last line of the newest file in `errors` that was written after `time`; empty: there is none.
+std::string newest_error(const fs::path& errors, double time) {
+    std::error_code unreadable;
+    fs::path newest;
+    double newest_time = time - slack_seconds;
+    for (const auto& entry : fs::directory_iterator{errors, unreadable}) {
+        if (const auto written = time_of(entry.path()); written > newest_time) {
+            newest = entry.path();
+            newest_time = written;
+        }
+    }
+    auto text =
+        newest.empty() ? std::nullopt : storage::read_small_file(newest.string(), most_bytes_of_error);
+    if (!text || text->empty()) {
+        return "";
+    }
+    text->resize(text->find_last_not_of('\n') + 1);
+    const auto line = text->substr(text->rfind('\n') + 1);
+    const auto begin = line.find("error: ");
+    return begin == std::string::npos ? line : line.substr(begin + 7);
+}
+
+std::string reason_of(const std::string& run_folder, const Tail& tail) {
+    if (auto told = newest_error(fs::path{run_folder} / "errors", tail.time); !told.empty()) {
+        return told;
+    }
+    const auto group = memory_group();
+    if (tail.kills_at_start && group.kills > *tail.kills_at_start) {
+        return fmt::format(
+            "killed by the system: the memory limit of the control group '{}', {}, was reached", group.folder,
+            format_bytes(group.granted_bytes));
+    }
+    return "nobody told why: all its processes were killed at once, or the machine was lost";
+}
+
+bool has_told(const Tail& tail) {
+    return tail.last_event.empty() || tail.last_event == "end" || tail.last_event == "crash";
+}
+
+}  // namespace
+
+std::optional<LostEnd> find_lost_end(const std::string& run_folder) {
+    const auto tail = tail_of(run_folder + "/metrics.jsonl");
+    if (has_told(tail)) {
+        return std::nullopt;
+    }
+    return LostEnd{.step = tail.step, .time = tail.time, .reason = reason_of(run_folder, tail)};
+}
+
+void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept {
+    try {
+        const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+        if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+            return;  // rank 0 holds it: it tells itself
+        }
+        const auto tail = tail_of(run_folder + "/metrics.jsonl");
+        if (has_told(tail)) {
+            return;
+        }
+        const LostEnd end{.step = tail.step, .time = calendar_seconds(), .reason = std::string{reason}};
+        const auto metrics = open_for_writing(run_folder + "/metrics.jsonl", OpenMode::append);
+        write_all(metrics.get(), crash_line(end, exit_code));
+        const auto log = open_for_writing(run_folder + "/run.log", OpenMode::append);
+        write_all(log.get(), "ziggurat: " + printable(reason, Newlines::kept) + "\n");
+    } catch (...) {
+        // The rank is leaving: its own line on stderr is all that it can say.
+    }
+}
+
+std::string crash_line(const LostEnd& end, std::optional<int> exit_code) {
+    JsonLine line;
+    line.begin();
+    line.field("event", "crash");
+    line.field("time", end.time);
+    line.field("step", end.step);
+    if (exit_code) {
+        line.field("exit_code", *exit_code);
+    }
+    line.field("reason", end.reason);
+    return std::string{line.end()};
+}
+
+}  // namespace ziggurat::train
