@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_folder.hpp"
 #include "plot/history_reader.hpp"
 #include "plot/x_axis.hpp"
+#include "train/report/lost_end.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -63,6 +64,20 @@ void compare_with_disk(plot::History& history) {
         }
     }
     std::ranges::stable_sort(history.saves, {}, &plot::Save::step);
+}
+
+/// Adds the end of a job that metrics do not tell of. It is no mark: these may be copies of a run that goes
+/// on.
+void add_lost_end(plot::History& history) {
+    const fs::path path = history.path;
+    const auto folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    if (path.filename() != "metrics.jsonl" || train::is_a_job_in(folder)) {
+        return;
+    }
+    if (const auto lost = train::find_lost_end(folder)) {
+        history.events.push_back(
+            {lost->time, lost->step, "no job is in this folder: " + printable(lost->reason)});
+    }
 }
 
 /// Says which part of the axis the runs have.
@@ -126,6 +141,7 @@ std::vector<plot::History> read_histories(const std::vector<std::string>& runs) 
         histories.push_back(plot::read_history(run));
         tell_bad_lines(histories.back());
         compare_with_disk(histories.back());
+        add_lost_end(histories.back());
     }
     return histories;
 }

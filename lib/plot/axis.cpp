@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace ziggurat::plot {
 namespace {
@@ -14,27 +15,58 @@ constexpr double margin = 0.05;  ///< of the length of an axis
 constexpr double prefix_until = 1e18;
 constexpr double largest_value = 1e200;  ///< of an axis, which must have room around it
 constexpr int most_ticks = 40;
+constexpr double scientific_below = 2e-3;  ///< the largest value of an axis
+
+constexpr std::array<double, 8> fine_steps{1, 1.5, 2, 3, 4, 5, 6, 8};  ///< of a decade
+constexpr std::array<double, 3> usual_steps{1, 2, 5};
+constexpr std::array<double, 2> sparse_steps{1, 3};
+constexpr std::array<double, 1> powers{1};
 
 /// The power of 1000 whose prefix suits numbers as large as `largest`: none below 10000.
 int prefix_of(double largest) {
     return largest < 1e4 ? 0 : std::min(5, static_cast<int>(std::floor(std::log10(largest) / 3 + 1e-9)));
 }
 
-/// `0.25`, `1500`, `20k`, `1.5M`, with as few digits as tell apart values that are `step` apart.
-std::string text_of(double value, double step, int prefix) {
-    constexpr std::array<const char*, 6> prefixes{"", "k", "M", "G", "T", "P"};
-    const double size = std::fabs(value);
-    if (size >= prefix_until || (size > 0 && size < 1e-4)) {
-        return fmt::format("{:.3g}", value);
-    }
-    const double scale = std::pow(1000, prefix);
-    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / scale) - 1e-9)), 0, 6);
-    auto text = fmt::format("{:.{}f}", value / scale, decimals);
+/// `value` with so many decimals, without zeros at the end.
+std::string decimal(double value, int decimals) {
+    auto text = fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 6));
     if (text.find('.') != std::string::npos) {
         text.erase(text.find_last_not_of('0') + 1);
         text.erase(text.find_last_not_of('.') + 1);
     }
-    return text == "0" || text == "-0" ? "0" : text + prefixes[static_cast<std::size_t>(prefix)];
+    return text == "-0" ? "0" : text;
+}
+
+/// Decimals that tell apart values that are `step` apart.
+int decimals_for(double step) {
+    return static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
+}
+
+/// `3e-4`.
+std::string scientific(double value, double step) {
+    const int exponent = static_cast<int>(std::floor(std::log10(std::fabs(value)) + 1e-9));
+    const double scale = std::pow(10, exponent);
+    return fmt::format("{}e{}", decimal(value / scale, decimals_for(step / scale)), exponent);
+}
+
+/// `0.25`, `1500`, `20k`, `1.5M`, `3e-4`, with as few digits as tell apart values that are `step` apart.
+///
+/// \param largest  value with the same prefix or form
+std::string text_of(double value, double step, double largest) {
+    constexpr std::array<const char*, 6> prefixes{"", "k", "M", "G", "T", "P"};
+    if (std::fabs(value) >= prefix_until) {
+        return fmt::format("{:.3g}", value);
+    }
+    if (std::fabs(value) < 1e-6 * step) {
+        return "0";
+    }
+    if (largest < scientific_below) {
+        return scientific(value, step);
+    }
+    const int prefix = prefix_of(largest);
+    const double scale = std::pow(1000, prefix);
+    const auto text = decimal(value / scale, decimals_for(step / scale));
+    return text == "0" ? text : text + prefixes[static_cast<std::size_t>(prefix)];
 }
 
 /// 1, 2 or 5 times a power of ten, not below `step`.
@@ -48,14 +80,31 @@ double rounded_up(double step) {
     return 10 * power;
 }
 
-std::vector<Tick> linear_ticks(double low, double high, int wanted) {
-    const double step = rounded_up((high - low) / std::max(wanted, 1));
+std::vector<Tick> linear_ticks(const FigureAxis& axis, int wanted) {
+    const double even = rounded_up((axis.high - axis.low) / std::max(wanted, 1));
+    const double step = axis.is_whole ? std::max(even, 1.0) : even;
     std::vector<Tick> ticks;
-    const int prefix = prefix_of(std::max(std::fabs(low), std::fabs(high)));
-    const double first = std::ceil(low / step - 1e-9);
-    for (int i = 0; i <= most_ticks && (first + i) * step <= high + 1e-9 * step; ++i) {
+    const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
+    const double first = std::ceil(axis.low / step - 1e-9);
+    for (int i = 0; i <= most_ticks && (first + i) * step <= axis.high + 1e-9 * step; ++i) {
         const double value = (first + i) * step;
-        ticks.push_back({value, text_of(value, step, prefix)});
+        ticks.push_back({value, text_of(value, step, largest)});
+    }
+    return ticks;
+}
+
+/// `steps` of each decade whose power is a multiple of `every`.
+std::vector<Tick> log_ticks(const FigureAxis& axis, std::span<const double> steps, int every) {
+    std::vector<Tick> ticks;
+    for (int power = static_cast<int>(std::floor(std::log10(axis.low))); std::pow(10, power) <= axis.high;
+         ++power) {
+        for (const double times : power % every == 0 ? steps : std::span<const double>{}) {
+            const double value = times * std::pow(10, power);
+            if (value >= axis.low * (1 - 1e-9) && value <= axis.high * (1 + 1e-9)) {
+                const bool is_half = times != std::floor(times);
+                ticks.push_back({value, text_of(value, std::pow(10, is_half ? power - 1 : power), value)});
+            }
+        }
     }
     return ticks;
 }
@@ -69,27 +118,25 @@ double FigureAxis::place_of(double value) const {
 
 std::vector<Tick> FigureAxis::ticks(int wanted) const {
     if (!is_log) {
-        return linear_ticks(low, high, wanted);
+        return linear_ticks(*this, wanted);
     }
     const double decades = std::log10(high / low);
+    const auto fine = log_ticks(*this, fine_steps, 1);
+    if (fine.size() >= 3 && static_cast<double>(fine.size()) <= 1.2 * wanted) {
+        return fine;
+    }
     if (decades < 0.7) {
-        return linear_ticks(low, high, wanted);
+        return linear_ticks(*this, wanted);
     }
-    const bool has_between = decades * 3 <= 2.0 * wanted;
+    // The closest of the usual ticks are 0.3 of a decade apart, of the sparse ones 0.48.
+    if (decades <= 0.45 * wanted) {
+        return log_ticks(*this, usual_steps, 1);
+    }
+    if (decades <= 0.65 * wanted) {
+        return log_ticks(*this, sparse_steps, 1);
+    }
     const int every = std::max(1, static_cast<int>(std::ceil(decades / std::max(wanted, 1))));
-    std::vector<Tick> ticks;
-    for (int power = static_cast<int>(std::floor(std::log10(low))); std::pow(10, power) <= high; ++power) {
-        if (power % every != 0) {
-            continue;
-        }
-        for (const double times : {1.0, 2.0, 5.0}) {
-            const double value = times * std::pow(10, power);
-            if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9) && (times == 1 || has_between)) {
-                ticks.push_back({value, text_of(value, std::pow(10, power), prefix_of(value))});
-            }
-        }
-    }
-    return ticks;
+    return log_ticks(*this, powers, every);
 }
 
 FigureAxis axis_from_zero(double high) {
@@ -97,7 +144,7 @@ FigureAxis axis_from_zero(double high) {
 }
 
 FigureAxis log_axis_around(double low, double high) {
-    const double beyond = std::max(std::pow(high / low, margin), 1.001);
+    const double beyond = high > low ? std::max(std::pow(high / low, margin), 1.001) : 1.1;
     return {low / beyond, high * beyond, true};
 }
 

@@ -15,10 +15,12 @@ struct Tick {
 struct FigureAxis {
     double low = 0, high = 1;  ///< low < high; with is_log, low > 0
     bool is_log = false;
+    bool is_whole = false;  ///< ticks are whole numbers
 
     /// 0 at `low`, 1 at `high`; outside of them what it would be.
     double place_of(double value) const;
-    /// Round values within the axis, about as many as wanted: 1, 2 and 5 times powers of ten.
+    /// Round values within the axis, about as many as wanted: 1, 2 and 5 times powers of ten; on a short
+    /// logarithmic axis also values between them.
     std::vector<Tick> ticks(int wanted) const;
 };
 

@@ -19,6 +19,15 @@ struct Point {
 };
 using Curve = std::vector<Point>;
 
+/// True if the steps of the point have different values.
+inline bool has_spread(const Point& point) {
+    return point.low < point.high;
+}
+/// True if the point is one step, and its mean is that of other steps too.
+inline bool is_smoothed_step(const Point& point) {
+    return point.low == point.high && point.mean != point.low;
+}
+
 /// Contribution of a step to a curve: a value with its weight; nothing: the step has none.
 struct Weighed {
     double value = 0;

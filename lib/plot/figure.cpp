@@ -3,52 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
-#include <limits>
-#include <utility>
 
 #include "base/contract.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
+#include "plot/panel_maker.hpp"
+#include "plot/value_range.hpp"
 
 namespace ziggurat::plot {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Marks of what is not finite that are shown of one run: more are a smear.
-constexpr std::size_t most_alarms = 40;
-
-/// Of the highest point of a stack: lanes below it would be no line of a picture.
-constexpr double least_share_of_stack = 0.005;
-
-constexpr const char* waiting_title = "waiting, % of the time";
-
-struct Range {
-    double low = std::numeric_limits<double>::infinity();
-    double high = -std::numeric_limits<double>::infinity();
-
-    void add(double value) {
-        low = std::min(low, value);
-        high = std::max(high, value);
-    }
-    bool is_empty() const { return low > high; }
-};
-
-Range range_of(const Panel& panel) {
-    Range range;
-    for (const auto& line : panel.lines) {
-        for (const auto& point : line.curve) {
-            range.add(point.mean);
-        }
-    }
-    for (const auto& dot : panel.dots) {
-        range.add(dot.value);
-    }
-    return range;
-}
 
 std::string title_of(const std::vector<History>& histories) {
     if (histories.size() > 1) {
@@ -65,147 +32,22 @@ std::string title_of(const std::vector<History>& histories) {
     return printable(title);
 }
 
-/// Panels of one figure, made from the part of each run that is drawn.
-class Panels {
-  public:
-    Panels(const std::vector<History>& histories, const FigureStyle& style, const XScale& x)
-        : histories_{histories}, style_{style}, x_{x} {}
-
-    Panel loss() const {
-        Panel panel = of_runs("loss, nats per token", 2, loss_value(), style_.smooth);
-        for (std::size_t run = 0; run < histories_.size(); ++run) {
-            for (const auto& validation : histories_[run].validations) {
-                panel.dots.push_back({run, x_.at(histories_[run], validation.step), validation.loss});
-            }
-            std::size_t count = 0;
-            for (const auto& step : histories_[run].steps) {
-                if (!step.is_loss_finite && count++ < most_alarms) {
-                    panel.alarms.push_back({run, x_.of(step), 0});
-                }
-            }
-        }
-        fit(panel);
-        return panel;
-    }
-
-    /// A schedule, whose steps are not noisy.
-    Panel lr() const { return fitted(of_runs("learning rate", 0.6, lr_value(), 1), false); }
-    Panel grad_norm() const {
-        return fitted(of_runs("gradient norm", 0.8, grad_norm_value(), style_.smooth), true);
-    }
-    Panel speed() const { return from_zero(of_runs("tokens per second", 1, speed_value(), style_.smooth)); }
-    Panel mfu() const {
-        return from_zero(of_runs("model FLOPs utilisation, %", 0.6, mfu_value(), style_.smooth));
-    }
-    Panel stalls() const {
-        return from_zero(histories_.size() == 1
-                             ? stacked_stalls(histories_.front())
-                             : of_runs(waiting_title, 1, stall_value(lanes.size()), style_.smooth));
-    }
-    Panel memory(std::size_t tier, const char* unit, double unit_bytes) const {
-        return from_zero(of_runs(fmt::format("{} memory of the fullest rank, {}", tiers[tier], unit), 0.6,
-                                 memory_value(static_cast<MemoryTier>(tier), unit_bytes), 1));
-    }
-
-  private:
-    CurveStyle curve_style(std::int64_t smooth) const { return {style_.most_points, x_, smooth}; }
-
-    /// A line for each run that has such a value.
-    Panel of_runs(std::string title, double height, const ValueOf& value, std::int64_t smooth) const {
-        Panel panel{.title = with_smoothing(std::move(title), smooth), .height = height};
-        for (std::size_t run = 0; run < histories_.size(); ++run) {
-            auto curve = make_curve(histories_[run], curve_style(smooth), value);
-            if (!curve.empty()) {
-                panel.lines.push_back({run, std::move(curve)});
-            }
-        }
-        return panel;
-    }
-
-    static std::string with_smoothing(std::string title, std::int64_t smooth) {
-        return smooth > 1 ? fmt::format("{}, mean of {} steps", title, smooth) : title;
-    }
-
-    /// The lanes of one run on each other, without those that are too thin to be seen.
-    Panel stacked_stalls(const History& history) const {
-        Panel panel{.title = with_smoothing(waiting_title, style_.smooth), .is_stacked = true};
-        double highest = 0;
-        for (const auto& point : make_curve(history, curve_style(style_.smooth), stall_value(lanes.size()))) {
-            highest = std::max(highest, point.mean);
-        }
-        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-            Curve curve = make_curve(history, curve_style(style_.smooth), stall_value(lane));
-            if (std::ranges::none_of(curve, [&](const Point& point) {
-                    return point.mean > 0 && point.mean >= least_share_of_stack * highest;
-                })) {
-                continue;
-            }
-            for (std::size_t i = 0; !panel.lines.empty() && i < curve.size(); ++i) {
-                curve[i].mean += panel.lines.back().curve[i].mean;
-            }
-            panel.labels.emplace_back(lanes[lane]);
-            panel.lines.push_back({panel.lines.size(), std::move(curve)});
-        }
-        return panel;
-    }
-
-    /// An axis around the values; logarithmic where that is asked for and possible.
-    void fit(Panel& panel) const {
-        const auto range = range_of(panel);
-        panel.y = range.is_empty()                 ? FigureAxis{}
-                  : style_.is_log && range.low > 0 ? log_axis_around(range.low, range.high)
-                                                   : axis_around(range.low, range.high);
-    }
-    /// \param is_around  else from zero where the axis is not logarithmic
-    Panel fitted(Panel panel, bool is_around) const {
-        if (is_around || style_.is_log) {
-            fit(panel);
-            return panel;
-        }
-        return from_zero(std::move(panel));
-    }
-    static Panel from_zero(Panel panel) {
-        const auto range = range_of(panel);
-        panel.y = axis_from_zero(range.is_empty() ? 0 : range.high);
-        return panel;
-    }
-
-    const std::vector<History>& histories_;
-    const FigureStyle& style_;
-    const XScale& x_;
-};
-
-bool has_spread(const Panel& panel) {
-    return !panel.is_stacked && std::ranges::any_of(panel.lines, [](const Line& line) {
-        return std::ranges::any_of(line.curve, [](const Point& point) { return point.low < point.high; });
+/// True if some point of the lines, which are runs, is as asked.
+template <class Is>
+bool has_point(const Panel& panel, const Is& is_such) {
+    return !panel.is_stacked && std::ranges::any_of(panel.lines, [&](const Line& line) {
+        return std::ranges::any_of(line.curve, is_such);
     });
-}
-
-/// The unit in which the largest of some bytes is told.
-struct ByteUnit {
-    const char* name;
-    double bytes;
-};
-
-ByteUnit unit_of(const std::vector<History>& histories, std::size_t tier) {
-    constexpr ByteUnit gib{"GiB", 1LL << 30}, mib{"MiB", 1LL << 20};
-    const auto reaches_gib = [tier](const Step& step) { return step.tier_bytes[tier] >= gib.bytes; };
-    return std::ranges::any_of(
-               histories,
-               [&](const History& history) { return std::ranges::any_of(history.steps, reaches_gib); })
-               ? gib
-               : mib;
 }
 
 /// Appends a panel for each tier.
 void add_memory_panels(const std::vector<History>& histories,
-                       const Panels& make,
+                       const PanelMaker& make,
                        std::vector<Panel>& panels) {
     for (std::size_t i = 0; i < tiers.size(); ++i) {
         const auto tier = static_cast<MemoryTier>(i);
         if (std::ranges::any_of(histories, [&](const History& history) { return history.uses(tier); })) {
-            const auto unit = unit_of(histories, i);
-            panels.push_back(make.memory(i, unit.name, unit.bytes));
+            panels.push_back(make.memory(tier));
         }
     }
 }
@@ -225,19 +67,30 @@ void add_marks(const std::vector<History>& histories, const XScale& x, Contents 
     }
 }
 
-/// From the first to the last step that is drawn, or as asked; from zero where the first is near it.
-FigureAxis x_axis_of(const std::vector<History>& histories, const XScale& x, const XRange& asked) {
-    Range range;
-    for (const auto& history : histories) {
-        if (!history.steps.empty()) {
-            range.add(x.of(history.steps.front()));
-            range.add(x.of(history.steps.back()));
+/// Axis from the first to the last step that is drawn, or as asked; from zero if the first is near it.
+///
+/// \param parts  what is drawn of `histories`
+FigureAxis x_axis_of(const std::vector<History>& histories,
+                     const std::vector<History>& parts,
+                     const XScale& x,
+                     const XRange& asked) {
+    ValueRange range;
+    for (const auto& part : parts) {
+        if (!part.steps.empty()) {
+            range.add(x.of(part.steps.front()));
+            range.add(x.of(part.steps.back()));
         }
     }
+    const bool goes_on =
+        asked.to && std::ranges::any_of(histories, [&](const History& history) {
+            return !history.steps.empty() && x_of(history.steps.back(), asked.unit) > *asked.to;
+        });
     const bool begins_early = !asked.from && range.low < 0.1 * range.high;
     const double low = asked.from ? *asked.from / x.size : begins_early ? 0 : range.low;
-    const double high = asked.to ? std::min(*asked.to / x.size, std::max(range.high, low)) : range.high;
-    return {low, high > low ? high : low + 1, false};
+    const double high = goes_on ? *asked.to / x.size : range.high;
+    const bool is_whole = x.unit != XUnit::time;
+    return high > low ? FigureAxis{low, high, false, is_whole}
+                      : FigureAxis{low - 0.5, low + 0.5, false, is_whole};
 }
 
 }  // namespace
@@ -261,13 +114,14 @@ Figure make_figure(const std::vector<History>& histories, const FigureStyle& sty
     }
     const auto& parts = style.x.is_whole() ? histories : cut;
     const auto x = make_x_scale(parts, style.x.unit);
-    Figure figure{.title = title_of(histories), .x = x_axis_of(parts, x, style.x), .x_label = x.label};
+    Figure figure{
+        .title = title_of(histories), .x = x_axis_of(histories, parts, x, style.x), .x_label = x.label};
     std::ranges::transform(histories, std::back_inserter(figure.runs), label_of);
     const auto any = [&](const auto& has) {
         return std::ranges::any_of(parts,
                                    [&](const History& part) { return std::ranges::any_of(part.steps, has); });
     };
-    const Panels make{parts, style, x};
+    const PanelMaker make{parts, style, x};
     figure.panels.push_back(make.loss());
     if (any([](const Step& step) { return step.lr > 0; })) {
         figure.panels.push_back(make.lr());
@@ -284,7 +138,10 @@ Figure make_figure(const std::vector<History>& histories, const FigureStyle& sty
         add_memory_panels(parts, make, figure.panels);
     }
     add_marks(parts, x, style.contents, figure);
-    figure.has_bands = std::ranges::any_of(figure.panels, has_spread);
+    for (const auto& panel : figure.panels) {
+        figure.has_bands = figure.has_bands || has_point(panel, has_spread);
+        figure.has_raw = figure.has_raw || has_point(panel, is_smoothed_step);
+    }
     return figure;
 }
 

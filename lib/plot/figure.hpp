@@ -30,12 +30,14 @@ struct Panel {
     std::vector<Line> lines = {};
     std::vector<Dot> dots = {};
     std::vector<Dot> alarms = {};          ///< steps without a finite value, at the upper edge
+    std::vector<Dot> peaks = {};           ///< points above the axis, at the upper edge
     std::vector<std::string> labels = {};  ///< of the lines; empty: each is a run
     bool is_stacked = false;               ///< lines from bottom to top, each on the one before
-    double height = 1;                     ///< beside those of the others
+    double height = 1;                     ///< relative to the other panels
+    std::string note = {};                 ///< shown if there is no value to draw
 };
 
-/// EventMark of an event of a run.
+/// Mark of an event of a run.
 struct RunMark {
     MarkKind kind = MarkKind::resume;
     std::size_t colour = 0;  ///< of the run
@@ -72,6 +74,7 @@ struct Figure {
     std::vector<SaveMark> saves = {};  ///< that are complete
     bool has_validations = false;
     bool has_bands = false;  ///< some point stands for steps of different values
+    bool has_raw = false;    ///< some smoothed point stands for one step of another value
 
     bool has(MarkKind kind) const;
 };

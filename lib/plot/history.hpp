@@ -49,6 +49,7 @@ struct Save {
     double seconds = 0;
     double stood_still_s = 0;  ///< training, for it
     std::string reason = {};   ///< why it was given up
+    bool is_removed = false;   ///< it was complete, and is not on the disk any more
 };
 
 /// Something else that a run tells of.

@@ -21,6 +21,8 @@ namespace {
 /// Rows of a run's checkpoints and of its events; what is older is counted.
 constexpr std::ptrdiff_t most_rows = 200;
 
+constexpr const char* no_break_space = "\u00a0";  ///< keeps a name, its number and the unit in one line
+
 constexpr const char* head =
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n"
@@ -30,10 +32,10 @@ constexpr const char* head =
     "auto;max-width:1200px;padding:0 16px;"
     "color:#24292f;background:#ffffff}}"
     "h1{{font-size:20px}}h2{{font-size:16px;margin-top:32px}}"
-    "table{{border-collapse:collapse;width:100%}}"
-    "th,td{{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid #d8dee4;vertical-align:top}}"
+    "table{{border-collapse:collapse;font-size:13px}}"
+    "th,td{{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #d8dee4;vertical-align:top}}"
     "td.number,th.number{{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}"
-    ".scroll{{overflow-x:auto}}svg{{max-width:100%;height:auto}}"
+    ".scroll{{overflow-x:auto}}svg{{display:block;width:100%;height:auto}}"
     "@media(prefers-color-scheme:dark){{body{{color:#e6edf3;background:#0d1117}}th,td{{border-color:#2b323b}}"
     "}}"
     "</style>\n</head>\n<body>\n<h1>{0}</h1>\n";
@@ -75,6 +77,15 @@ std::string bytes_text(double bytes) {
     return bytes > 0 ? format_bytes(static_cast<std::int64_t>(std::min(bytes, 9e18))) : "-";
 }
 
+/// The text without a space at which a line may end.
+std::string unbroken(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        result += c == ' ' ? no_break_space : std::string{c};
+    }
+    return result;
+}
+
 /// Lanes by the time that was waited for them, those of at least a hundredth.
 std::string waits_text(const Summary& summary) {
     std::vector<std::size_t> order;
@@ -88,7 +99,8 @@ std::string waits_text(const Summary& summary) {
     for (const auto lane : order) {
         std::string name{lanes[lane]};
         std::ranges::replace(name, '_', ' ');
-        text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * summary.waited[lane]);
+        text += text.empty() ? "" : ", ";
+        text += unbroken(fmt::format("{} {:.0f} %", name, 100 * summary.waited[lane]));
     }
     return text.empty() ? "nothing" : text;
 }
@@ -98,8 +110,8 @@ std::string memory_text(const Summary& summary) {
     std::string text;
     for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
         if (summary.peak_bytes[tier] > 0) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tiers[tier],
-                                bytes_text(summary.peak_bytes[tier]));
+            text += text.empty() ? "" : ", ";
+            text += unbroken(fmt::format("{} {}", tiers[tier], bytes_text(summary.peak_bytes[tier])));
         }
     }
     return text;
@@ -112,20 +124,20 @@ void add_runs(std::string& page, const std::vector<History>& histories, const Fi
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
         const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
-        table.row(
-            {figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
-             history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
-             history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
-                                                     format_grouped(history.planned_steps))
-                                       : format_grouped(summary.last_step),
-             format_count(static_cast<double>(summary.tokens)),
-             summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
-             summary.best_validation
-                 ? fmt::format("{:.4f} at {}", summary.best_validation->loss, summary.best_validation->step)
-                 : "-",
-             format_count(summary.tok_s), summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-",
-             waits_text(summary), memory_text(summary), format_duration(summary.trained_s),
-             marks_text(history), fate_text(history)});
+        table.row({figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
+                   history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
+                   history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
+                                                           format_grouped(history.planned_steps))
+                                             : format_grouped(summary.last_step),
+                   format_count(static_cast<double>(summary.tokens)),
+                   summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
+                   summary.best_validation ? fmt::format("{:.4f} at {}", summary.best_validation->loss,
+                                                         format_grouped(summary.best_validation->step))
+                                           : "-",
+                   format_count(summary.tok_s),
+                   summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-", waits_text(summary),
+                   memory_text(summary), format_duration(summary.trained_s),
+                   history.marks.empty() ? "-" : marks_text(history), fate_text(history)});
     }
 }
 
@@ -155,16 +167,36 @@ void add_latest(std::string& page, const std::vector<Row>& rows, const char* wha
     add(rows.begin() + left_out);
 }
 
-void add_saves(std::string& page, const History& history) {
-    add_latest(page, history.saves, "saves", [&](auto row) {
+void add_saves(std::string& page, const std::vector<Save>& saves) {
+    add_latest(page, saves, "saves", [&](auto row) {
         Table table{page, {"#step", "#size", "#writing", "#rate", "#training stood still", "state"}};
-        for (; row != history.saves.end(); ++row) {
-            table.row({format_grouped(row->step), bytes_text(row->bytes), format_duration(row->seconds),
-                       row->seconds > 0 && row->is_ok ? bytes_text(row->bytes / row->seconds) + "/s" : "-",
+        for (; row != saves.end(); ++row) {
+            const bool is_measured = row->seconds > 0 && row->is_ok;
+            table.row({format_grouped(row->step), row->bytes > 0 ? bytes_text(row->bytes) : "-",
+                       row->seconds > 0 ? format_duration(row->seconds) : "-",
+                       is_measured ? bytes_text(row->bytes / row->seconds) + "/s" : "-",
                        format_duration(row->stood_still_s),
-                       row->is_ok ? "complete" : "given up: " + row->reason});
+                       !row->is_ok       ? "given up: " + row->reason
+                       : row->is_removed ? "removed since"
+                                         : "complete"});
         }
     });
+}
+
+/// Those that are on the disk, and folded those that are not.
+void add_checkpoints(std::string& page, const History& history) {
+    std::vector<Save> here, removed;
+    for (const auto& save : history.saves) {
+        (save.is_removed ? removed : here).push_back(save);
+    }
+    if (!here.empty()) {
+        add_saves(page, here);
+    }
+    if (!removed.empty()) {
+        page += fmt::format("<details><summary>{} removed since</summary>\n", removed.size());
+        add_saves(page, removed);
+        page += "</details>\n";
+    }
 }
 
 void add_events(std::string& page, const History& history) {
@@ -185,8 +217,9 @@ std::string page(const std::vector<History>& histories,
     ZG_EXPECTS(!histories.empty());
     style.most_points = points_across_svg;
     style.contents = Contents::all;
-    const auto figure = make_figure(histories, style);
+    auto figure = make_figure(histories, style);
     std::string text = fmt::format(head, escape_xml(figure.title));
+    figure.title.clear();  // the heading of the page has it
     add_runs(text, histories, figure);
     if (!differences.empty()) {
         add_differences(text, differences, figure);
@@ -196,7 +229,7 @@ std::string page(const std::vector<History>& histories,
         const auto of_run = histories.size() > 1 ? " of " + escape_xml(figure.runs[run]) : "";
         if (!histories[run].saves.empty()) {
             text += "<h2>Checkpoints" + of_run + "</h2>\n";
-            add_saves(text, histories[run]);
+            add_checkpoints(text, histories[run]);
         }
         if (!histories[run].events.empty()) {
             text += "<h2>Events" + of_run + "</h2>\n";

@@ -12,7 +12,8 @@ namespace ziggurat::plot {
 /// Points of a line that are worth having in a picture of this size.
 inline constexpr std::int64_t points_across_svg = 420;
 
-/// The whole file. Some kilobytes for each line of points_across_svg points. No text overlaps another. Pure.
+/// The whole file. Some kilobytes for each line of points_across_svg points. No text overlaps another. A
+/// figure without a title has no row for it. Pure.
 std::string svg(const Figure& figure, Scheme scheme = Scheme::as_the_viewer_asks);
 
 }  // namespace ziggurat::plot

@@ -46,11 +46,15 @@ std::string mark_line(
 }
 
 std::string save_symbol(std::size_t colour, double x, double y) {
-    return fmt::format("<path class=\"c{} save\" d=\"M{:.1f} {:.1f}h6l-3 -6z\"/>\n", colour, x - 3, y);
+    return fmt::format("<path class=\"c{} save\" d=\"M{:.1f} {:.1f}h8l-4 -8z\"/>\n", colour, x - 4, y);
 }
 
 std::string alarm_symbol(double x, double y) {
     return fmt::format("<path class=\"x\" d=\"M{:.1f} {:.1f}h8l-4 7z\"/>\n", x - 4, y);
+}
+
+std::string peak_symbol(std::size_t colour, double x, double y) {
+    return fmt::format("<path class=\"c{} peak\" d=\"M{:.1f} {:.1f}h8l-4 -7z\"/>\n", colour, x - 4, y + 7);
 }
 
 }  // namespace ziggurat::plot

@@ -23,4 +23,7 @@ std::string save_symbol(std::size_t colour, double x, double y);
 /// Triangle of a step without a finite loss, hanging from y.
 std::string alarm_symbol(double x, double y);
 
+/// Triangle of a point above the axis, pointing up to y.
+std::string peak_symbol(std::size_t colour, double x, double y);
+
 }  // namespace ziggurat::plot

@@ -83,6 +83,8 @@ class Drawing {
             title += figure.has(kind) ? fmt::format("; {} {}", sign_of(kind), mark_names[i]) : "";
         }
         title += !panel.alarms.empty() ? "; ! not finite" : "";
+        const bool is_empty = panel.lines.empty() && panel.dots.empty();
+        title += is_empty ? "; " + panel.note : "";
         text_ += '\n';
         std::istringstream rows_of_title{wrapped(title, std::max(style_.columns, least_columns), "  ")};
         for (std::string row; std::getline(rows_of_title, row);) {
@@ -95,7 +97,7 @@ class Drawing {
         Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(panel)};
         fill(canvas, figure, panel);
         std::vector<std::string> labels(static_cast<std::size_t>(rows));
-        for (const auto& tick : panel.y.ticks(rows / 2)) {
+        for (const auto& tick : is_empty ? std::vector<Tick>{} : panel.y.ticks((2 * rows + 1) / 3)) {
             const auto row = static_cast<int>(std::lround((1 - panel.y.place_of(tick.value)) * rows - 0.5));
             labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = tick.text;
         }

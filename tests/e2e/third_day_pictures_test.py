@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures of runs: SVGs of six kinds of runs in Chromium have no text over another; axes, parts, marks and numbers.
+"""Pictures of runs: SVGs of six kinds of runs in Chromium have no text over another; axes, parts, marks, numbers, docs.
 
   third_day_pictures_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 
@@ -8,38 +8,27 @@ chromium-headless-shell.
 """
 
 import csv
-import html
 import io
 import json
 import math
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree
 
+import svg_boxes
 import trainings
+from svg_boxes import BROWSER
 from trainings import PATIENCE_S, Place, expect, say
 
 SKIPPED = 77
-BROWSER = "chromium-headless-shell"
 SVG = "{http://www.w3.org/2000/svg}"
 LANES = ["data", "collective", "channel", "host_to_device", "device_to_host", "nvme_read", "nvme_write", "host_optimizer"]
 BEGIN = 1.76e9
 STEP_S, BREAK_S = 0.5, 3600  # of a step, and between two jobs
-
-# The boxes of all texts of each picture, as the browser lays them out.
-SCRIPT = """<script>
-const found = [...document.querySelectorAll('svg')].map(svg => {
-  const frame = svg.getBoundingClientRect();
-  return {width: frame.width, height: frame.height, texts: [...svg.querySelectorAll('text')].map(text => {
-    const box = text.getBoundingClientRect();
-    return [text.textContent, box.left - frame.left, box.top - frame.top, box.right - frame.left, box.bottom - frame.top];
-  })};
-});
-document.getElementById('found').textContent = JSON.stringify(found);
-</script>"""
 
 
 class Metrics:
@@ -142,6 +131,31 @@ def made_up_runs(folder):
     return [run.path.parent for run in runs]
 
 
+def runs_of_the_docs(folder):
+    """Two runs of a small model, runs/base with a crash and a spike, and runs/wide."""
+    for name, steps, lanes, level in (("base", 160, ["collective", "nvme_read", "host_optimizer"], 3.1),
+                                      ("wide", 110, ["collective"], 2.8)):
+        run = Metrics(folder / "runs" / name, lanes, name=name)
+        run.start(steps)
+        numbers = [*range(1, 98), *range(81, steps + 1)] if name == "base" else range(1, steps + 1)
+        for i, step in enumerate(numbers):
+            if name == "base" and i == 97:
+                run.end(97, 6, "rank 1 has died, by signal 9")
+                run.go_on(80, steps)
+            run.step(step, level + 6 * math.exp(-step / 25) + run.draw.gauss(0, 0.08))
+            run.rows[-1] |= {"lr": 1e-3 * min(1, step / 20) * (0.55 + 0.45 * math.cos(math.pi * step / steps)),
+                             "grad_norm": 0.5 + 2 * math.exp(-step / 20) + abs(run.draw.gauss(0, 0.1)),
+                             "tok_s": 4096 / STEP_S * (0.97 + 0.03 * run.draw.random()), "device_peak_B": 0}
+            if name == "base" and step == 120:
+                run.rows[-1] |= {"loss": 31.0, "grad_norm": 24.0}
+                run.spike(step)
+            if step % 20 == 0:
+                run.add("validate", step=step, tokens=1, loss=level + 0.15 + 6 * math.exp(-step / 25), loss_tokens=10,
+                        validate_s=1)
+        run.end(steps)
+        run.write()
+
+
 def ziggurat(place, *words, code=0):
     done = subprocess.run([place.binary, *map(str, words)], cwd=place.folder, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=PATIENCE_S)
@@ -153,31 +167,6 @@ def picture(place, name, *words):
     """Draws name.svg and returns its text."""
     ziggurat(place, "plot", *words, "--out", f"{name}.svg")
     return (place.folder / f"{name}.svg").read_text()
-
-
-def boxes(place, pictures):
-    """Of each picture its size and the boxes of its texts."""
-    page = place.folder / "boxes.html"
-    page.write_text("<!doctype html><meta charset=utf-8>" + "".join(f"<div>{svg}</div>" for svg in pictures)
-                    + "<pre id=found></pre>" + SCRIPT)
-    done = subprocess.run([BROWSER, "--no-sandbox", "--disable-gpu", f"--user-data-dir={place.folder / 'browser'}",
-                           "--window-size=1200,800", "--dump-dom", f"file://{page}"],
-                          capture_output=True, text=True, timeout=PATIENCE_S)
-    expect(done.returncode == 0, f"the browser ended with {done.returncode}\n{done.stderr}")
-    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.S)[1]))
-
-
-def overlaps(found, slack=0.5):
-    """Texts that lie over each other or outside of the picture."""
-    problems = []
-    texts = found["texts"]
-    for i, (text, left, top, right, bottom) in enumerate(texts):
-        if left < 0 or top < 0 or right > found["width"] or bottom > found["height"]:
-            problems.append(f"'{text}' is outside")
-        for other, l, t, r, b in texts[:i]:
-            if min(right, r) - max(left, l) > slack and min(bottom, b) - max(top, t) > slack:
-                problems.append(f"'{text}' lies over '{other}'")
-    return problems
 
 
 def titles(svg):
@@ -204,18 +193,23 @@ def no_text_over_another(chosen):
     for name, words in {"page of one": [runs[1]], "page of two": [runs[2], runs[3]]}.items():
         ziggurat(place, "report", *words, "--out", "page.html")
         pictures[name] = re.search(r"<svg.*</svg>", (place.folder / "page.html").read_text(), re.S)[0]
-    broken = pictures["three"].replace("</svg>", '<text x="74" y="28">over the title</text></svg>')
-    found = boxes(place, [*pictures.values(), broken])
-    expect(any("over the title" in problem for problem in overlaps(found[-1])), "a planted text is not found")
+    planted = {"lies over '3 runs'": '<text x="74" y="28">planted</text>', "is outside": '<text x="930" y="300">planted</text>',
+               "lies over a path": '<text x="80" y="52">planted</text>', "lies over a frame": '<text x="300" y="300">planted</text>'}
+    broken = [pictures["three"].replace("</svg>", text + "</svg>") for text in planted.values()]
+    found = svg_boxes.measure(place.folder, [*pictures.values(), *broken])
+    for problem, one in zip(planted, found[len(pictures):]):
+        expect(any(text.startswith(f"'planted' {problem}") for text in svg_boxes.overlaps(one)),
+               f"a text that {problem} is not found")
     for name, one in zip(pictures, found):
-        expect(len(one["texts"]) > 20, f"{name}: only {one['texts']}")
-        problems = overlaps(one)
+        expect(len(one.texts) > 20 and len(one.frames) > 4 and one.symbols, f"{name}: {one}")
+        problems = svg_boxes.overlaps(one)
         expect(not problems, f"{name}: " + "; ".join(problems[:5]))
+    expect([note[0] for note in found[list(pictures).index(runs[4].name)].notes] == ["no waits"], "a run without waits")
     for lane in LANES:
         expect(lane.replace("_", " ") in texts(pictures["eight_lanes"]), f"no name of {lane}")
     absent = [lane for lane in LANES if lane != "collective" and lane.replace("_", " ") in texts(pictures["short"])]
     expect(not absent, f"lanes that are zero are named: {absent}")
-    say(f"{len(pictures)} pictures in Chromium: {sum(len(one['texts']) for one in found)} texts, none over another")
+    say(f"{len(pictures)} pictures in Chromium: {sum(len(one.texts) for one in found)} texts, none over another")
 
 
 def panels_and_marks(chosen):
@@ -230,7 +224,7 @@ def panels_and_marks(chosen):
             ("bad", picture(place, "bad", bad), ["crash", "loss is not finite"], ["resume"])):
         expect(all(word in texts(svg) for word in wanted), f"{name}: not all of {wanted} in {texts(svg)}")
         expect(not any(word in texts(svg) for word in others), f"{name}: one of {others} in {texts(svg)}")
-    expect("band: lowest to highest of the steps in a point" in texts(first), "the band is not explained")
+    expect("shading: range of single steps" in texts(first), "the shading is not explained")
 
     rows = list(csv.DictReader(io.StringIO(ziggurat(place, "plot", spikes, "--csv", "-"))))
     marked = {(kind, int(row["step"])): int(row[kind]) for kind in ("resumes", "roll_backs", "spikes", "crashes") for row in rows
@@ -270,6 +264,10 @@ def axes_and_parts(chosen):
     zoomed = picture(place, "zoomed", spikes, "--from", 1150, "--to", 1250)
     expect(len(lines(zoomed)[0]) == 101 and "spike" in texts(zoomed) and "roll-back" not in texts(zoomed), "a part of the run")
 
+    peaks = picture(place, "peaks", spikes)
+    expect("peak above the axis" in texts(peaks) and titles(peaks)[0].endswith(", peaks up to 10.00k cut off"), titles(peaks))
+    levels = [y for _, y in lines(peaks)[0]]
+    expect(statistics.median(levels[:60]) < statistics.median(levels[-60:]) - 100, "a spike presses the curve down")
     rough, smooth = picture(place, "rough", lanes), picture(place, "smooth", lanes, "--smooth", 30)
     noise = [sum(abs(b[1] - a[1]) for a, b in zip(line, line[1:])) for line in (lines(rough)[2], lines(smooth)[2])]
     expect("gradient norm, mean of 30 steps" in titles(smooth) and noise[1] < noise[0] / 5, f"{noise} {titles(smooth)}")
@@ -289,6 +287,29 @@ def axes_and_parts(chosen):
     say("axes of steps, tokens and time; parts, means, logarithms; runs of different length")
 
 
+def words_and_numbers(svg):
+    found = re.split(r"(?<![\d.])(-?\d+\.\d)(?!\d)", svg)
+    return found[::2], [float(number) for number in found[1::2]]
+
+
+def pictures_of_the_docs(chosen):
+    place = Place(chosen, "docs")
+    runs_of_the_docs(place.folder)
+    kept = trainings.HERE.parents[1] / "docs" / "pictures"
+    drawn = {"run": ["runs/base"], "runs": ["runs/base", "runs/wide", "--smooth", 10, "--axis", "tokens"],
+             "spike": ["runs/base", "--from", 110, "--to", 130, "--log"]}
+    pictures = {name: picture(place, name, *words) for name, words in drawn.items()}
+    for (name, svg), found in zip(pictures.items(), svg_boxes.measure(place.folder, pictures.values())):
+        expect(len(svg) < 60_000 and not svg_boxes.overlaps(found), f"{name}: {len(svg)} bytes, {svg_boxes.overlaps(found)}")
+        old = kept / f"{name}.svg"
+        words, numbers = words_and_numbers(svg)
+        old_words, old_numbers = words_and_numbers(old.read_text() if old.exists() else "")
+        # Another processor may round differently.
+        is_same = words == old_words and all(abs(a - b) < 0.15 for a, b in zip(numbers, old_numbers))
+        expect(is_same, f"{old} is not what the program draws: cp {place.folder / old.name} {old}")
+    say("pictures of docs/ are what the program draws")
+
+
 def a_real_run(chosen):
     place = Place(chosen, "real")
     place.train("run", 2, "train.steps=8", "checkpoint.every=4 steps")
@@ -299,7 +320,7 @@ def a_real_run(chosen):
     expect([int(row["step"]) for row in rows if row["resumes"] == "1"] == [8], "the seam")
     measured = [float(row["seconds_in_training"]) for row in rows]
     expect(0 < measured[0] and measured == sorted(measured), f"{measured}")
-    expect(not overlaps(boxes(place, [svg])[0]), "texts over each other")
+    expect(not svg_boxes.overlaps(svg_boxes.measure(place.folder, [svg])[0]), "texts over each other")
     say("a run that was trained")
 
 
@@ -307,4 +328,4 @@ if __name__ == "__main__":
     if not shutil.which(BROWSER):
         print(f"skipped: there is no {BROWSER} (scripts/setup.sh --tests)")
         sys.exit(SKIPPED)
-    trainings.run_script(__doc__, no_text_over_another, panels_and_marks, axes_and_parts, a_real_run)
+    trainings.run_script(__doc__, no_text_over_another, panels_and_marks, axes_and_parts, pictures_of_the_docs, a_real_run)

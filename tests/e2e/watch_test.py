@@ -66,7 +66,9 @@ def a_page_without_requests(chosen):
         expect(len(lines) == len(runs) * len(titles), f"{len(lines)} lines of {runs}")
         expect(all(len(line) == STEPS for line in lines), f"{[len(line) for line in lines]} points, not {STEPS}")
         of_a_run = STEPS // 6
-        expect(page.count(">complete<") == of_a_run * len(runs), f"not {of_a_run} checkpoints of each run")
+        kept = 2
+        expect(page.count(">complete<") == kept * len(runs)
+               and page.count(">removed since<") == (of_a_run - kept) * len(runs), f"not {of_a_run} checkpoints of each run")
         expect(len([mark for mark in drawing.iter(f"{SVG}path") if mark.get("class", "").endswith(" save")])
                == of_a_run * len(runs) + 1, "a mark for each checkpoint, and one in the legend")
         expect(page.count("ends with 0: finished") == len(runs), "each run's end")

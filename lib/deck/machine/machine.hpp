@@ -29,6 +29,13 @@ std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_
 /// what is not there. unknown_space where one of them has no limit of its own (ramfs).
 std::int64_t free_bytes(const std::vector<std::string>& folders);
 
+/// Memory that processes of a job take on a node beside the tiers: libraries, segments that MPI shares
+/// between ranks, HDF5, page tables, the launcher. More than was measured (perf/results/2026-11-27-process-memory.md),
+/// so that a run that fits has some left.
+///
+/// \param host_bytes  of the node
+std::int64_t process_bytes(int ranks_on_node, std::int64_t host_bytes);
+
 /// This node: its cores that the process may use, its memory, as far as the process's cgroup grants it, and
 /// its devices.
 spec::MachineSpec this_machine(const device::Discovery& devices = device::discover());

@@ -40,6 +40,14 @@ std::int64_t free_bytes(const std::vector<std::string>& folders) {
     return bytes;
 }
 
+std::int64_t process_bytes(int ranks_on_node, std::int64_t host_bytes) {
+    constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+    const std::int64_t ranks = ranks_on_node;
+    constexpr std::int64_t pages_of_a_page_table = 200;  // and of the kernel's other records, all included
+    return 16 * mebibyte + ranks * (20 * mebibyte + ranks * mebibyte / 2) +
+           host_bytes / pages_of_a_page_table;
+}
+
 spec::MachineSpec this_machine(const device::Discovery& devices) {
     const std::int64_t installed =
         static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));

@@ -176,14 +176,24 @@ void resolve_pinning(Resolution& resolution) {
     }
 }
 
+/// Of this machine, tiers have what processes do not take themselves. Described machines leave that to
+/// shares.
+void leave_memory_of_processes(Resolution& resolution, int ranks_on_node) {
+    if (!resolution.options.machine && !resolution.options.as_record) {
+        auto& bytes = resolution.machine.host_bytes;
+        bytes -= std::min(bytes, process_bytes(ranks_on_node, bytes));
+    }
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Tiers& tiers = resolution.run.tiers;
     resolve_device(resolution);
-    const spec::MachineSpec& machine = resolution.machine;
     const int ranks = resolution.run.parallel.ranks_per_node;
+    leave_memory_of_processes(resolution, ranks);
+    const spec::MachineSpec& machine = resolution.machine;
     if (machine.has_device) {
         const int sharers = std::max(1, resolution.options.ranks_per_device);
         tiers.device_budget_bytes =
@@ -196,9 +206,9 @@ void resolve_tiers(Resolution& resolution) {
         tiers.device_budget_bytes =
             budget(resolution, "tiers.device.budget", half / ranks,
                    (ranks == 1 ? std::string{"for the rank"} : fmt::format("for each of {} ranks", ranks)) +
-                       ": half of the node's memory is the device tier");
-        tiers.host_budget_bytes =
-            budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
+                       ": half of the node's memory for tiers is the device tier");
+        tiers.host_budget_bytes = budget(resolution, "tiers.host.budget", half,
+                                         "of a node: the other half of its memory for tiers");
     }
     resolve_pinning(resolution);
     for (const auto& path : resolution.values.as<std::vector<std::string>>("tiers.nvme.paths")) {

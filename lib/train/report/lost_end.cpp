@@ -125,6 +125,11 @@ std::optional<LostEnd> find_lost_end(const std::string& run_folder) {
     return LostEnd{.step = tail.step, .time = tail.time, .reason = reason_of(run_folder, tail)};
 }
 
+bool is_a_job_in(const std::string& run_folder) {
+    const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    return !folder || ::flock(folder.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept {
     try {
         const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};

@@ -20,6 +20,9 @@ struct LostEnd {
 /// was none.
 std::optional<LostEnd> find_lost_end(const std::string& run_folder);
 
+/// True if a job holds the folder of a run, or nobody can tell.
+bool is_a_job_in(const std::string& run_folder);
+
 /// Tells, in run.log and metrics.jsonl, of the end of a job whose rank 0 is gone; nothing where that still
 /// holds the folder, or has told itself. Called by another rank, just before it leaves.
 void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;

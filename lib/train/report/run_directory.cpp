@@ -26,6 +26,10 @@ namespace fs = std::filesystem;
     throw Error{ErrorKind::resource, what + " '" + path + "' (" + why + "). " + remedy};
 }
 
+/// is_a_job_in() holds the lock for the time of a look.
+constexpr int most_looks_at_lock = 5;
+constexpr unsigned microseconds_of_a_look = 2000;
+
 constexpr const char* done_name = "DONE";
 constexpr const char* checkpoints_name = "ckpt";
 
@@ -100,7 +104,13 @@ void lock(const storage::HeldFolder& folder, const std::string& path) {
              "Set run.dir to a directory of yours.");
     }
     // Some network file systems have no locks; then two jobs are kept apart by their names only.
-    if (::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const auto is_taken = [&] {
+        return ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    };
+    for (int looks = 0; looks < most_looks_at_lock && is_taken(); ++looks) {
+        ::usleep(microseconds_of_a_look);
+    }
+    if (is_taken()) {
         fail("cannot use the run directory", path, "another job is running in it",
              "Wait for it, or give this run a directory of its own: run.dir=...");
     }

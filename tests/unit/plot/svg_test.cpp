@@ -136,6 +136,56 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     EXPECT_EQ(count(xml, "<polygon"), 2U);
 }
 
+TEST(Svg, MarksAPeakThatIsAboveTheAxis) {
+    auto history = test::usual_history(200);
+    history.steps[150].loss = 5000;
+    const auto figure = make_figure({history}, {.most_points = points_across_svg});
+    const auto& panel = figure.panels.front();
+    EXPECT_LT(panel.y.high, 10);
+    EXPECT_FALSE(panel.y.is_log);
+    ASSERT_EQ(panel.peaks.size(), 1U);
+    EXPECT_EQ(panel.peaks.front().x, 151);
+    const auto xml = svg(figure);
+    EXPECT_NE(xml.find("loss, nats per token, peaks up to 5.00k cut off"), std::string::npos);
+    EXPECT_NE(xml.find("<title>step 151: peak of 5000</title>"), std::string::npos);
+}
+
+TEST(Svg, OfARunThatNeverWaitsSaysSo) {
+    auto history = test::usual_history(10);
+    for (auto& step : history.steps) {
+        step.stall_s = {};
+    }
+    const auto xml = svg(make_figure({history}, {.most_points = points_across_svg}));
+    EXPECT_NE(xml.find(">no waits</text>"), std::string::npos);
+}
+
+TEST(Svg, OfASingleStepHasItsPointInTheMiddle) {
+    auto history = test::usual_history(1);
+    const auto xml = svg(make_figure({history}, {.most_points = points_across_svg}));
+    EXPECT_NE(xml.find("<circle class=\"c0\" cx=\"506.0\""), std::string::npos);
+    const auto column = points_of(xml, "polygon");
+    ASSERT_EQ(column.size(), 4U);
+    EXPECT_DOUBLE_EQ(column[0].first, 500);
+    EXPECT_DOUBLE_EQ(column[1].first, 512);
+}
+
+TEST(Svg, SmoothedStepsStayBehindTheirMean) {
+    auto history = test::usual_history(100);
+    const auto figure = make_figure({history}, {.most_points = points_across_svg, .smooth = 10});
+    EXPECT_TRUE(figure.has_raw);
+    EXPECT_NE(svg(figure).find("faint line: single steps"), std::string::npos);
+    EXPECT_FALSE(make_figure({history}, {.most_points = points_across_svg}).has_raw);
+}
+
+TEST(Svg, OfAPartEndsWhereThatWasAsked) {
+    const auto history = test::usual_history(100);
+    const auto axis_to = [&](double last) {
+        return make_figure({history}, {.most_points = 100, .x = {.from = 10, .to = last}}).x.high;
+    };
+    EXPECT_DOUBLE_EQ(axis_to(50.5), 50.5);
+    EXPECT_DOUBLE_EQ(axis_to(500), 100) << "there are no more steps";
+}
+
 TEST(Svg, AMillionStepsMakeASmallFile) {
     const std::vector runs{test::usual_history(1'000'000, "runs/a"),
                            test::usual_history(1'000'000, "runs/b")};

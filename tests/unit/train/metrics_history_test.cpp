@@ -39,6 +39,24 @@ TEST(CutMetrics, KeepsWhatComesAfterTheStepInAFileOfItsOwn) {
     EXPECT_EQ(test::contents_of(cut.kept_in), after);
 }
 
+TEST(CutMetrics, LeavesEventsOfTheRun) {
+    const test::ScratchFolder folder;
+    const std::string events = row("spike", 4) + row("roll_back", 2) + row("warning", 4) + row("crash", 4);
+    const std::string again = row("resume", 2) + row("step", 3) + row("step", 4) + row("end", 4);
+    put(folder,
+        row("step", 1) + row("step", 2) + row("warning", 3) + row("step", 3) + events + row("step", 4));
+
+    EXPECT_EQ(cut_metrics(folder.path(), 2).last_step, 4);
+    const auto first = row("step", 1) + row("step", 2) + row("warning", 3) + events;
+    EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), first);
+    EXPECT_EQ(cut_metrics(folder.path(), 2).lines, 0) << "events that stayed start no cut";
+
+    std::ofstream{folder.file("metrics.jsonl"), std::ios::app} << again;
+    EXPECT_EQ(cut_metrics(folder.path(), 3).lines, 2);
+    EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")),
+              first + row("resume", 2) + row("step", 3) + row("end", 4));
+}
+
 TEST(CutMetrics, LeavesAFileAloneThatEndsWithTheStep) {
     const test::ScratchFolder folder;
     put(folder, start + row("step", 5));

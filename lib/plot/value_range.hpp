@@ -1,0 +1,25 @@
+/// Range of the values of a panel, with and without short peaks.
+#pragma once
+
+#include <limits>
+
+#include "plot/figure.hpp"
+
+namespace ziggurat::plot {
+
+/// Least and greatest of some values.
+struct ValueRange {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+
+    void add(double value);
+    bool is_empty() const { return low > high; }
+};
+
+/// Range of all means, of the dots, and of the spread of nearly all points. Pure.
+ValueRange range_of(const Panel& panel);
+
+/// As range_of(), but without peaks of a few points that would take more than half of it. Pure.
+ValueRange range_without_peaks(const Panel& panel);
+
+}  // namespace ziggurat::plot
