@@ -20,7 +20,8 @@ int doctor_here(const Arguments& arguments) {
     Subjects subjects;
     std::vector<SharedDeck> decks;
     const deck::LoadOptions options{.has_nccl = comm::has_nccl, .threads = threads_if_started(0)};
-    if (const int refused = find_subjects(arguments.paths, options, subjects, decks); refused != 0) {
+    if (const int refused = find_subjects(arguments.paths, arguments.overrides, options, subjects, decks);
+        refused != 0) {
         return refused;
     }
     const auto mine = train::usable_cores();

@@ -111,6 +111,7 @@ void add_given(const std::vector<std::string>& words, std::vector<FolderToExamin
 }  // namespace
 
 int find_subjects(const std::vector<std::string>& words,
+                  const std::vector<std::string>& overrides,
                   const deck::LoadOptions& options,
                   Subjects& subjects,
                   std::vector<SharedDeck>& decks) {
@@ -122,7 +123,7 @@ int find_subjects(const std::vector<std::string>& words,
         if (!names_a_deck(word)) {
             continue;
         }
-        const auto loaded = deck::load(word, {}, asking);
+        const auto loaded = deck::load(word, overrides, asking);
         if (loaded.found.exit_code() == static_cast<int>(ErrorKind::deck)) {
             std::fputs(loaded.found.print().c_str(), stderr);
             return loaded.found.exit_code();

@@ -31,8 +31,10 @@ struct SharedDeck {
 
 /// Loads what is a deck. One that is wrong is told on stderr, and gives an exit code other than 0.
 ///
-/// \param decks  where others take them from
+/// \param overrides  of each deck
+/// \param decks      where others take them from
 int find_subjects(const std::vector<std::string>& words,
+                  const std::vector<std::string>& overrides,
                   const deck::LoadOptions& options,
                   Subjects& subjects,
                   std::vector<SharedDeck>& decks);

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "app/cores_here.hpp"
@@ -36,6 +38,24 @@ constexpr const char* folder_of_fabrics = "/sys/class/infiniband";
 
 bool is_set(const char* variable) {
     return std::getenv(variable) != nullptr;
+}
+
+/// `OMPI_MCA_pml=ucx` and the like that somebody has set, and no launcher.
+std::vector<std::string> mpi_settings() {
+    std::vector<std::string> settings;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view setting = *entry;
+        constexpr std::array launchers{"OMPI_MCA_orte_",         "OMPI_MCA_ess",
+                                       "OMPI_MCA_pmix",          "OMPI_MCA_initial_",
+                                       "OMPI_MCA_shmem_RUNTIME", "OMPI_MCA_mpi_oversubscribe"};
+        const bool is_of_launcher =
+            std::ranges::any_of(launchers, [&](const char* name) { return setting.starts_with(name); });
+        if (setting.starts_with("OMPI_MCA_") && !is_of_launcher) {
+            settings.emplace_back(setting);
+        }
+    }
+    std::ranges::sort(settings);
+    return settings;
 }
 
 doctor::Limit limit_of(__rlimit_resource resource) {
@@ -117,6 +137,20 @@ doctor::Diagnoses examine_launcher() {
     const auto root = doctor::judge_root(::geteuid() == 0, is_set("OMPI_ALLOW_RUN_AS_ROOT"),
                                          is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), linked);
     doctor::append(found, root);
+    const auto settings = mpi_settings();
+    doctor::append(found, doctor::list_settings(settings));
+    const bool can_start =
+        found.front().health == doctor::Health::ok && root.empty() && linked.name == "Open MPI";
+    if (can_start && !is_set("OMPI_COMM_WORLD_RANK")) {
+        // mpirun fails where ranks find something: what they print tells whether they came so far.
+        constexpr const char* trial =
+            "mpirun -n 2 --oversubscribe --bind-to none \"$0\" doctor --mpi --json 2>&1; true";
+        constexpr double trial_seconds = 60;
+        std::error_code unreadable;
+        const auto self = fs::read_symlink("/proc/self/exe", unreadable).string();
+        found.push_back(doctor::judge_trial(
+            command_output({"sh", "-c", trial, self}, trial_seconds).value_or(""), settings));
+    }
     return found;
 }
 

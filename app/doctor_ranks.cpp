@@ -122,7 +122,8 @@ int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
     const auto options = find_launch(world);
     Subjects subjects;
     std::vector<SharedDeck> decks;
-    const int refused = world.rank() == 0 ? find_subjects(arguments.paths, options, subjects, decks) : 0;
+    const int refused =
+        world.rank() == 0 ? find_subjects(arguments.paths, arguments.overrides, options, subjects, decks) : 0;
     if (const int code = agree(world, refused); code != 0) {
         return code;
     }

@@ -1,7 +1,23 @@
 /// The command that looks for what would spoil a training.
+#include <filesystem>
+#include <system_error>
+
 #include "app/option_rows.hpp"
 
 namespace ziggurat::app {
+
+namespace {
+
+/// `train.steps=6`; no name of a file.
+bool is_override(const std::string& word) {
+    constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
+    const auto end = word.find_first_not_of(letters);
+    std::error_code unreadable;
+    return end != std::string::npos && end > 0 && word[end] == '=' &&
+           !std::filesystem::exists(word, unreadable);
+}
+
+}  // namespace
 
 CommandRow doctor_row() {
     return {
@@ -10,11 +26,11 @@ CommandRow doctor_row() {
         .doc =
             "Says whether this machine, this launch and these folders are fit to train on, and what to do "
             "where they are not.",
-        .positionals = {{"[FOLDER|DECK]...",
+        .positionals = {{"[FOLDER|DECK|KEY=VALUE]...",
                          "a folder that runs or NVMe state are to lie in, or a deck, whose folders and data "
-                         "are looked at",
+                         "are looked at; an override is for all decks",
                          [](Arguments& arguments, const std::string& word) {
-                             arguments.paths.push_back(word);
+                             (is_override(word) ? arguments.overrides : arguments.paths).push_back(word);
                          }}},
         .options = {flag("--mpi", &Arguments::mpi,
                          "all ranks that mpirun or srun started look, and rank 0 says what they found; "

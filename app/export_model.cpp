@@ -140,9 +140,16 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
 
 int export_model(const Arguments& arguments) {
     bool is_begun = false;
-    checkpoint::read_beside_training(
-        arguments.folder, checkpoint::ReadCheck::hashes, print_note,
-        [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
+    try {
+        checkpoint::read_beside_training(
+            arguments.folder, checkpoint::ReadCheck::hashes, print_note,
+            [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
+    } catch (...) {
+        if (is_begun) {  // what is not whole would be in the way of the next try
+            checkpoint::hf::remove_begun_model(arguments.target);
+        }
+        throw;
+    }
     return 0;
 }
 

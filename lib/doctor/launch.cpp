@@ -1,8 +1,10 @@
 #include "doctor/launch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <regex>
+#include <sstream>
 
 #include "base/printable.hpp"
 
@@ -80,6 +82,33 @@ Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const R
                           may_run ? "_CONFIRM is" : " and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are"),
               "Run 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1', or launch as another "
               "user.")};
+}
+
+Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings) {
+    constexpr const char* trial = "two ranks";
+    if (said.find("\"checks\"") != std::string::npos) {
+        return well(trial, "mpirun has started two ranks, which have sent messages to each other");
+    }
+    std::istringstream lines{said};
+    std::string told;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_telling = line.find_first_not_of(" -*=") != std::string::npos;
+        told = told.empty() && is_telling ? line : told;
+    }
+    const auto remedy =
+        settings.empty()
+            ? std::string{"Run 'mpirun -n 2 ziggurat doctor --mpi' to see all that it says."}
+            : fmt::format("Run it without {}, or see all that it says: mpirun -n 2 ziggurat doctor --mpi.",
+                          fmt::join(settings, " and "));
+    return error(trial,
+                 said.empty() ? "two ranks that mpirun starts do not come to their end within a minute"
+                              : fmt::format("two ranks that mpirun starts fail: '{}'", told),
+                 remedy);
+}
+
+Diagnoses list_settings(const std::vector<std::string>& settings) {
+    return settings.empty() ? Diagnoses{}
+                            : Diagnoses{well("MPI settings", fmt::format("{}", fmt::join(settings, ", ")))};
 }
 
 Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said) {

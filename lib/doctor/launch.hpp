@@ -34,6 +34,16 @@ Diagnosis judge_launcher(const std::string& path, const std::string& said, const
 /// Nothing where the user is not root, or Open MPI is told that root may.
 Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked);
 
+/// Two ranks that mpirun has started for a trial, and the settings of MPI in the environment
+/// (`OMPI_MCA_pml=ucx`).
+///
+/// \param said  by mpirun and the ranks, of which rank 0 prints a diagnosis as JSON; empty: it did not end in
+/// time
+Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings);
+
+/// Settings of MPI that the environment has; nothing where there are none.
+Diagnoses list_settings(const std::vector<std::string>& settings);
+
 /// The MPI whose headers the program was compiled with, and that which it runs with.
 Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said);
 

@@ -107,7 +107,7 @@ def healthy(chosen):
         expect(not bad or crowded == bad, f"{ranks} ranks: {bad}")
         checks = [line["check"] for line in findings]
         for check in ("cores", "build", "open files", "locked memory", "memory", "shared memory", "MPI", "HDF5", "deck",
-                      *(("ranks", "clocks") if ranks else ("launcher",))):
+                      *(("ranks", "clocks") if ranks else ("launcher", "two ranks"))):
             expect(checks.count(check) == 1, f"{ranks} ranks: {check} in {checks}")
         expect(checks.count("folder") == 3 and checks.count("HDF5 locks") == 2, f"{ranks} ranks: run.dir, nvme and one more: {checks}")
         expect(not (doctor.folder / "given").exists() and not any((doctor.folder / "nvme").iterdir()), "something is left behind")
@@ -175,6 +175,8 @@ def decks(chosen):
     deck = doctor.folder / doctor.place.deck
     deck.write_text(deck.read_text() + "tiers: {nvme: {paths: [not_there]}}\n")
     for ranks in (0, 2):
+        findings = doctor.ask(deck.name, "tiers.nvme.paths=[.]", ranks=ranks)
+        expect(not [line for line in findings if line["check"] == "deck" and line["state"] != "ok"], f"an override: {findings}")
         doctor.names("a disk that is not there", "deck", "error", r"gpt2_tiny\.yaml:\d+:\d+: cannot use 'not_there'", "Mount a disk",
                      deck.name, ranks=ranks)
         (doctor.folder / "text.txt").rename(doctor.folder / "text.kept")
@@ -200,6 +202,10 @@ def launches(chosen):
     if IS_ROOT:
         doctor.names("root", "root", "error", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM is not set", "export OMPI_ALLOW_RUN_AS_ROOT=1",
                      without=["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"])
+    doctor.names("a transport that is not there", "two ranks", "error", "two ranks that mpirun starts fail: '.+'",
+                 "without OMPI_MCA_pml=not_there", added={"OMPI_MCA_pml": "not_there"})
+    settings = [line["found"] for line in doctor.ask(added={"OMPI_MCA_pml": "ob1"}) if line["check"] == "MPI settings"]
+    expect(len(settings) == 1 and "OMPI_MCA_pml=ob1" in settings[0], f"settings of MPI: {settings}")
     many = 2 * os.cpu_count()
     doctor.names("too many threads", "cores", "warning", f"^{many} threads of 1 rank have {len(CORES)} core", "OMP_NUM_THREADS",
                  added={"OMP_NUM_THREADS": str(many)})

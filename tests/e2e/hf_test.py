@@ -192,12 +192,12 @@ def conflicts_name_both_values(place):
                                   ("model.tie_embeddings=false", "model.tie_embeddings = false", "leaves it at true"),
                                   ("model.max_seq=20", "model.max_seq = 20", "n_positions = 24"),
                                   ("model.family=llama", "model.family = llama", "model_type = gpt2")):
-        said = place.ziggurat("check", "gpt2.yaml", setting, code=2)
+        said = place.ziggurat("check", "gpt2.yaml", setting, "run.dir=another", code=2)
         expect(ours in said and theirs in said and "gpt2/config.json" in said and "command line" in said, said)
     said = place.ziggurat("check", "llama_tied.yaml", "model.max_seq=32")
     expect("note" in said and "max_position_embeddings = 64" in said, said)
     place.ziggurat("check", "gpt2.yaml", "model.layers=2", "model.kv_heads=auto")
-    said = place.ziggurat("check", "gpt2.yaml", "model.init.path=gone", code=2)
+    said = place.ziggurat("check", "gpt2.yaml", "model.init.path=gone", "run.dir=another", code=2)
     expect("gone/config.json" in said and "there is no such file" in said, said)
 
 
@@ -217,7 +217,7 @@ def what_is_not_built_is_named(place):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(place.folder / "llama_tied", folder)
         (folder / "config.json").write_text(json.dumps(config | change, indent=2))
-        for words in (("import", "changed", "runs/changed"), ("check", "llama_tied.yaml", "model.init.path=changed")):
+        for words in (("import", "changed", "runs/changed"), ("check", "llama_tied.yaml", "model.init.path=changed", "run.dir=another")):
             said = place.ziggurat(*words, code=2)
             expect(said_of_it in said and "changed/config.json" in said, f"{change}: {said}")
     expect(not (place.folder / "runs" / "changed").exists(), "an import that was refused has left something")
@@ -225,7 +225,7 @@ def what_is_not_built_is_named(place):
     newer = {key: value for key, value in config.items() if key not in ("rope_theta", "rope_scaling")}
     newer["rope_parameters"] = config["rope_scaling"] | {"rope_theta": config["rope_theta"]}
     (folder / "config.json").write_text(json.dumps(newer, indent=2))
-    said = [place.ziggurat("check", "llama_tied.yaml", "--print", f"model.init.path={path}") for path in ("changed", "llama_tied")]
+    said = [place.ziggurat("check", "llama_tied.yaml", "--print", f"model.init.path={path}", "run.dir=another") for path in ("changed", "llama_tied")]
     models = [[line.split("#")[0] for line in text.splitlines() if "rope" in line or "factor" in line] for text in said]
     expect(models[0] == models[1] and len(models[0]) >= 5, f"{models}")
 

@@ -169,8 +169,8 @@ def warns_of_what_is_no_text(place):
     for name, why in (("tokens.txt", "it looks like bare token numbers of 16 bits"),
                       ("packed.txt", "it begins as a gzip archive")):
         settings = (f"data.train=[{{format: text, path: {name}}}]", "train.steps=2")
-        for said in (place.call("check", "deck.yaml", *settings), place.train(f"no_text_{name}", *settings),
-                     place.call("eval", "text", "--data", name)):
+        said_by_eval = [place.call("eval", "text", "--data", name)] if name == "tokens.txt" else []  # it unpacks
+        for said in (place.call("check", "deck.yaml", *settings), place.train(f"no_text_{name}", *settings), *said_by_eval):
             expect(said.count("warning: ") == 1 and f"'{name}' is read as text (" in said and why in said, said)
     expect("warning" not in place.call("check", "deck.yaml") + place.call("eval", "text", "--data", "text.txt"),
            "text is text")

@@ -212,7 +212,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     }
     in_flight().forget(comm->state.get());
     comm->state->abort();
-    if (comm->state->rank() == 0) {
+    if (comm->state->rank() == 0 && comm->state->have_all_come()) {  // who comes late is to see why it failed
         forget_descriptor(comm->id);
     }
     all_comms().erase(comm);

@@ -88,6 +88,17 @@ std::optional<JournalRecord> record_of(std::string_view line) {
     return is_whole ? std::optional{record} : std::nullopt;
 }
 
+/// Whether a whole line of `text` is a record of something that is done.
+bool has_a_record(std::string_view text) {
+    for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+        if (const auto record = record_of(text.substr(0, end)); record && record->next != InputPosition{}) {
+            return true;
+        }
+        text.remove_prefix(end + 1);
+    }
+    return false;
+}
+
 }  // namespace
 
 TokenizeJournal::TokenizeJournal(std::string path, const std::string& job)
@@ -112,10 +123,12 @@ TokenizeJournal::TokenizeJournal(std::string path, const std::string& job)
 void TokenizeJournal::read() {
     const auto text = all_of(file_.get(), path_);
     const auto first_end = text.find('\n');
-    if (first_end == std::string::npos) {
+    if (first_end == std::string::npos || !has_a_record(std::string_view{text}.substr(first_end + 1))) {
+        // Of a job that has done nothing, which another may follow.
         if (::ftruncate(file_.get(), 0) != 0) {
             storage::throw_io_error("write", path_, errno);
         }
+        ::lseek(file_.get(), 0, SEEK_SET);
         write_output(file_.get(), path_, job_ + "\n");
         storage::flush_file(file_.get(), path_);
         return;
@@ -140,6 +153,7 @@ void TokenizeJournal::read() {
             inputs = std::move(later);
         } else if (const auto record = record_of(line)) {
             last_ = record;
+            has_records_ = has_records_ || record->next != InputPosition{};
         } else {
             break;
         }
@@ -168,6 +182,7 @@ void TokenizeJournal::accept_inputs() {
 }
 
 void TokenizeJournal::append(const JournalRecord& record) {
+    has_records_ = has_records_ || record.next != InputPosition{};
     write_output(
         file_.get(), path_,
         fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, "

@@ -36,6 +36,9 @@ class TokenizeJournal {
     /// The last record of an earlier process.
     const std::optional<JournalRecord>& last() const noexcept { return last_; }
 
+    /// True if an earlier process or this one has recorded something that is done.
+    bool has_records() const noexcept { return has_records_; }
+
     /// True if the inputs are not those that the journal was begun with.
     bool has_other_inputs() const noexcept { return has_other_inputs_; }
 
@@ -59,6 +62,7 @@ class TokenizeJournal {
 
     std::string path_;
     std::string job_;
+    bool has_records_ = false;
     bool has_other_inputs_ = false;
     FileHandle file_;
     std::optional<JournalRecord> last_;

@@ -17,6 +17,7 @@
 #include "data/tokenize/document_reader.hpp"
 #include "data/tokenize/encode_pool.hpp"
 #include "data/tokenize/journal.hpp"
+#include "data/tokenize/output_names_impl.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::data {
@@ -55,6 +56,14 @@ void expect_new(const TokenizeJob& job) {
                 ErrorKind::deck,
                 fmt::format("'{}' exists already. Remove it, or name another by --out.", printable(path))};
         }
+    }
+}
+
+/// What a job leaves that has done nothing.
+void remove_unfinished(const TokenizeJob& job) {
+    ::unlink((job.name + lengths_ending).c_str());
+    for (const auto& path : token_paths(job.name, job.format)) {
+        ::unlink((path + unfinished_ending).c_str());
     }
 }
 
@@ -199,9 +208,17 @@ TokenizeResult tokenize_files(const TokenizeJob& job,
     std::vector<BadLine> bad_lines;
     if (!earlier.has_all) {
         expect_new(job);
-        Tokenization tokenization{job, tokenizer, inputs, journal};
-        record = tokenization.run(progress);
-        bad_lines = tokenization.bad_lines();
+        try {
+            Tokenization tokenization{job, tokenizer, inputs, journal};
+            record = tokenization.run(progress);
+            bad_lines = tokenization.bad_lines();
+        } catch (...) {
+            if (!journal.has_records()) {
+                remove_unfinished(job);
+                journal.remove();
+            }
+            throw;
+        }
     } else if (journal.has_other_inputs()) {
         journal.refuse_inputs();
     }

@@ -116,6 +116,17 @@ TEST_F(TokenizeFiles, RefuseInputsThatChangeAndFilesThatExist) {
     EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
 }
 
+TEST_F(TokenizeFiles, LeaveNothingWhereNothingWasDone) {
+    inputs_ = {write("bad.jsonl", "{\"text\": 5}\n")};
+    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("line 1"));
+    for (const auto& entry : std::filesystem::directory_iterator{folder_ / ""}) {
+        EXPECT_FALSE(entry.path().filename().string().starts_with("x")) << entry.path();
+    }
+    write("x.journal", "{\"version of the journal\": 2, \"tokenizer\": \"another\"}\n");
+    inputs_ = {write("good.jsonl", "{\"text\": \"b\"}\n")};
+    EXPECT_EQ(run("x", 2).written.documents, 1) << "a journal without a record is in nobody's way";
+}
+
 TEST_F(TokenizeFiles, GoOnWithInputsThatChangeBehindTheRecord) {
     std::string lines;
     for (int i = 0; i < 60'000; ++i) {

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Text files mean one thing in all commands; failed commands leave nothing in the way of their repair.
+
+  third_day_texts_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import gzip
+import json
+import subprocess
+
+import trainings
+from trainings import PATIENCE_S, Place, expect, run_script, say
+
+DECK, RESOURCE = 2, 3
+DOCUMENTS = [f"document {i} of a few words, {i * i}" for i in range(60)]
+
+
+class Texts(Place):
+    def call(self, *words, code=0):
+        done = subprocess.run([self.binary, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)
+        expect(done.returncode == code, f"{words} ended with {done.returncode}, not {code}\n{done.stdout}")
+        return done.stdout
+
+    def loss(self, data, *more):
+        return json.loads(self.call("eval", "run", "--data", data, "--json", *more))["loss"]
+
+
+def json_lines_are_documents(chosen):
+    """In eval as in tokenize, packed or not; a deck refuses them, with the command that makes tokens."""
+    place = Texts(chosen, "lines")
+    place.train("run", 1, "train.steps=4", "checkpoint.every=4 steps", "schedule={kind: constant, warmup: 0 steps}")
+    lines = "".join(json.dumps({"text": text, "id": i}) + "\n" for i, text in enumerate(DOCUMENTS))
+    (place.folder / "web.jsonl").write_text(lines)
+    (place.folder / "web.json").write_text(lines)
+    (place.folder / "web.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (place.folder / "whole.txt").write_text("".join(DOCUMENTS))
+    wanted = place.loss("whole.txt")
+    for name in ("web.jsonl", "web.json", "web.jsonl.gz"):
+        expect(place.loss(name) == wanted, f"{name}: another loss than that of its texts")
+    (place.folder / "braces.txt").write_text(lines)
+    expect(place.loss("braces.txt") == wanted, "by its content, whatever it is called")
+    said = place.call("check", place.deck, "data.train=[{format: text, path: web.jsonl}]", code=DECK)
+    expect("each line is a JSON object" in said and "ziggurat tokenize web.jsonl --tokenizer bytes" in said, said)
+    place.call("tokenize", "web.jsonl", "--tokenizer", "bytes", "--out", "web", "--format", "llmc")
+    say("JSON lines")
+
+
+def a_failed_command_blocks_nothing(chosen):
+    place = Texts(chosen, "repairs")
+    (place.folder / "bad.jsonl").write_text('{"text": 5}\n')
+    place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", code=DECK)
+    expect(not list(place.folder.glob("out*")), f"left: {list(place.folder.glob('out*'))}")
+    (place.folder / "bad.jsonl").write_text('{"body": "b"}\n')
+    place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", "--field", "body")
+    say("a command is repaired by another")
+
+
+def check_refuses_what_train_refuses(chosen):
+    place = Texts(chosen, "checks")
+    tokens = bytes(range(200)) * 20
+    (place.folder / "tokens.bin").write_bytes(b"".join(bytes([value, 0]) for value in tokens))
+    settings = ["data.tokenizer=none", "data.train=[{format: raw, dtype: uint16, path: tokens.bin}]"]
+    for code, vocab in ((0, 200), (DECK, 100)):
+        place.call("check", place.deck, "--ranks", "1", *settings, f"model.vocab={vocab}", code=code)
+    trainings.say("token ids beyond the vocabulary")
+
+
+if __name__ == "__main__":
+    run_script(__doc__, json_lines_are_documents, a_failed_command_blocks_nothing, check_refuses_what_train_refuses)
