@@ -12,6 +12,11 @@ struct MemoryGroup {
     std::int64_t used_bytes = 0;             ///< without file pages that the kernel gives back by itself
     std::string folder = {};                 ///< of its files, to name it; empty: there is none
     std::int64_t kills = 0;  ///< processes that the kernel has killed for want of memory there
+
+    /// Whether the kernel has killed for want of memory since there were `before` kills.
+    bool has_killed_since(std::int64_t before) const noexcept {
+        return granted_bytes < INT64_MAX && kills > before;
+    }
 };
 
 /// Of version 1 or 2.

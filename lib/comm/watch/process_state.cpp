@@ -192,7 +192,7 @@ FileHandle watch_process(pid_t pid) {
 std::optional<int> killing_signal(pid_t pid, const FileHandle& watched) {
     const auto state = process_state(pid);
     std::optional<int> status = state && state->is_dead() ? state->exit_status : std::nullopt;
-    if (!status && watched) {
+    if ((!status || !WIFSIGNALED(*status)) && watched) {
         PidfdInfo info;
         const bool is_told =
             ::ioctl(watched.get(), get_pidfd_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0;
