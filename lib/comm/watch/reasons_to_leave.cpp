@@ -18,7 +18,7 @@ using Words = Departure::Words;
 std::string why_it_died(std::optional<int> signal, std::int64_t kills_at_start) {
     const auto group = memory_group();
     const bool is_known_other = signal && *signal != SIGKILL;
-    if (!is_known_other && group.kills > kills_at_start) {
+    if (!is_known_other && group.has_killed_since(kills_at_start)) {
         return " (killed by the system: the memory limit of its control group '" + group.folder + "', " +
                format_bytes(group.granted_bytes) +
                ", was reached). Raise that limit, or give tiers.host.budget and tiers.device.budget less.";

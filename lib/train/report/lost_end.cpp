@@ -103,7 +103,7 @@ std::string reason_of(const std::string& run_folder, const Tail& tail) {
         return told;
     }
     const auto group = memory_group();
-    if (tail.kills_at_start && group.kills > *tail.kills_at_start) {
+    if (tail.kills_at_start && group.has_killed_since(*tail.kills_at_start)) {
         return fmt::format(
             "killed by the system: the memory limit of the control group '{}', {}, was reached", group.folder,
             format_bytes(group.granted_bytes));
