@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
+bool exists_here(const fs::path& path) {
     std::error_code unreadable;
     return fs::exists(path, unreadable);
 }
@@ -18,8 +18,9 @@ bool is_there(const fs::path& path) {
 bool has_complete_checkpoint(const fs::path& root) {
     std::error_code unreadable;
     const fs::directory_iterator entries{root, unreadable};
-    return std::any_of(begin(entries), end(entries),
-                       [](const fs::directory_entry& entry) { return is_there(entry.path() / "COMPLETE"); });
+    return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+        return exists_here(entry.path() / "COMPLETE");
+    });
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ std::string resumed_root(const spec::Run& run) {
         return "";
     }
     const fs::path named = run.resume_path;
-    if (is_there(named / "COMPLETE")) {
+    if (exists_here(named / "COMPLETE")) {
         return (named.has_filename() ? named : named.parent_path()).parent_path().string();
     }
     return has_complete_checkpoint(named / "ckpt") ? (named / "ckpt").string() : "";
@@ -52,16 +53,16 @@ std::string tokenizer_or_kept(const std::string& tokenizer,
     const auto path = fs::path{tokenizer}.lexically_normal();
     const auto model = fs::path{base + "/"}.lexically_normal().parent_path();
     const bool is_folder = (path.has_filename() ? path : path.parent_path()) == model;
-    if (base.empty() || root.empty() || is_there(path) || !(is_folder || path.parent_path() == model)) {
+    if (base.empty() || root.empty() || exists_here(path) || !(is_folder || path.parent_path() == model)) {
         return tokenizer;
     }
     const fs::path kept = kept_folder(root);
     if (!is_folder) {
-        return is_there(kept / path.filename()) ? (kept / path.filename()).string() : tokenizer;
+        return exists_here(kept / path.filename()) ? (kept / path.filename()).string() : tokenizer;
     }
     constexpr std::array files{"tokenizer.json", "tokenizer.model"};
     const bool has_tokenizer =
-        std::ranges::any_of(files, [&](const char* name) { return is_there(kept / name); });
+        std::ranges::any_of(files, [&](const char* name) { return exists_here(kept / name); });
     return has_tokenizer ? kept.string() : tokenizer;
 }
 

@@ -30,8 +30,8 @@ std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_
 std::int64_t free_bytes(const std::vector<std::string>& folders);
 
 /// Memory that processes of a job take on a node beside the tiers: libraries, segments that MPI shares
-/// between ranks, HDF5, page tables, the launcher. More than was measured (perf/results/2026-11-27-process-memory.md),
-/// so that a run that fits has some left.
+/// between ranks, HDF5, page tables, the launcher. More than was measured
+/// (perf/results/2026-11-27-process-memory.md), so that a run that fits has some left.
 ///
 /// \param host_bytes  of the node
 std::int64_t process_bytes(int ranks_on_node, std::int64_t host_bytes);

@@ -181,7 +181,8 @@ void resolve_pinning(Resolution& resolution) {
 void leave_memory_of_processes(Resolution& resolution, int ranks_on_node) {
     if (!resolution.options.machine && !resolution.options.as_record) {
         auto& bytes = resolution.machine.host_bytes;
-        bytes -= std::min(bytes / 2, process_bytes(ranks_on_node, bytes));  // a deck for more nodes than this one
+        bytes -=
+            std::min(bytes / 2, process_bytes(ranks_on_node, bytes));  // a deck for more nodes than this one
     }
 }
 
