@@ -37,7 +37,7 @@ struct Catalogue {
     const CatalogueEntry* newest() const;
 };
 
-/// Looks into `path`: a run's folder, its `ckpt` folder, or one checkpoint. Only COMPLETE and sizes are
+/// Looks into `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best. Only COMPLETE and sizes are
 /// looked at, so that it takes no time. Local.
 ///
 /// What a running training removes meanwhile is no entry.
@@ -45,7 +45,7 @@ struct Catalogue {
 /// Errors: Error{deck} when there is no such folder; Error{resource} when it cannot be read;
 ///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one, or is one
 ///         that was removed meanwhile
-Catalogue catalogue(const std::string& path);
+Catalogue catalogue(const std::string& named);
 
 /// Whether `path` is called like a checkpoint, or is one, rather than a run or its `ckpt` folder.
 bool names_one_checkpoint(const std::string& path);

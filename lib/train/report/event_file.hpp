@@ -55,6 +55,7 @@ class EventFile {
     Warn warn_;
     FileHandle file_;
     std::vector<std::string> stall_tags_;  ///< by Stall
+    std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on
     std::vector<Scalar> values_;           ///< of one step
 };
 

@@ -61,6 +61,7 @@ CommittedSave commit_save(checkpoint::Commit& commit,
                           checkpoint::Manifest manifest,
                           const std::vector<std::string>& shards,
                           const spec::Checkpoint& keep,
+                          const std::vector<std::int64_t>& best,
                           const FileHandle& metrics,
                           const std::string& metrics_path) {
     const auto begin_ns = monotonic_ns();
@@ -71,7 +72,9 @@ CommittedSave commit_save(checkpoint::Commit& commit,
     const bool is_broken = manifest.progress.skipped_in_a_row > 0;
     const auto notes = commit.finish(
         std::move(manifest),
-        {.last = is_broken ? checkpoint::Keep::all : keep.keep_last, .every_steps = keep.keep_every_steps});
+        {.last = is_broken ? checkpoint::Keep::all : keep.keep_last,
+         .every_steps = keep.keep_every_steps,
+         .best = best});
     done.seconds += seconds_between(begin_ns, monotonic_ns());
     for (const auto& note : notes) {
         done.notes += message(Severity::note, note) + "\n";
