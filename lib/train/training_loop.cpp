@@ -73,6 +73,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                     resumed_.is_own ? step_ : -1,
                     &data} {
     spec_.train.steps = course_.end_step();
+    checkpointer_.keep(judge_.best());
     reporter_.ends_after(spec_.train.steps);
     if (world.rank() == 0) {
         checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
@@ -351,7 +352,8 @@ void TrainingLoop::validate() {
     }
     if (report.loss) {
         judge_.add(step_, *report.loss, checkpointer_.way() + "/ckpt", reporter_);
-        checkpointer_.save_best(progress(), judge_.best());
+        checkpointer_.keep(judge_.best());
+        checkpointer_.save_best(progress());
         why_ended_ = judge_.why_stop();
     }
 }

@@ -52,7 +52,7 @@ def expect_mean(what, row):
 def losses_are_told_by_source(chosen):
     place = Place(chosen, "by_source", "llama")
     write_sources(place)
-    settings = [*SOURCES, PLAIN, "train.steps=12", "validate={every: 4 steps}", "logging.tensorboard=true", "checkpoint.every=4 steps",
+    settings = [*SOURCES, PLAIN, "precision.compute=fp32", "train.steps=12", "validate={every: 4 steps}", "logging.tensorboard=true", "checkpoint.every=4 steps",
                 "checkpoint.keep=9"]
     place.train("one", 1, *settings)
     said = place.train("grid", trainings.GRID_RANKS, *settings, *trainings.GRID)
@@ -96,7 +96,7 @@ def losses_are_told_by_source(chosen):
 
 
 # A learning rate that breaks the model after its warm-up gives a best step in the middle.
-WORSENING = ["schedule={kind: constant, warmup: 20 steps}", "optimizer.lr=1.0", "optimizer.clip={policy: off}"]
+WORSENING = ["schedule={kind: constant, warmup: 8 steps}", "optimizer.lr=0.05", "optimizer.clip={policy: off}"]
 
 
 def best_checkpoints_stay(chosen):
@@ -108,7 +108,7 @@ def best_checkpoints_stay(chosen):
     place.train("run", 1, "train.steps=24", *settings)
     losses = {row["step"]: float(row["loss"]) for row in rows_of(run, "validate")}
     best = sorted(losses, key=losses.get)[:2]
-    expect(best[0] < 20, f"the training does not get worse: {losses}")
+    expect(best[0] < 16, f"the training does not get worse: {losses}")
     expect(set(best) <= set(complete_steps(run)), f"the best of {losses} stay: {complete_steps(run)}")
     expect(complete_steps(run)[-1] == 24 and len(complete_steps(run)) <= 4, f"others go: {complete_steps(run)}")
     found = eval_of(place, "run/best")

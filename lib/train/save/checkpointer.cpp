@@ -119,16 +119,13 @@ void Checkpointer::save_now(const checkpoint::TrainingProgress& progress) {
     }
 }
 
-bool Checkpointer::save_best(const checkpoint::TrainingProgress& progress, std::vector<std::int64_t> best) {
-    best_ = std::move(best);
+void Checkpointer::save_best(const checkpoint::TrainingProgress& progress) {
     const bool is_best = std::ranges::find(best_, progress.step) != best_.end();
     const bool is_under_way = protocol_.phase() != SavePhase::idle && progress_.step == progress.step;
-    if (!is_on() || !is_best || is_under_way || saved_step_ == progress.step) {
-        return false;
+    if (is_on() && is_best && !is_under_way && saved_step_ != progress.step) {
+        drain();
+        save_now(progress);
     }
-    drain();
-    save_now(progress);
-    return true;
 }
 
 void Checkpointer::drain() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_folder.hpp"
@@ -83,12 +84,13 @@ class Checkpointer {
                     const StepRequests& counts,
                     const std::function<checkpoint::TrainingProgress()>& progress);
 
-    /// Steps whose checkpoints stay for their validation losses, from now on; and a save of this step where it
-    /// is one of them and is not saved yet. Returns whether a save has begun.
+    /// From now on the checkpoints of these steps stay for their validation losses. Collective: local
+    void keep(std::vector<std::int64_t> best) { best_ = std::move(best); }
+    /// Saves this step where it is one of those that stay for their losses and is not saved yet.
     ///
     /// Collective: over all ranks, alike on all
     /// Errors:     as of after_step()
-    bool save_best(const checkpoint::TrainingProgress& progress, std::vector<std::int64_t> best);
+    void save_best(const checkpoint::TrainingProgress& progress);
 
     /// No steps follow for a while: what the save under way would have taken from their updates it takes from
     /// where it lies. A step that follows all the same waits for it with its updates. Collective: local
