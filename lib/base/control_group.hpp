@@ -22,4 +22,8 @@ struct MemoryGroup {
 /// Of version 1 or 2.
 MemoryGroup memory_group();
 
+/// Memory that processes may still take here: what the machine has available, or what that group leaves if it
+/// is less. The highest number where neither is known.
+std::int64_t available_memory_bytes();
+
 }  // namespace ziggurat

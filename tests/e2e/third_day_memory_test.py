@@ -24,7 +24,8 @@ GROUPS = [(2, 300, []), (8, 1024, []), (1, 200, []), (1, 300, ["recompute.kind=f
           (2, 512, ["sharding.zero=3"]), (4, 400, []), (4, 512, ["sharding.zero=2"]), (3, 512, ["train.global_batch=24"]),
           (2, 768, ["parallel.tensor=2"]), (4, 1024, ["parallel.pipeline=2"]), (8, 768, ["sharding.zero=3"])]
 SETTINGS = ["train.steps=4", "train.global_batch=16", "train.micro_batch=1", "checkpoint.every=2 steps", "checkpoint.keep=2",
-            "schedule={kind: constant, warmup: 0 steps}", "model={family: llama, hidden: 256, heads: 4, max_seq: 64}", "data.seq=64"]
+            "schedule={kind: constant, warmup: 0 steps}", "model={family: llama, hidden: 256, heads: 4, max_seq: 64}", "data.seq=64",
+            *(f"tiers.home.{kind}=auto" for kind in ("parameters", "gradients", "optimizer", "activations"))]
 FFN_HIDDEN, FFN_STEP = 512, 4  # where the search for the widest feed-forward starts, and what it is a multiple of
 
 
@@ -121,6 +122,21 @@ def what_was_killed_says_so(chosen):
     say(f"a kill names the limit ({kills} killed)")
 
 
+def what_others_hold_is_warned_of(chosen):
+    place = Place(chosen, "others", "llama")
+    command = [place.binary, "check", place.deck, "--ranks", 2, "run.dir=new", *SETTINGS, "model.layers=4"]
+    warning = "of this node's memory, and"
+    with MemoryGroup(400 * MIB) as group:
+        expect(warning not in run_in(group, place, *command).stdout, "a warning where nobody holds memory")
+        hog = subprocess.Popen(group.joined([sys.executable, "-c", HOG, 280 * MIB]))
+        trainings.wait_until(lambda: group.usage_bytes() > 270 * MIB, "memory to be taken")
+        done = run_in(group, place, *command)
+        hog.kill()
+        hog.wait()
+    expect(done.returncode == 0 and warning in done.stdout and "other processes hold the rest" in done.stdout, done.stdout)
+    say("check warns of memory that other processes hold")
+
+
 if __name__ == "__main__":
     try:
         with MemoryGroup(64 * MIB):
@@ -128,4 +144,4 @@ if __name__ == "__main__":
     except NoGroups as none:
         print(f"skipped: no memory cgroup can be made here ({none})")
         sys.exit(SKIPPED)
-    run_script(__doc__, what_fits_runs, what_was_killed_says_so)
+    run_script(__doc__, what_fits_runs, what_was_killed_says_so, what_others_hold_is_warned_of)
