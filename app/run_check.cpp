@@ -101,12 +101,12 @@ void warn_of_memory_in_use(deck::LoadedDeck& loaded, const plan::Footprint& foot
         of_tiers + deck::process_bytes(loaded.run.parallel.ranks_per_node, loaded.machine.host_bytes);
     const auto left = available_memory_bytes();
     if (footprint.fits() && needed > left) {
-        loaded.found.warning(
-            {"memory", 0, 0},
-            fmt::format("the run takes up to {} of this node's memory, and {} are available",
-                        format_bytes(needed), format_bytes(left)),
-            "other processes hold the rest now",
-            "End them before the run starts, or let it take less, by tiers.host.budget and tiers.device.budget.");
+        loaded.found.warning({"memory", 0, 0},
+                             fmt::format("the run takes up to {} of this node's memory, and {} are available",
+                                         format_bytes(needed), format_bytes(left)),
+                             "other processes hold the rest now",
+                             "End them before the run starts, or let it take less, by tiers.host.budget and "
+                             "tiers.device.budget.");
     }
 }
 

@@ -88,9 +88,9 @@ std::int64_t available_memory_bytes() {
     constexpr std::int64_t kibibyte = 1024;
     const auto group = memory_group();
     const auto of_machine = statistic("/proc/meminfo", "MemAvailable:");
-    const auto left_by_group =
-        group.granted_bytes < INT64_MAX ? std::max<std::int64_t>(0, group.granted_bytes - group.used_bytes)
-                                        : INT64_MAX;
+    const auto left_by_group = group.granted_bytes < INT64_MAX
+                                   ? std::max<std::int64_t>(0, group.granted_bytes - group.used_bytes)
+                                   : INT64_MAX;
     return of_machine > 0 ? std::min(left_by_group, of_machine * kibibyte) : left_by_group;
 }
 

@@ -37,8 +37,8 @@ struct Catalogue {
     const CatalogueEntry* newest() const;
 };
 
-/// Looks into `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best. Only COMPLETE and sizes are
-/// looked at, so that it takes no time. Local.
+/// Looks into `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best. Only COMPLETE and
+/// sizes are looked at, so that it takes no time. Local.
 ///
 /// What a running training removes meanwhile is no entry.
 ///

@@ -49,8 +49,7 @@ ValidationRecord ValidationRecord::parse(std::string_view text, const std::strin
         const auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
         const auto entry = entry_of(line);
-        const bool is_later =
-            entry && (record.entries_.empty() || record.entries_.back().step < entry->step);
+        const bool is_later = entry && (record.entries_.empty() || record.entries_.back().step < entry->step);
         if (!is_later) {
             throw Error{ErrorKind::checkpoint,
                         fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS' with a step behind "

@@ -22,7 +22,8 @@ class ValidationRecord {
 
     /// The record in the folder of checkpoints `root`; an empty one where there is none.
     ///
-    /// Errors: Error{checkpoint} that names the line which cannot be read; Error{resource} when the disk fails
+    /// Errors: Error{checkpoint} that names the line which cannot be read; Error{resource} when the disk
+    /// fails
     static ValidationRecord read(const std::string& root);
     /// The same of the text of such a file; `path` is for messages.
     static ValidationRecord parse(std::string_view text, const std::string& path);

@@ -59,8 +59,8 @@ Corpus::Corpus(
     const auto open = [&](const spec::Source& source, const std::string& key) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
-            sources_.push_back(
-                {std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key), key, source.name});
+            sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key),
+                                key, source.name});
         } else {
             sources_.push_back({open_tokens(source, key), key, source.name});
         }

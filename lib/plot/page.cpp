@@ -214,15 +214,14 @@ std::string latest_loss(const Rows& rows, std::size_t source) {
 std::string lowest_loss(const std::vector<Validation>& validations, std::size_t source) {
     const Validation* lowest = nullptr;
     for (const auto& row : validations) {
-        const bool is_known =
-            source < row.loss_by_source.size() && std::isfinite(row.loss_by_source[source]);
+        const bool is_known = source < row.loss_by_source.size() && std::isfinite(row.loss_by_source[source]);
         if (is_known && (lowest == nullptr || row.loss_by_source[source] < lowest->loss_by_source[source])) {
             lowest = &row;
         }
     }
-    return lowest == nullptr ? "-"
-                             : fmt::format("{:.4f} at {}", lowest->loss_by_source[source],
-                                           format_grouped(lowest->step));
+    return lowest == nullptr
+               ? "-"
+               : fmt::format("{:.4f} at {}", lowest->loss_by_source[source], format_grouped(lowest->step));
 }
 
 /// Losses by source, where there are several.

@@ -22,9 +22,9 @@
 namespace ziggurat::train {
 
 struct ValidationLoss {
-    std::optional<double> mean = {};  ///< nats per target token; nothing where there are none
-    std::int64_t tokens = 0;          ///< target tokens
-    std::int64_t bytes = 0;           ///< of text that they stand for; 0 where no tokenizer was given
+    std::optional<double> mean = {};         ///< nats per target token; nothing where there are none
+    std::int64_t tokens = 0;                 ///< target tokens
+    std::int64_t bytes = 0;                  ///< of text that they stand for; 0 where no tokenizer was given
     std::vector<SourceLoss> by_source = {};  ///< of several validation sources; empty: there is one
 };
 

@@ -172,8 +172,7 @@ LoopEnd TrainingLoop::train() {
 }
 
 bool TrainingLoop::was_finished() const {
-    return resumed_.is_own &&
-           (resumed_.progress.step >= spec_.train.steps || !judge_.why_stop().empty());
+    return resumed_.is_own && (resumed_.progress.step >= spec_.train.steps || !judge_.why_stop().empty());
 }
 
 checkpoint::TrainingProgress TrainingLoop::progress() const {

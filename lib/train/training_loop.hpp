@@ -118,8 +118,8 @@ class TrainingLoop {
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::optional<RollBack> back_;  ///< to be gone to after this step
-    std::string why_ended_;         ///< before its last step, by validation losses
+    std::optional<RollBack> back_;       ///< to be gone to after this step
+    std::string why_ended_;              ///< before its last step, by validation losses
     std::vector<SourceLoss> by_source_;  ///< of several training sources, of the latest step
     std::int64_t process_peak_bytes_ = 0;
     std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: of the arenas of the rank that has most

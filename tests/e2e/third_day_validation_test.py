@@ -17,10 +17,10 @@ PLAIN = "schedule={kind: constant, warmup: 0 steps}"
 
 
 def write_sources(place):
-    """Two texts that are learnt unlike well, and a third."""
-    (place.folder / "verse.txt").write_text("a rose is a rose is a rose. " * 400)
+    """Two texts that are learnt unlike well, and a third; of whole windows of 32 tokens."""
+    (place.folder / "verse.txt").write_text(("a rose is a rose is a rose. " * 400)[:32 * 300 + 1])
     equivalence.write_text(place.folder / "prose.txt")
-    (place.folder / "digits.txt").write_text("".join(f"{n * n * 7919 % 100003} " for n in range(3000)))
+    (place.folder / "digits.txt").write_text("".join(f"{n * n * 7919 % 100003} " for n in range(3000))[:32 * 400 + 1])
 
 
 SOURCES = ["data.train=[{format: text, path: verse.txt, weight: 1}, {format: text, path: prose.txt, weight: 3}]",
@@ -61,7 +61,8 @@ def losses_are_told_by_source(chosen):
     for row in rows_of(one, "step"):
         expect(set(row["loss_by_source"]) == {"verse", "prose"}, f"sources of step {row['step']}: {row}")
         expect_mean(f"step {row['step']}", row)
-    expect(any(row["loss_tokens_by_source"]["verse"] > 0 for row in rows_of(one, "step")), "verse is trained on")
+    tokens = {name: sum(row["loss_tokens_by_source"][name] for row in rows_of(one, "step")) for name in ("verse", "prose")}
+    expect(tokens == {"verse": 12 * 30 * 32 // 4, "prose": 12 * 30 * 32 * 3 // 4}, f"tokens by weight: {tokens}")
     for name in ("grid", "data"):
         for kind in ("step", "validate"):
             for mine, theirs in zip(rows_of(one, kind), rows_of(place.folder / name, kind), strict=True):
@@ -80,6 +81,9 @@ def losses_are_told_by_source(chosen):
     expect(numbers(whole["loss_by_source"]).keys() == last.keys(), f"eval: {whole}")
     for source, loss in numbers(whole["loss_by_source"]).items():
         expect(math.isclose(loss, last[source], rel_tol=1e-6), f"eval of {source}: {loss} and {last[source]}")
+    for source, file in (("verse", "verse.txt"), ("squares/2", "digits.txt")):
+        alone = eval_of(place, "one", "--data", file)["loss"]
+        expect(math.isclose(alone, last[source], rel_tol=1e-6), f"eval --data {file}: {alone} and {last[source]}")
     # The table and the CSV have them.
     page = place.folder / "one"
     subprocess.run([place.binary, "report", "one"], cwd=place.folder, stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE_S,

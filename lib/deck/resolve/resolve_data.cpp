@@ -165,8 +165,8 @@ void resolve_data(Resolution& resolution) {
     }
     data.train = sources(resolution, "data.train");
     data.held_out = values.real("data.held_out");
-    data.validation = sources(resolution, "data.validation",
-                              data.held_out > 0 ? data.train : std::vector<spec::Source>{});
+    data.validation =
+        sources(resolution, "data.validation", data.held_out > 0 ? data.train : std::vector<spec::Source>{});
     data.shuffle = values.truth("data.shuffle");
     data.reset_at_document = values.truth("data.reset_at_document");
     resolve_document_token(resolution);

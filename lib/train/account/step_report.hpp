@@ -60,9 +60,9 @@ struct StepReport {
 
 struct ValidationReport {
     std::int64_t step = 0;
-    std::int64_t tokens = 0;          ///< consumed in training so far
-    std::optional<double> loss = {};  ///< nats, mean over loss_tokens, if there are any
-    std::int64_t loss_tokens = 0;     ///< target tokens that the mean is over
+    std::int64_t tokens = 0;                      ///< consumed in training so far
+    std::optional<double> loss = {};              ///< nats, mean over loss_tokens, if there are any
+    std::int64_t loss_tokens = 0;                 ///< target tokens that the mean is over
     std::vector<SourceLoss> loss_by_source = {};  ///< of several validation sources; empty: there is one
     double seconds = 0;
 };

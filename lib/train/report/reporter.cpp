@@ -120,9 +120,10 @@ void Reporter::finished_before(std::int64_t step, const std::string& why_ended) 
     directory_->write_done(step);
     console_.keep_log(directory_->file("run.log"));
     if (!why_ended.empty()) {
-        console_.print(fmt::format("finished before: {} ended early, after step {} of {}: {}. Nothing to do. "
-                                   "Change train.stop_when to continue, or set run.dir to start another run.",
-                                   directory_->path(), step, end_step_, why_ended));
+        console_.print(
+            fmt::format("finished before: {} ended early, after step {} of {}: {}. Nothing to do. "
+                        "Change train.stop_when to continue, or set run.dir to start another run.",
+                        directory_->path(), step, end_step_, why_ended));
         return;
     }
     console_.print(
@@ -378,7 +379,8 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
     if (is_early) {
-        console_.print(fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
+        console_.print(
+            fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
     console_.print(is_finished
                        ? fmt::format("finished: {} steps, {}{}", facts.step, directory_->path(), unsaved)

@@ -56,10 +56,11 @@ void ValidationJudge::add(std::int64_t step, double loss, const std::string& roo
         std::filesystem::create_directories(root, failure);  // where nothing was saved yet
         record_.write(root);
     } catch (const Error& error) {
-        reporter.say(message(Severity::warning,
-                             fmt::format("the record of validations is not written ({}). A job that continues "
-                                         "this run may choose other checkpoints as the best",
-                                         error.what())));
+        reporter.say(
+            message(Severity::warning,
+                    fmt::format("the record of validations is not written ({}). A job that continues "
+                                "this run may choose other checkpoints as the best",
+                                error.what())));
     }
 }
 
@@ -69,8 +70,9 @@ std::string ValidationJudge::why_stop() const {
     }
     const auto& latest = record_.entries().back();
     if (when_.validation_loss && latest.loss <= *when_.validation_loss) {
-        return fmt::format("the validation loss of step {}, {:.4f}, is at most {} (train.stop_when.validation_loss)",
-                           latest.step, latest.loss, *when_.validation_loss);
+        return fmt::format(
+            "the validation loss of step {}, {:.4f}, is at most {} (train.stop_when.validation_loss)",
+            latest.step, latest.loss, *when_.validation_loss);
     }
     return when_.patience > 0 ? why_no_patience() : "";
 }
@@ -88,8 +90,8 @@ std::string ValidationJudge::why_no_patience() const {
     }
     const auto by = when_.min_delta > 0 ? fmt::format(" by more than {}", when_.min_delta) : "";
     return fmt::format(
-        "{} validation{} in a row {} not lower than {:.4f}, that of step {}{} (train.stop_when.patience)", waited,
-        waited == 1 ? "" : "s", waited == 1 ? "is" : "are", best.loss, best.step, by);
+        "{} validation{} in a row {} not lower than {:.4f}, that of step {}{} (train.stop_when.patience)",
+        waited, waited == 1 ? "" : "s", waited == 1 ? "is" : "are", best.loss, best.step, by);
 }
 
 }  // namespace ziggurat::train

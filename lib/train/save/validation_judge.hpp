@@ -17,7 +17,8 @@ class Reporter;
 /// The validations of a run, those of earlier jobs too (checkpoint.keep.best, train.stop_when). All ranks
 /// decide alike.
 ///
-/// Source: early stopping as Prechelt, "Early Stopping - But When?", 1998, and Keras' EarlyStopping do it, with
+/// Source: early stopping as Prechelt, "Early Stopping - But When?", 1998, and Keras' EarlyStopping do it,
+/// with
 ///         `patience` and `min_delta`
 class ValidationJudge {
   public:

@@ -77,12 +77,12 @@ class StepEnd {
     bool splits() const { return source_of_ != nullptr && !sources_.empty(); }
 
     const spec::Optimizer& optimizer_;
-    std::vector<const ExactSum*> squares_;         ///< of this rank's part of the gradient
+    std::vector<const ExactSum*> squares_;  ///< of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;
-    std::vector<ExactSum> sources_;             ///< losses of this rank, by source; empty: there is one source
+    std::vector<ExactSum> sources_;  ///< losses of this rank, by source; empty: there is one source
     std::vector<std::int64_t> source_targets_;  ///< the target tokens of these
     std::function<std::size_t(std::int64_t)> source_of_ = nullptr;
-    comm::AsyncSum sum_;  ///< behind what its size depends on
+    comm::AsyncSum sum_;                           ///< behind what its size depends on
     const kernels::StepInputs* inputs_ = nullptr;  ///< of the step
     kernels::StepInputs* of_updates_ = nullptr;
     SpikeLimits limits_;

@@ -25,10 +25,10 @@ struct SourceSum {
 
 /// Results of a step that all ranks know alike.
 struct StepOutcome {
-    double loss_sum = 0;         ///< over the target tokens of the global batch, nats
+    double loss_sum = 0;                    ///< over the target tokens of the global batch, nats
     std::vector<SourceSum> by_source = {};  ///< see StepEnd::split_losses; empty: they are not split
-    double grad_norm = 0;        ///< before clipping
-    bool is_spike = false;       ///< finite, and above the limits
+    double grad_norm = 0;                   ///< before clipping
+    bool is_spike = false;                  ///< finite, and above the limits
     bool is_skipped = false;     ///< not finite, or a spike that is to be left out: no state has changed
     bool is_abandoned = false;   ///< ranks gave the step up: no state has changed, and it does not count
     StepRequests step_requests;  ///< of all ranks

@@ -66,7 +66,8 @@ TEST(ValidationRecord, IsReadBackToTheSameBits) {
 }
 
 TEST(ValidationRecord, RefusesWhatItHasNotWritten) {
-    for (const char* text : {"7", "7 ", "7 x", "7 1.5 2", "-7 1.5", " 7 1.5", "7 1.5\n\n8 2", "7 1.5\n7 1.4", "7\t1.5"}) {
+    for (const char* text :
+         {"7", "7 ", "7 x", "7 1.5 2", "-7 1.5", " 7 1.5", "7 1.5\n\n8 2", "7 1.5\n7 1.4", "7\t1.5"}) {
         EXPECT_NE(trouble_with(text).find("of 'here'"), std::string::npos) << '"' << text << '"';
     }
     EXPECT_NE(trouble_with("7 1.5\n8 1.4\n8 1.3\n").find("line 3"), std::string::npos);
