@@ -40,9 +40,13 @@ def json_lines_are_documents(chosen):
         expect(place.loss(name) == wanted, f"{name}: another loss than that of its texts")
     (place.folder / "braces.txt").write_text(lines)
     expect(place.loss("braces.txt") == wanted, "by its content, whatever it is called")
-    said = place.call("check", place.deck, "data.train=[{format: text, path: web.jsonl}]", code=DECK)
-    expect("each line is a JSON object" in said and "ziggurat tokenize web.jsonl --tokenizer bytes" in said, said)
-    place.call("tokenize", "web.jsonl", "--tokenizer", "bytes", "--out", "web", "--format", "llmc")
+    for name, why in (("web.jsonl", "each line is a JSON object"), ("web.jsonl.gz", "it is a gzip archive")):
+        said = place.call("check", place.deck, f"data.train=[{{format: text, path: {name}}}]", code=DECK)
+        expect(why in said and f"ziggurat tokenize {name} --tokenizer bytes" in said, said)
+        expect("with data.tokenizer: none and model.vocab: 256" in said, said)
+        place.call("tokenize", name, "--tokenizer", "bytes", "--out", f"from_{name}", "--format", "llmc")
+        place.call("check", place.deck, f"data.train=[{{format: llmc, path: from_{name}.bin}}]", "data.tokenizer=none",
+                   "model.vocab=256")  # as the message says
     say("JSON lines")
 
 
