@@ -74,7 +74,9 @@ struct Arguments {
     int threads = 0;                           ///< tokenize: 0: one for each core
     std::string source;                        ///< import: the folder of a model
     std::string target;                        ///< import: the folder of a run; export: that of a model
-    std::string dtype;                         ///< export: empty: bf16; eval: of raw: uint16 or uint32
+    std::string dtype;                         ///< export: empty: as it came or was computed; eval: of raw:
+                                               ///< uint16 or uint32
+    std::string base;                          ///< export: of adapters; empty: as the run knows it
     bool merge = false;                        ///< export: adapters into the weights beside them
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
     std::vector<std::string>

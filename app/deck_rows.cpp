@@ -3,6 +3,7 @@
 
 #include <climits>
 #include <filesystem>
+#include <span>
 #include <system_error>
 
 #include "app/job_size.hpp"
@@ -40,8 +41,12 @@ OptionRow machine_row() {
 
 /// What to write instead of `key: value`, `key value`, or the words `key` and `value`.
 ///
-/// \param next  the override after `word`, which may be its value; empty if there is none
-std::string advice_on(const std::string& word, const std::string& next) {
+/// \param rest  the overrides after `word`, which may be its value
+std::string advice_on(const std::string& word, std::span<const std::string> rest) {
+    if (!rest.empty() && rest.front() == "=") {
+        rest = rest.subspan(1);  // of `key = value`
+    }
+    const auto next = rest.empty() ? std::string{} : rest.front();
     const auto end = word.find_first_of(": ");
     const auto key = word.substr(0, end);
     const auto first = end == std::string::npos ? end : word.find_first_not_of(": ", end);
@@ -67,8 +72,8 @@ std::string problem_of_deck(const Arguments& arguments) {
     for (std::size_t i = 0; i < arguments.overrides.size(); ++i) {
         const std::string& word = arguments.overrides[i];
         if (word.find('=') == std::string::npos || word.front() == '=') {
-            const auto next = i + 1 < arguments.overrides.size() ? arguments.overrides[i + 1] : "";
-            return "'" + word + "' is not an override (key=value). " + advice_on(word, next);
+            return "'" + word + "' is not an override (key=value). " +
+                   advice_on(word, std::span{arguments.overrides}.subspan(i + 1));
         }
     }
     return "";

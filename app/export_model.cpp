@@ -96,19 +96,67 @@ std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer,
     return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
 }
 
+/// Type of the numbers that are written.
+struct ExportType {
+    spec::DType type = spec::DType::bf16;
+    std::string reason;  ///< empty: it was asked for
+};
+
+/// By the command, else as the model came in, else as it was computed.
+///
+/// \param kept  what the run has kept of the published model that it began with; may be missing
+ExportType choose_type(const std::string& asked, const std::string& kept, spec::DType computed) {
+    if (!asked.empty()) {
+        return {asked == "f32" ? spec::DType::f32 : spec::DType::bf16, ""};
+    }
+    const auto came = checkpoint::hf::published_type(kept);
+    if (came.empty()) {
+        return {computed == spec::DType::f32 ? spec::DType::f32 : spec::DType::bf16, " as computed"};
+    }
+    if (came != "bfloat16" && came != "float32") {
+        const auto note = fmt::format(
+            "the model came in {}, which is not written; f32 holds its numbers. --dtype bf16 makes the files "
+            "half as large.",
+            printable(came));
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    return {came == "bfloat16" ? spec::DType::bf16 : spec::DType::f32, " as the model came in"};
+}
+
+/// The base that the files of adapters name.
+///
+/// \param asked  by the command; empty: as the run knows it
+std::string base_of_adapters(const std::string& asked, const std::string& root) {
+    const auto base = asked.empty() ? checkpoint::hf::kept_base(root) : asked;
+    if (base.empty()) {
+        const auto note = std::string{
+            "the adapters name no base (the run began with weights of no published model). PEFT needs it: "
+            "export again with --base and the name or folder of that model."};
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    return base;
+}
+
 /// Exports one checkpoint.
 ///
 /// \param is_begun  the target holds what was exported of another, which was removed meanwhile
 void export_from(checkpoint::CheckpointReader& reader, const Arguments& arguments, bool& is_begun) {
     const auto begin_ns = monotonic_ns();
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
-    const auto type = arguments.dtype == "f32" ? spec::DType::f32 : spec::DType::bf16;
     const auto& model = loaded.run.model;
     if (arguments.merge && !model.lora.is_on()) {
         throw Error{
             ErrorKind::deck,
             fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
                         printable(reader.path()))};
+    }
+    const bool is_whole = !model.lora.is_on() || arguments.merge;
+    if (is_whole && !arguments.base.empty()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--base names the base of adapters, and '{}' is exported as a whole model. Leave "
+                        "out --base{}.",
+                        printable(reader.path()), arguments.merge ? " or --merge" : "")};
     }
     if (is_begun) {
         checkpoint::hf::remove_begun_model(arguments.target);
@@ -117,21 +165,22 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
     is_begun = true;
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
-    const bool is_whole = !model.lora.is_on() || arguments.merge;
     const auto root = checkpoint::hf::root_of(reader.path());
     const auto& tokenizer = loaded.run.data.tokenizer;
     const auto companions = find_companions(tokenizer, deck::kept_folder(root));
+    const auto [type, reason] =
+        choose_type(arguments.dtype, deck::kept_folder(root), loaded.run.precision.compute);
     const auto made =
         is_whole ? checkpoint::hf::export_model(
                        reader, model, arguments.target, type, arguments.shard_bytes, companions.usage,
                        [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
                  : checkpoint::hf::export_adapters(reader, model, arguments.target, type,
-                                                   checkpoint::hf::kept_base(root));
+                                                   base_of_adapters(arguments.base, root));
     const auto copied = copy(companions, tokenizer, arguments.target);
     progress.end();
-    fmt::print("{}  {} tensors, {} in {} file{}, {}{}\nfrom        {}, step {}; in {}\n",
+    fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}; in {}\n",
                printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
-               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", copied,
+               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", reason, copied,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
                format_duration(seconds_between(begin_ns, monotonic_ns())));
 }

@@ -58,12 +58,14 @@ CommandRow export_row() {
                                    &Arguments::target)},
         .options =
             {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
-                    "of the numbers written: bf16 or f32 (default: bf16)"),
+                    "of the numbers written: bf16 or f32 (default: as the model came in, else as computed)"),
+             text_option("--base", "NAME", &Arguments::base, "a name of the Hugging Face Hub, or a folder",
+                         "the model that adapters name as their base (default: the one the run began with)"),
              shard_row(),
              flag("--merge", &Arguments::merge,
                   "with adapters (train.lora): adds them to their weights; else they are written alone, in "
                   "PEFT's layout")},
-        .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint, in bf16"},
+        .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint"},
                      {"ziggurat export runs/pythia/ckpt/step-000000000 models/same --dtype f32",
                       "one checkpoint, in single precision"},
                      {"ziggurat export runs/lora models/mine-merged --merge",

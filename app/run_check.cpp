@@ -44,7 +44,8 @@ int explain(const std::string& key) {
         print(stdout, *text);
         return 0;
     }
-    const auto* peer = deck::find_peer_name(key);
+    const auto* whole = deck::find_peer_name(key);
+    const auto* peer = whole != nullptr ? whole : deck::find_peer_name(key.substr(key.rfind('.') + 1));
     const auto values = deck::find_peer_values(key);
     const auto advice = peer != nullptr ? describe(*peer)
                         : !values.empty()

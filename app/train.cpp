@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/machine/job_end.hpp"
+#include "train/control/launcher_end.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/on_ranks.hpp"
 #include "train/report/console.hpp"
@@ -49,6 +50,10 @@ int train_together(const Arguments& arguments,
                             loaded->sets_threads  ? train::ThreadsBy::request
                             : threads_asked() > 0 ? train::ThreadsBy::environment
                                                   : train::ThreadsBy::share_of_cores);
+    world.liveness()->when_launcher_ends([&signals] {
+        const auto end = train::launcher_end_of(signals);
+        return end ? end->name : std::string{};
+    });
     const RankProcessors processors{loaded->run, world};
     notes.insert(notes.end(), processors.notes().begin(), processors.notes().end());
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);

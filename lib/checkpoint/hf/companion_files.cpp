@@ -183,6 +183,19 @@ std::optional<std::string> usage_keys(const std::string& folder) {
     return kept.dump();
 }
 
+/// Source: transformers, configuration_utils.py: `torch_dtype`, called `dtype` from version 5 on
+std::string published_type(const std::string& folder) {
+    const auto config = read_object(fs::path{folder} / deck::published_config_name);
+    for (const char* name : {"torch_dtype", "dtype"}) {
+        if (const auto found = config ? config->find(name) : Json::const_iterator{};
+            config && found != config->end() && found->is_string()) {
+            const auto type = found->get<std::string>();
+            return type.substr(type.rfind('.') + 1);
+        }
+    }
+    return "";
+}
+
 std::string usage_keys_of(std::int64_t document_token) {
     const Json id = document_token < 0 ? Json(nullptr) : Json(document_token);
     return Json{{"bos_token_id", id}, {"eos_token_id", id}}.dump();

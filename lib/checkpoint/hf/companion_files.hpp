@@ -55,4 +55,7 @@ std::optional<std::string> usage_keys(const std::string& folder);
 /// The same of a model whose documents end with a token: its id, or -1 if none does.
 std::string usage_keys_of(std::int64_t document_token);
 
+/// Type of the weights that config.json in `folder` names, as `bfloat16`; empty if it names none.
+std::string published_type(const std::string& folder);
+
 }  // namespace ziggurat::checkpoint::hf

@@ -30,7 +30,9 @@ class Departure {
     struct LastWords {
         int exit_code = 0;
         const std::string& line;
-        bool is_own_reason = false;  ///< no other rank of this machine says the same for all
+        /// True for a rank's own failure and for the first rank of a machine that names another one; ranks
+        /// that follow have false.
+        bool is_own_reason = false;
     };
     using TellLastWords = std::function<void(const LastWords&)>;
 

@@ -35,13 +35,23 @@ std::optional<HangVerdict> HangWatch::look(std::int64_t now_ns,
                                            double patience_seconds,
                                            const std::vector<bool>& ended) {
     now_ns_ = now_ns;
-    if (now_ns_ - last_look_ns_ > longest_pause_ns(patience_seconds)) {
+    const bool is_stopped = is_launcher_stopped();
+    if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(patience_seconds)) {
         patient_since_ns_ = now_ns_;
         neighbour_stopped_ns_ = 0;
+        noted_ns_ = 0;
     }
     last_look_ns_ = now_ns_;
+    if (is_stopped) {
+        return std::nullopt;
+    }
     auto verdict = check_neighbour(patience_seconds, ended);
     return verdict ? verdict : check_own_wait(patience_seconds);
+}
+
+bool HangWatch::is_launcher_stopped() const {
+    const auto state = list_.launcher ? list_.sight.state(*list_.launcher) : std::nullopt;
+    return state && state->is_stopped();
 }
 
 std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,

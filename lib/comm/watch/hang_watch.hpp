@@ -13,7 +13,7 @@ namespace ziggurat::comm {
 /// looked at by somebody, whatever the others do.
 ///
 /// Time in which this process did not run itself (stopped with the whole job, the machine asleep) does not
-/// count.
+/// count, nor time in which the launcher is stopped: ranks that print then wait for it.
 class HangWatch {
   public:
     /// \param list    outlives this
@@ -40,6 +40,7 @@ class HangWatch {
     static constexpr double noted_share = 0.3;
 
   private:
+    bool is_launcher_stopped() const;
     std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);
     std::optional<HangVerdict> check_own_wait(double patience_seconds);
     void note_work();

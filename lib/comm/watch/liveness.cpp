@@ -133,6 +133,7 @@ void Liveness::moves() noexcept {
 
 void Liveness::takes_leave() noexcept {
     does("the end of the job", monotonic_ns());
+    is_finishing_ = true;
     if (!list_.is_shared) {
         stops_ = true;  // a rank that ends now may well have finished: nothing here tells
     }
@@ -163,12 +164,32 @@ void Liveness::look() {
                 failed = p;
                 break;
             case Stage::running:
-                reasons_.dead_peer(p, killing_signal(list_.peers[p].pid, processes_[p]));
+                leave_dead_peer(p);
         }
     }
     if (failed) {
         reasons_.failed_peer(*failed);
     }
+}
+
+void Liveness::when_launcher_ends(std::function<std::string()> name) {
+    const std::lock_guard lock{looking_};
+    ending_launcher_ = std::move(name);
+}
+
+void Liveness::leave_dead_peer(std::size_t peer) {
+    const auto signal = killing_signal(list_.peers[peer].pid, processes_[peer]);
+    if (ending_launcher_ && signal.value_or(SIGKILL) == SIGKILL) {
+        const auto name = ending_launcher_();
+        if (!name.empty() && is_finishing_) {  // this rank has said all, and its code is not the job's
+            list_.my_line().stage = Stage::finished;
+            ::_exit(static_cast<int>(ErrorKind::communication));
+        }
+        if (!name.empty()) {
+            reasons_.killed_by_launcher(peer, name);
+        }
+    }
+    reasons_.dead_peer(peer, signal);
 }
 
 bool Liveness::is_dead(std::size_t peer) const {

@@ -55,6 +55,10 @@ class Liveness {
     /// thread may be changing.
     void before_leaving(Departure::TellLastWords told) { departure_.before_leaving(std::move(told)); }
 
+    /// `name` returns the name of the launcher if that ends this job because it was asked to, else an empty
+    /// text: a rank that is killed then has no fault of its own. Called by any thread until this ends.
+    void when_launcher_ends(std::function<std::string()> name);
+
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
     /// This rank waits for others, for `what`; further calls for the same wait change nothing.
@@ -86,6 +90,7 @@ class Liveness {
     void wake() noexcept;
     void judge();
     bool is_dead(std::size_t peer) const;
+    [[noreturn]] void leave_dead_peer(std::size_t peer);
 
     WatchList list_;
     std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and where it cannot be had
@@ -95,7 +100,9 @@ class Liveness {
     std::atomic<double> patience_seconds_{first_patience_seconds};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
-    Doing doing_ = Doing::works;  ///< of the thread that waits; mirrors the board
+    std::function<std::string()> ending_launcher_;
+    std::atomic<bool> is_finishing_{false};  ///< takes_leave() was called
+    Doing doing_ = Doing::works;             ///< of the thread that waits; mirrors the board
     Departure departure_;
     ReasonsToLeave reasons_;
     FarQuestions questions_;     ///< of the watching thread

@@ -75,6 +75,13 @@ void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
                                   kept_if(is_first));
 }
 
+void ReasonsToLeave::killed_by_launcher(std::size_t peer, const std::string& launcher) {
+    const Peer& killed = list_.peers[peer];
+    departure_.leave(exit_code_of_loss, "note: " + list_.own_work() + ": leaves, because " + launcher +
+                                            ", which was asked to end the job, has killed " +
+                                            name_of_rank(killed.rank, killed.pid) + ".");
+}
+
 void ReasonsToLeave::failed_peer(std::size_t peer) {
     if (const auto verdict = verdict_of_others()) {
         verdict_of_another(*verdict);

@@ -22,6 +22,8 @@ class ReasonsToLeave {
     ///
     /// \param signal  that killed it; nothing: it is not known
     [[noreturn]] void dead_peer(std::size_t peer, std::optional<int> signal);
+    /// A rank of this machine was killed by the launcher, which was asked to end the job: no fault to keep.
+    [[noreturn]] void killed_by_launcher(std::size_t peer, const std::string& launcher);
     /// A rank of this machine has failed by itself, or has left for a reason of its own.
     [[noreturn]] void failed_peer(std::size_t peer);
     /// A wait has taken too long.

@@ -73,6 +73,7 @@ class Override {
             return;
         }
         const std::string path = full_path(text.substr(0, equals), *value);
+        said_ = text;
         const auto steps = steps_of(path);
         if (!steps) {
             complain(fmt::format("{} is not a path", in_quotes(path)),
@@ -132,6 +133,20 @@ class Override {
         return true;
     }
 
+    /// The override with its places of lists as one writes them: `a[0].b=1` for `a.0.b=1`.
+    std::string with_brackets() const {
+        const auto end = said_.find('=');
+        std::string path;
+        for (std::size_t at = 0; at <= end;) {
+            const auto dot = std::min(said_.find('.', at), end);
+            const auto key = said_.substr(at, dot - at);
+            const bool is_place = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
+            path += is_place ? "[" + key + "]" : (path.empty() ? "" : ".") + key;
+            at = dot + 1;
+        }
+        return path + said_.substr(end);
+    }
+
     Node* walk(Node& from, const Step& step, std::string& walked) {
         if (step.index) {
             if (from.kind != NodeKind::list || *step.index >= from.items.size()) {
@@ -152,7 +167,7 @@ class Override {
         if (from.kind == NodeKind::list && step.key.find_first_not_of("0123456789") == std::string::npos) {
             found_.error(at_, fmt::format("'{}.{}' cannot be set", walked, step.key),
                          fmt::format("{} is a list", in_quotes(walked)),
-                         fmt::format("Places of a list stand in brackets: {}[{}].", walked, step.key));
+                         fmt::format("Write {}.", with_brackets()));
             return nullptr;
         }
         if (from.kind != NodeKind::map) {
@@ -175,6 +190,7 @@ class Override {
 
     const Schema& schema_;
     Node& root_;
+    std::string said_;  ///< the override
     SourceLocation at_;
     Diagnostics& found_;
 };

@@ -118,6 +118,11 @@ constexpr PeerName names[] = {
     {"lora_target_modules", "train.lora.targets=[attention.q, attention.v]"},
     {"use_peft", "train.lora=16", false, "the rank of the adapters"},
     {"peft_config", "train.lora=16", false, "the rank of the adapters"},
+    {"lora_dropout", "train.lora=16", false, "adapters have no dropout"},
+    {"use_rslora", "train.lora.alpha=64", false, "the factor is alpha / rank, not alpha / sqrt(rank)"},
+    {"packing", "data.reset_at_document=true", false, "documents are always packed; this keeps them apart"},
+    {"dataset_text_field", "data.train=[{format: llmc, path: data/train_*.bin}]", false,
+     "made by `ziggurat tokenize --field NAME`"},
     {"model_type", "model.init={from: hf, path: folder}", false, "its config.json names the family"},
     // how it is spread
     {"nodes", "parallel.data=auto", false, by_launcher},
@@ -205,6 +210,7 @@ constexpr PeerName names[] = {
 /// that it knows.
 constexpr std::pair<std::string_view, std::string_view> values[] = {
     {"bfloat16", "bf16"}, {"torch.bfloat16", "bf16"}, {"bfloat", "bf16"},
+    {"float16", "bf16"}, {"torch.float16", "bf16"}, {"fp16", "bf16"}, {"half", "bf16"},
     {"float32", "fp32"}, {"torch.float32", "fp32"}, {"float", "fp32"}, {"f32", "fp32"}, {"single", "fp32"},
     {"cpu", "host"}, {"ram", "host"}, {"dram", "host"}, {"memory", "host"},
     {"gpu", "cuda"}, {"gpu", "device"}, {"cuda", "device"}, {"hbm", "device"}, {"vram", "device"},

@@ -1,5 +1,7 @@
 #include "train/control/launcher_end.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -41,12 +43,16 @@ std::optional<LauncherEnd> find_launcher_end(pid_t sender) {
     std::string name = comm::read_proc_file("/proc/" + std::to_string(sender) + "/comm");
     name.erase(std::min(name.size(), name.find('\n')));
     if (is_one_of(daemons, name)) {
-        return LauncherEnd{"mpirun", 0, static_cast<double>(timeout())};
+        return LauncherEnd{.name = "mpirun", .seconds_to_kill = static_cast<double>(timeout())};
     }
     if (is_one_of(launchers, name)) {
-        return LauncherEnd{name, sender, static_cast<double>(timeout())};
+        return LauncherEnd{.name = name, .pid = sender, .seconds_to_kill = static_cast<double>(timeout())};
     }
     return std::nullopt;
+}
+
+std::optional<LauncherEnd> launcher_end_of(const StopSignals& signals) {
+    return signals.signal() == SIGTERM ? find_launcher_end(signals.sender()) : std::nullopt;
 }
 
 }  // namespace ziggurat::train

@@ -151,14 +151,14 @@ std::optional<RequestNews> Requests::news(const Moment& now) {
                        .level = told_};
 }
 
-std::string Requests::killed_text(const Moment& now) const {
-    const auto end = signals_.signal() == SIGTERM ? find_end_(signals_.sender()) : std::nullopt;
-    if (!end || !abilities_.saves) {
-        return "";
-    }
+std::optional<LauncherEnd> Requests::launcher_end() const {
+    return signals_.signal() == SIGTERM ? find_end_(signals_.sender()) : std::nullopt;
+}
+
+std::string Requests::killed_text(const Moment& now, const LauncherEnd& end) const {
     const double needed = (now.is_in_step ? now.step_seconds : 0) + save_seconds_;
     const bool is_known = now.step_seconds > 0 && save_seconds_ > 0;
-    if (is_known && needed < sure_share * end->seconds_to_kill) {
+    if (is_known && needed < sure_share * end.seconds_to_kill) {
         return "";
     }
     const std::string lost =
@@ -166,17 +166,19 @@ std::string Requests::killed_text(const Moment& now) const {
         : now.saved_step == now.steps_done
             ? fmt::format("the step under way, as step {} is saved,", now.saved_step)
             : fmt::format("the steps since step {}, the last that is saved,", now.saved_step);
-    const std::string stop = end->pid > 0 ? fmt::format("`kill -USR1 {}`", end->pid)
-                                          : fmt::format("`pkill -USR1 {}` on its node", end->name);
+    const std::string stop = end.pid > 0 ? fmt::format("`kill -USR1 {}`", end.pid)
+                                         : fmt::format("`pkill -USR1 {}` on its node", end.name);
     return fmt::format(
         "received SIGTERM of {}, which kills the ranks in {}: a step and a checkpoint {}, so {} may be lost. "
-        "To have them saved, stop with {} instead, or touch STOP in the run's folder.",
-        end->name, format_duration(end->seconds_to_kill),
-        is_known ? "take " + format_duration(needed) : "may take longer", lost, stop);
+        "To have them saved, stop with {} instead, or touch STOP in the run's folder. {} exits {}.",
+        end.name, format_duration(end.seconds_to_kill),
+        is_known ? "take " + format_duration(needed) : "may take longer", lost, stop, end.name,
+        end.exit_code);
 }
 
 std::string Requests::stop_text(const Moment& now) const {
-    if (auto killed = killed_text(now); !killed.empty()) {
+    const auto launcher = launcher_end();
+    if (auto killed = launcher && abilities_.saves ? killed_text(now, *launcher) : ""; !killed.empty()) {
         return killed;
     }
     const bool has_limit = limit_ && limit_->seconds_left() > 0;
@@ -196,8 +198,9 @@ std::string Requests::stop_text(const Moment& now) const {
                                               format_duration(limit_->margin_seconds() / 2))
                                 : "another rank was asked to stop";
     const std::string then = fmt::format(
-        "{} exits {}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every is none),",
-        exit_code_of_stop(abilities_.saves));
+        "{} exits {}{}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every is none),",
+        exit_code_of_stop(abilities_.saves),
+        launcher ? fmt::format(" ({} exits {})", launcher->name, launcher->exit_code) : "");
     if (!now.is_in_step) {
         return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }

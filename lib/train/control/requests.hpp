@@ -57,11 +57,12 @@ class Requests {
 
     /// \param folder  of the run, on rank 0; empty elsewhere
     /// \param limit   on rank 0, where there is one
-    Requests(StopSignals& signals,
-             const std::string& folder,
-             std::optional<TimeLimit> limit,
-             const Abilities& abilities,
-             FindEnd find_end = find_launcher_end);
+    Requests(
+        StopSignals& signals,
+        const std::string& folder,
+        std::optional<TimeLimit> limit,
+        const Abilities& abilities,
+        FindEnd find_end = find_launcher_end);
 
     /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
     void put_into(StepRequests& step_requests);
@@ -83,6 +84,8 @@ class Requests {
     std::vector<std::string> notes() const;
     /// Origin of the first request, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
     std::string reason() const;
+    /// The launcher that ends this job because it was interrupted, and returns a code of its own.
+    std::optional<LauncherEnd> launcher_end() const;
 
   private:
     static constexpr std::size_t num_pending = 3;
@@ -100,7 +103,7 @@ class Requests {
     void find_cause();
     std::string stop_text(const Moment& now) const;
     /// Empty where nobody kills the ranks before they have saved.
-    std::string killed_text(const Moment& now) const;
+    std::string killed_text(const Moment& now, const LauncherEnd& end) const;
 
     StopSignals& signals_;
     std::optional<TouchFiles> files_;

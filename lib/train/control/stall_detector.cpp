@@ -5,6 +5,10 @@
 namespace ziggurat::train {
 
 StallDetector::News StallDetector::see(std::int64_t count, std::int64_t now_ns) {
+    if (const auto pause_ns = now_ns - last_look_ns_; last_look_ns_ > 0 && pause_ns > longest_pause_ns) {
+        since_ns_ += pause_ns;
+    }
+    last_look_ns_ = now_ns;
     if (count != count_) {
         count_ = count;
         since_ns_ = now_ns;

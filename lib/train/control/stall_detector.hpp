@@ -5,7 +5,8 @@
 
 namespace ziggurat::train {
 
-/// Watches a count that grows while work is done; time is told, not asked.
+/// Watches a count that grows while work is done; time is told, not asked. Time in which nobody looked does
+/// not count: the process was stopped (Ctrl-Z), or its machine was asleep.
 class StallDetector {
   public:
     enum class News { none, warn, give_up };
@@ -20,11 +21,14 @@ class StallDetector {
 
     /// A flush of much may move nothing for longer than a rank may make others wait.
     static constexpr int most_patiences = 3;
+    /// A longer time between two looks means that this process did not run.
+    static constexpr std::int64_t longest_pause_ns = 2'000'000'000;
 
   private:
     double patience_seconds_;
     std::int64_t count_ = -1;
     std::int64_t since_ns_ = 0;
+    std::int64_t last_look_ns_ = 0;
     double seconds_ = 0;
     int warnings_ = 0;
 };

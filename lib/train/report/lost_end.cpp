@@ -9,27 +9,23 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/control_group.hpp"
 #include "base/file_handle.hpp"
-#include "base/json_depth.hpp"
-#include "base/json_number.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "storage/directory.hpp"
+#include "train/report/metrics_line.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr std::int64_t most_bytes_of_tail = 1 << 18;
 constexpr std::int64_t most_bytes_of_error = 1 << 20;
-constexpr int deepest_line = 8;
 /// Clocks of machines differ.
 constexpr double slack_seconds = 5;
 
@@ -39,6 +35,7 @@ struct Tail {
     std::int64_t step = 0;
     double time = 0;
     std::optional<std::int64_t> kills_at_start = {};
+    std::string signal = {};  ///< that asked it to stop; empty: none
 };
 
 Tail tail_of(const std::string& path) {
@@ -52,18 +49,18 @@ Tail tail_of(const std::string& path) {
     std::size_t at = 0;
     for (auto end = text.find('\n'); end != std::string::npos; at = end + 1, end = text.find('\n', at)) {
         const auto line = text.substr(at, end - at);
-        const auto row = is_json_deeper(line, deepest_line) ? Json{} : Json::parse(line, nullptr, false);
-        if (!row.is_object() || !row.contains("event") || !row["event"].is_string()) {
+        const auto facts = parse_metrics_line(line);
+        if (!facts || facts->event.empty()) {
             continue;
         }
-        const auto number = [&](const char* key) {
-            return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
-        };
-        tail.last_event = row["event"].get<std::string>();
-        tail.time = number("time");
-        tail.step = row.contains("step") ? static_cast<std::int64_t>(number("step")) : tail.step;
-        if (tail.last_event == "start" && row.contains("oom_kills")) {
-            tail.kills_at_start = static_cast<std::int64_t>(number("oom_kills"));
+        tail.last_event = facts->event;
+        tail.time = facts->time;
+        tail.step = facts->step.value_or(tail.step);
+        if (facts->event == "start") {
+            tail.kills_at_start = facts->oom_kills;
+            tail.signal.clear();
+        } else if (facts->event == "signal") {
+            tail.signal = facts->signal;
         }
     }
     return tail;
@@ -108,6 +105,9 @@ std::string reason_of(const std::string& run_folder, const Tail& tail) {
             "killed by the system: the memory limit of the control group '{}', {}, was reached", group.folder,
             format_bytes(group.granted_bytes));
     }
+    if (!tail.signal.empty()) {
+        return tail.signal + " asked it to stop, and it was killed before it had ended";
+    }
     return "nobody told why: all its processes were killed at once, or the machine was lost";
 }
 
@@ -140,27 +140,18 @@ void tell_for_first_rank(const std::string& run_folder, int exit_code, std::stri
         if (has_told(tail)) {
             return;
         }
-        const LostEnd end{.step = tail.step, .time = calendar_seconds(), .reason = std::string{reason}};
+        const EndLine end{.event = "crash",
+                          .time = calendar_seconds(),
+                          .step = tail.step,
+                          .exit_code = exit_code,
+                          .reason = reason};
         const auto metrics = open_for_writing(run_folder + "/metrics.jsonl", OpenMode::append);
-        write_all(metrics.get(), crash_line(end, exit_code));
+        write_all(metrics.get(), text_of(end));
         const auto log = open_for_writing(run_folder + "/run.log", OpenMode::append);
         write_all(log.get(), "ziggurat: " + printable(reason, Newlines::kept) + "\n");
     } catch (...) {
         // The rank is leaving: its own line on stderr is all that it can say.
     }
-}
-
-std::string crash_line(const LostEnd& end, std::optional<int> exit_code) {
-    JsonLine line;
-    line.begin();
-    line.field("event", "crash");
-    line.field("time", end.time);
-    line.field("step", end.step);
-    if (exit_code) {
-        line.field("exit_code", *exit_code);
-    }
-    line.field("reason", end.reason);
-    return std::string{line.end()};
 }
 
 }  // namespace ziggurat::train

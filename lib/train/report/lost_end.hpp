@@ -12,8 +12,8 @@ namespace ziggurat::train {
 struct LostEnd {
     std::int64_t step = 0;  ///< the latest that it tells of
     double time = 0;        ///< of its latest line, seconds since 1970
-    std::string reason =
-        {};  ///< by errors/ of the run, by the kills of the control group; or that nobody told
+    /// By errors/ of the run, by kills in the control group, by a signal before it; or that nobody told.
+    std::string reason = {};
 };
 
 /// The end of the latest job in the folder of a run; nothing where that job has told of it, or where there
@@ -26,8 +26,5 @@ bool is_a_job_in(const std::string& run_folder);
 /// Tells, in run.log and metrics.jsonl, of the end of a job whose rank 0 is gone; nothing where that still
 /// holds the folder, or has told itself. Called by another rank, just before it leaves.
 void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;
-
-/// The line of metrics.jsonl: `event: crash`, with a code only where one is known.
-std::string crash_line(const LostEnd& end, std::optional<int> exit_code);
 
 }  // namespace ziggurat::train

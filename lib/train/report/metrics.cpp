@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "storage/io_error.hpp"
+#include "train/report/metrics_line.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -213,7 +214,8 @@ void Metrics::end(const RunEnd& facts) {
 }
 
 void Metrics::lost_end(const LostEnd& end) {
-    write_all(file_.get(), crash_line(end, std::nullopt));
+    write_all(file_.get(),
+              text_of(EndLine{.event = "crash", .time = end.time, .step = end.step, .reason = end.reason}));
 }
 
 void Metrics::warning(std::string_view text) {
@@ -227,17 +229,11 @@ bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
     if (!is_open_.exchange(false)) {
         return false;
     }
-    JsonLine line;
-    line.begin();
-    line.field("event", "end");
-    line.field("time", calendar_seconds());
-    line.field("step", step_.load());
-    if (tokens_ > 0) {
-        line.field("tokens", tokens_.load());
-    }
-    line.field("exit_code", exit_code);
-    line.field("reason", reason);
-    return write_all(file_.get(), line.end()) == 0;
+    return write_all(file_.get(), text_of(EndLine{.time = calendar_seconds(),
+                                                  .step = step_,
+                                                  .tokens = tokens_,
+                                                  .exit_code = exit_code,
+                                                  .reason = reason})) == 0;
 }
 
 void Metrics::loss_by_source(std::span<const SourceLoss> losses) {

@@ -8,13 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
-#include "base/json_depth.hpp"
+#include "train/report/metrics_line.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -23,7 +22,6 @@ namespace fs = std::filesystem;
 
 /// What is longer is no line of ours, whatever it says.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
-constexpr int deepest_line = 8;
 constexpr std::size_t most_gaps_told = 4;
 constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
 
@@ -34,48 +32,22 @@ constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
                     "run.dir=..."};
 }
 
-/// What a line of ours tells; nothing of any other.
-struct Told {
-    std::string event;
-    std::int64_t step = 0;  ///< 0 where it tells of none
-};
-
-std::optional<Told> told_by(const std::string& line) {
-    if (is_json_deeper(line, deepest_line)) {
-        return std::nullopt;
-    }
-    const auto object = nlohmann::json::parse(line, nullptr, false);
-    if (!object.is_object()) {
-        return std::nullopt;
-    }
-    Told told;
-    if (const auto event = object.find("event"); event != object.end() && event->is_string()) {
-        told.event = event->get<std::string>();
-    }
-    if (const auto step = object.find("step"); step != object.end()) {
-        told.step = step->is_number_integer() ? step->get<std::int64_t>() : -1;
-        if (told.step < 0) {
-            return std::nullopt;
-        }
-    }
-    return told;
-}
-
 /// Whether a line tells of something that has happened to the run, whatever steps are trained again.
-bool is_of_the_run(const Told& told) {
+bool is_of_the_run(const MetricsLine& line) {
     constexpr std::array events{"end", "crash", "spike", "roll_back", "warning"};
-    return std::ranges::find(events, told.event) != events.end();
+    return std::ranges::find(events, line.event) != events.end();
 }
 
 /// Which steps have no row.
 class Gaps {
   public:
-    void see(const Told& told) {
-        if (told.event == "resume") {
-            next_ = told.step + 1;  // what is missing before it was said then
-        } else if (told.event == "step") {
-            expect(told.step);
-            next_ = told.step + 1;
+    void see(const MetricsLine& line) {
+        const auto step = line.step.value_or(0);
+        if (line.event == "resume") {
+            next_ = step + 1;  // what is missing before it was said then
+        } else if (line.event == "step") {
+            expect(step);
+            next_ = step + 1;
         }
     }
 
@@ -219,20 +191,21 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     std::string events;  // behind the cut, that stay
     Lines lines{in.get(), path};
     for (auto line = lines.next(); line; line = lines.next()) {
-        const auto told = told_by(*line);
-        if (!told) {
+        const auto facts = parse_metrics_line(*line);
+        if (!facts) {
             break;
         }
-        const bool is_kept = is_of_the_run(*told);
-        is_cut = is_cut || (told->step > step && !is_kept);
+        const bool is_kept = is_of_the_run(*facts);
+        const auto step_of_line = facts->step.value_or(0);
+        is_cut = is_cut || (step_of_line > step && !is_kept);
         if (is_cut && is_kept && events.size() < most_bytes_of_events) {
             events += *line + "\n";
         }
         if (!is_cut) {
-            gaps.see(*told);
+            gaps.see(*facts);
             kept_bytes += std::ssize(*line) + 1;
-        } else if (told->event == "step") {
-            cut.last_step = std::max(cut.last_step, told->step);
+        } else if (facts->event == "step") {
+            cut.last_step = std::max(cut.last_step, step_of_line);
         }
     }
     cut.missing_steps = gaps.up_to(step);

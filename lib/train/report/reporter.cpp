@@ -306,7 +306,7 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
     }
 }
 
-void Reporter::news(Requests& requests, Moment now, const std::function<std::string()>& account) {
+void Reporter::news(Requests& requests, Moment now, const std::function<std::string()>& own_table) {
     if (!files_) {
         return;
     }
@@ -323,7 +323,7 @@ void Reporter::news(Requests& requests, Moment now, const std::function<std::str
         files_->metrics.signal(news->signal, news->level, now.steps_done);
         const bool may_be_killed = news->signal == "SIGTERM" || news->signal == "SIGINT";
         if (may_be_killed && step_seconds_ > patience_of_launchers) {
-            console_.print(account());
+            account(own_table(), !requests.launcher_end());
         }
     }
 }
@@ -368,16 +368,21 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         context_.keep_peak(peak);
     }
     files_->metrics.end(told);
-    account(table, true);
+    const auto launcher = requests.launcher_end();
+    account(table, !launcher);  // mpirun may drop the end of a long output once it was interrupted
+    const auto by_launcher = launcher ? fmt::format(" of the ranks, {} of {}, which was interrupted",
+                                                    launcher->exit_code, launcher->name)
+                                      : std::string{};
     if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
-        console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}", facts.step,
-                                   end_step_, facts.exit_code));
+        console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}{}",
+                                   facts.step, end_step_, facts.exit_code, by_launcher));
         return;
     }
     if (is_finished) {
         directory_->write_done(facts.step);
     }
     const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
+<<<<<<< HEAD
     if (is_early) {
         console_.print(
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
@@ -387,6 +392,13 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
                        : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}", facts.step,
                                      end_step_, unsaved, facts.exit_code,
                                      spec_.checkpoint.every ? ": run me again" : ""));
+=======
+    console_.print(is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(),
+                                             unsaved, launcher ? "; exit code 0" + by_launcher : "")
+                               : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}{}",
+                                             facts.step, end_step_, unsaved, facts.exit_code, by_launcher,
+                                             spec_.checkpoint.every ? ": run me again" : ""));
+>>>>>>> 5cb954270a63ad1b794dac50cff6c8db532134a9
 }
 
 }  // namespace ziggurat::train

@@ -98,8 +98,8 @@ class Reporter {
     /// Tells requests as soon as they are known. Cheap: called between ops.
     ///
     /// \param now      but for what a step takes, which is known here
-    /// \param account  the table as far as this rank knows it, made only when it may be the last chance
-    void news(Requests& requests, Moment now, const std::function<std::string()>& account);
+    /// \param own_table  the account as far as this rank knows it, made only when it may be the last chance
+    void news(Requests& requests, Moment now, const std::function<std::string()>& own_table);
 
     /// The account of all ranks so far: into perf.txt, and shown when somebody has asked for it. A failing
     /// write is a warning.
@@ -108,7 +108,7 @@ class Reporter {
     /// The run ends with an error: metrics.jsonl and run.log say so, whatever thread finds it out. Nothing
     /// when metrics have ended. On another rank it is told in the place of rank 0 where that is gone.
     ///
-    /// \param is_own_reason  no other rank of this machine says the same for all
+    /// \param is_own_reason  as comm::Departure::LastWords has it
     void break_down(std::string_view reason, int exit_code, bool is_own_reason) noexcept;
 
     /// \param table  the account of all ranks

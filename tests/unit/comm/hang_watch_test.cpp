@@ -119,6 +119,19 @@ TEST_F(HangWatchTest, ForgetsAStopThatEnded) {
     EXPECT_FALSE(after(0.7 * patience));
 }
 
+TEST_F(HangWatchTest, DoesNotCountTimeInWhichTheLauncherIsStopped) {
+    watch(2);
+    list_->launcher = 99;
+    processes_[99] = ProcessState{.code = 'T'};
+    rank(0, Doing::waits, "x");
+    rank(1, Doing::works, "a line that nobody reads");
+    EXPECT_FALSE(after(5 * patience));
+
+    processes_[99].code = 'S';
+    EXPECT_FALSE(after(0.79 * patience));
+    EXPECT_TRUE(says(after(0.03 * patience), "uses no processor"));
+}
+
 TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
     watch(2);
     rank(0, Doing::waits, "x");

@@ -51,6 +51,20 @@ TEST(LostEnd, HasTheReasonThatARankHasLeft) {
         << "that is of an earlier job";
 }
 
+TEST(LostEnd, HasTheSignalThatCameBeforeIt) {
+    const test::ScratchFolder folder;
+    const double now = calendar_seconds();
+    const std::string signal =
+        "{\"event\":\"signal\",\"time\":1,\"signal\":\"SIGTERM\",\"level\":1,\"step\":8}\n";
+    put(folder, "metrics.jsonl", row("step", 8, now) + signal);
+    EXPECT_EQ(find_lost_end(folder.path()).value().reason,
+              "SIGTERM asked it to stop, and it was killed before it had ended");
+
+    put(folder, "metrics.jsonl", signal + row("start", 8, now) + row("step", 9, now));
+    EXPECT_NE(find_lost_end(folder.path()).value().reason.find("nobody told why"), std::string::npos)
+        << "that is of an earlier job";
+}
+
 TEST(LostEnd, IsToldByAnotherRankUnlessTheFirstHoldsTheFolder) {
     const test::ScratchFolder folder;
     const auto before = row("step", 8, 1);

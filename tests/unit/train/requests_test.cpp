@@ -112,11 +112,12 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
         said_of_mpirun(moment, 0.25),
         "received SIGTERM of mpirun, which kills the ranks in 1.00 s: a step and a checkpoint take 2.25 s, "
         "so the steps since step 1300, the last that is saved, may be lost. To have them saved, "
-        "stop with `kill -USR1 77` instead, or touch STOP in the run's folder.");
+        "stop with `kill -USR1 77` instead, or touch STOP in the run's folder. mpirun exits 1.");
     moment.step_seconds = 0.1;
     EXPECT_NE(said_of_mpirun(moment, 0), said_of_mpirun(moment, 0.25)) << "what a save takes is not known";
-    EXPECT_EQ(said_of_mpirun(moment, 0.25),
-              "received SIGTERM: stops after step 1361 (in about 100 ms), saves, then exits 75");
+    EXPECT_EQ(
+        said_of_mpirun(moment, 0.25),
+        "received SIGTERM: stops after step 1361 (in about 100 ms), saves, then exits 75 (mpirun exits 1)");
     EXPECT_NE(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "nearly";
     moment.is_in_step = false;
     EXPECT_EQ(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";

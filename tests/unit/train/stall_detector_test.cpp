@@ -9,24 +9,34 @@ using News = StallDetector::News;
 
 constexpr std::int64_t second = 1'000'000'000;
 
+/// Advice of looks each second from `begin` to `end`, in seconds; the last one.
+News look(StallDetector& detector, std::int64_t count, int begin, int end) {
+    for (int at = begin; at < end; ++at) {
+        EXPECT_EQ(detector.see(count, at * second), News::none) << at;
+    }
+    return detector.see(count, end * second);
+}
+
 TEST(StallDetector, WarnsOncePerPatienceAndThenGivesUp) {
     StallDetector stall_detector{10};
-    EXPECT_EQ(stall_detector.see(5, 100 * second), News::none);
-    EXPECT_EQ(stall_detector.see(5, 109 * second), News::none);
-    EXPECT_EQ(stall_detector.see(5, 110 * second), News::warn);
+    EXPECT_EQ(look(stall_detector, 5, 100, 110), News::warn);
     EXPECT_DOUBLE_EQ(stall_detector.seconds(), 10);
-    EXPECT_EQ(stall_detector.see(5, 111 * second), News::none);
-    EXPECT_EQ(stall_detector.see(5, 120 * second), News::warn);
-    EXPECT_EQ(stall_detector.see(5, 130 * second), News::give_up);
+    EXPECT_EQ(look(stall_detector, 5, 111, 120), News::warn);
+    EXPECT_EQ(look(stall_detector, 5, 121, 130), News::give_up);
 }
 
 TEST(StallDetector, BeginsAgainWhenSomethingMoves) {
     StallDetector stall_detector{10};
-    stall_detector.see(5, 100 * second);
-    EXPECT_EQ(stall_detector.see(5, 115 * second), News::warn);
-    EXPECT_EQ(stall_detector.see(6, 129 * second), News::none);
-    EXPECT_EQ(stall_detector.see(6, 138 * second), News::none);
-    EXPECT_EQ(stall_detector.see(6, 139 * second), News::warn);
+    EXPECT_EQ(look(stall_detector, 5, 100, 110), News::warn);
+    EXPECT_EQ(look(stall_detector, 6, 111, 120), News::none);
+    EXPECT_EQ(look(stall_detector, 6, 121, 121), News::warn);
+}
+
+TEST(StallDetector, DoesNotCountTimeInWhichNobodyLooked) {
+    StallDetector stall_detector{10};
+    EXPECT_EQ(look(stall_detector, 5, 100, 105), News::none);
+    EXPECT_EQ(look(stall_detector, 5, 3705, 3709), News::none) << "an hour of Ctrl-Z";
+    EXPECT_EQ(look(stall_detector, 5, 3710, 3710), News::warn);
 }
 
 }  // namespace
