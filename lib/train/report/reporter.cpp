@@ -382,23 +382,15 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         directory_->write_done(facts.step);
     }
     const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
-<<<<<<< HEAD
     if (is_early) {
         console_.print(
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
-    console_.print(is_finished
-                       ? fmt::format("finished: {} steps, {}{}", facts.step, directory_->path(), unsaved)
-                       : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}", facts.step,
-                                     end_step_, unsaved, facts.exit_code,
-                                     spec_.checkpoint.every ? ": run me again" : ""));
-=======
     console_.print(is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(),
                                              unsaved, launcher ? "; exit code 0" + by_launcher : "")
                                : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}{}",
                                              facts.step, end_step_, unsaved, facts.exit_code, by_launcher,
                                              spec_.checkpoint.every ? ": run me again" : ""));
->>>>>>> 5cb954270a63ad1b794dac50cff6c8db532134a9
 }
 
 }  // namespace ziggurat::train
