@@ -237,6 +237,9 @@ def errors_of_an_import_come_first(place):
         (wrong / "config.json").write_text(config)
     said = place.ziggurat("import", "wrong", "runs/wrong")
     expect("note: the deck has no tokenizer" in said and "train.bin" not in said, said)
+    shutil.copytree(place.folder / "mine", place.folder / "bytes")  # also the name of a kind of tokenizer
+    place.ziggurat("import", "bytes", "runs/bytes")
+    expect('kind: hf, path: "bytes"}' in (place.folder / "runs/bytes/deck.yaml").read_text(), "its own tokenizer is not used")
 
 
 def main():
