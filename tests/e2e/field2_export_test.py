@@ -216,6 +216,8 @@ def tasks_may_be_packed_and_labels_decimal(place):
         found = json.loads(each)
         said[name] = {key: value for key, value in found.items() if key not in ("task", "seconds")}
     expect(all(each == said["whole.jsonl"] for each in said.values()) and "labelled" in str(said), said)
+    said = place.ziggurat("eval", "runs/mine_one", "--task", "whole.jsonl", "--tokenizer", "bytes", code=2)
+    expect("--tokenizer bytes does not fit the model" in said, said)
 
 
 def errors_of_an_import_come_first(place):
