@@ -216,6 +216,8 @@ def tasks_may_be_packed_and_labels_decimal(place):
         found = json.loads(each)
         said[name] = {key: value for key, value in found.items() if key not in ("task", "seconds")}
     expect(all(each == said["whole.jsonl"] for each in said.values()) and "labelled" in str(said), said)
+    said = place.ziggurat("eval", "runs/mine_one", "--task", "whole.jsonl", "--tokenizer", "bytes", code=2)
+    expect("--tokenizer bytes does not fit the model" in said, said)
 
 
 def errors_of_an_import_come_first(place):
@@ -237,6 +239,9 @@ def errors_of_an_import_come_first(place):
         (wrong / "config.json").write_text(config)
     said = place.ziggurat("import", "wrong", "runs/wrong")
     expect("note: the deck has no tokenizer" in said and "train.bin" not in said, said)
+    shutil.copytree(place.folder / "mine", place.folder / "bytes")  # also the name of a kind of tokenizer
+    place.ziggurat("import", "bytes", "runs/bytes")
+    expect('kind: hf, path: "bytes"}' in (place.folder / "runs/bytes/deck.yaml").read_text(), "its own tokenizer is not used")
 
 
 def main():

@@ -53,7 +53,8 @@ def json_lines_are_documents(chosen):
 def a_failed_command_blocks_nothing(chosen):
     place = Texts(chosen, "repairs")
     (place.folder / "bad.jsonl").write_text('{"text": 5}\n')
-    place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", code=DECK)
+    said = place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", code=DECK)
+    expect(said.startswith("ziggurat: error: "), f"the first word is not the error\n{said}")
     expect(not list(place.folder.glob("out*")), f"left: {list(place.folder.glob('out*'))}")
     (place.folder / "bad.jsonl").write_text('{"body": "b"}\n')
     place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", "--field", "body")
