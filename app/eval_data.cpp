@@ -13,11 +13,13 @@
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
+#include "checkpoint/catalogue.hpp"
 #include "comm/control.hpp"
 #include "data/corpus.hpp"
 #include "data/encoded_text.hpp"
 #include "data/file_look.hpp"
 #include "data/fingerprint.hpp"
+#include "data/token_head.hpp"
 #include "data/token_source.hpp"
 #include "spec/token_format.hpp"
 
@@ -32,7 +34,10 @@ bool takes_own_data(const Arguments& arguments) {
 std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
     const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
                          (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
-    return !arguments.format.empty() ? arguments.format : is_text ? "text" : "llmc";
+    return !arguments.format.empty()                         ? arguments.format
+           : !data::megatron_pair_of(arguments.data).empty() ? "megatron"
+           : is_text                                         ? "text"
+                                                             : "llmc";
 }
 
 /// Whether the text to evaluate is still to be encoded. A run with the file of a tokenizer trains on tokens.
@@ -40,11 +45,41 @@ bool is_encoded_here(const Arguments& arguments, const spec::Tokenizer& tokenize
     return !takes_own_data(arguments) && format_of(arguments, tokenizer) == "text";
 }
 
+/// Refuses a folder, by what is in it.
+void expect_files(const std::string& path) {
+    std::error_code unreadable;
+    if (!std::filesystem::is_directory(path, unreadable)) {
+        return;
+    }
+    const auto kind = checkpoint::kind_of_folder(path);
+    const auto name = printable(path);
+    throw Error{
+        ErrorKind::deck,
+        kind == checkpoint::FolderKind::published
+            ? fmt::format("--data: '{}' is a model of Hugging Face, not data. To evaluate that model, import "
+                          "it: ziggurat import {} RUN, then ziggurat eval RUN --data FILE.",
+                          name, name)
+        : kind == checkpoint::FolderKind::checkpoints
+            ? fmt::format("--data: '{}' has checkpoints, not data. To evaluate it: ziggurat eval {} --data "
+                          "FILE.",
+                          name, name)
+            : fmt::format("--data: '{}' is a folder. Name a file, or a pattern in quotes: '{}/*.txt'.", name,
+                          name)};
+}
+
 /// The data of the command line in the place of the deck's.
 spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
     const auto& tokenizer = run.data.tokenizer;
     const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
     const std::string format = format_of(arguments, tokenizer);
+    expect_files(arguments.data);
+    if (reads_bytes && arguments.format.empty() && format == "megatron") {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--data: '{}' is a Megatron pair, token numbers, and the model reads bytes of text. "
+                        "Name a text, or a run that was trained on such tokens.",
+                        printable(arguments.data))};
+    }
     if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
         throw Error{ErrorKind::deck,
                     fmt::format("--format {} does not fit the model ({}). Use {}.", format,
@@ -108,11 +143,18 @@ void warn(const std::string& text) {
 }
 
 /// A file of another format than it is read as is a warning here too.
-void warn_of_doubts(const spec::Source& source) {
+///
+/// \param is_guessed  nobody has said the format: then a file that certainly has another is an error
+void warn_of_doubts(const spec::Source& source, bool is_guessed) {
     if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
         return;
     }
     if (const auto doubt = data::doubt_of(source, *data::open_source(source, "--data"))) {
+        if (is_guessed && doubt->is_certain) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("--data: '{}' is not read as {} ({}). {}", printable(doubt->path),
+                                    spec::word_of(source.format), doubt->why, doubt->remedy)};
+        }
         warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
                          spec::word_of(source.format), doubt->why, in_options(doubt->remedy)));
     }
@@ -184,7 +226,7 @@ void check_data(const Arguments& arguments, const TrainedModel& model) {
         if (takes_own_data(arguments)) {
             warn_of_changes(corpus, model.reader.manifest());
         } else {
-            warn_of_doubts(named_data(arguments, model.run).validation.front());
+            warn_of_doubts(named_data(arguments, model.run).validation.front(), arguments.format.empty());
             if (is_encoded_here(arguments, model.run.data.tokenizer) && model.run.data.tokenizer.has_file()) {
                 print_tokenizer_notes(*data::open_tokenizer(model.run.data.tokenizer),
                                       model.run.data.add_bos);

@@ -51,6 +51,8 @@ constexpr RecognisedFile web_page{
     FileKind::web_page, "a web page, such as a server sends in place of a file",
     "Fetch the file again, with the access that it needs and the address of the file itself."};
 constexpr RecognisedFile tar{FileKind::archive, "a tar archive", unpack};
+constexpr RecognisedFile weights{FileKind::archive, "weights of a model (safetensors)",
+                                 "Import its model, the folder with config.json: ziggurat import MODEL RUN."};
 
 /// Lower case of ASCII, after a byte-order mark, white space, and comments of XML and HTML.
 std::string markup_of(std::string_view first) {
@@ -104,6 +106,13 @@ bool is_unmarked_utf16(std::string_view first) {
     return true;
 }
 
+/// A small length of 64 bits, then the JSON object of that length.
+bool is_safetensors(std::string_view first) {
+    constexpr std::size_t length_bytes = 8;
+    return first.size() > length_bytes + 1 && first.substr(4, 4) == "\0\0\0\0"sv &&
+           first.substr(length_bytes, 2) == "{\"";
+}
+
 }  // namespace
 
 std::optional<RecognisedFile> recognise_file(std::string_view first) {
@@ -121,6 +130,9 @@ std::optional<RecognisedFile> recognise_file(std::string_view first) {
     }
     if (is_web_page(first)) {
         return web_page;
+    }
+    if (is_safetensors(first)) {
+        return weights;
     }
     if (is_unmarked_utf16(first)) {
         return RecognisedFile{FileKind::wide_text, "text in UTF-16",

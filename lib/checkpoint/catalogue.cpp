@@ -154,6 +154,22 @@ std::vector<CatalogueEntry> entries_of(const std::string& root) {
     return entries;
 }
 
+/// Advice to who names `path` as a run: what it is instead, and the command that does what is meant.
+std::string advice_on(const std::string& path) {
+    const auto name = printable(path);
+    if (kind_of_folder(path) == FolderKind::published) {
+        return fmt::format("It is a model of Hugging Face: import it, ziggurat import {} RUN, and name RUN.",
+                           name);
+    }
+    if (path.ends_with(".safetensors")) {
+        return fmt::format("It has weights of a model: import that, ziggurat import {} RUN, and name RUN.",
+                           printable(fs::path{path}.parent_path().string()));
+    }
+    const bool is_data = path.ends_with(".bin") || path.ends_with(".idx");
+    return std::string{is_data ? "It is called like tokens: name a run here, and tokens by --data. " : ""} +
+           "Name the folder of a run, its ckpt folder, or one checkpoint.";
+}
+
 /// Refuses what is no folder.
 void expect_folder(const std::string& path) {
     std::error_code error;
@@ -167,9 +183,7 @@ void expect_folder(const std::string& path) {
                             : is_other ? "it is no folder"
                                        : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
-                fmt::format("cannot look into '{}' ({}). Name the folder of a run, its ckpt folder, or one "
-                            "checkpoint.",
-                            printable(path), why)};
+                fmt::format("cannot look into '{}' ({}). {}", printable(path), why, advice_on(path))};
 }
 
 }  // namespace
@@ -180,6 +194,20 @@ const CatalogueEntry* Catalogue::newest() const {
         found = entry.state == EntryState::complete ? &entry : found;
     }
     return found;
+}
+
+FolderKind kind_of_folder(const std::string& path) {
+    std::error_code ignored;
+    if (names_one_checkpoint(path) || fs::is_directory(path + "/ckpt", ignored)) {
+        return FolderKind::checkpoints;
+    }
+    bool has_weights = false, has_steps = false;
+    for (const auto& entry : fs::directory_iterator{path, ignored}) {
+        has_weights = has_weights || entry.path().extension() == ".safetensors";
+        has_steps = has_steps || read_name(entry.path().filename().string()).has_value();
+    }
+    const bool is_model = has_weights || fs::exists(path + "/config.json", ignored);
+    return has_steps ? FolderKind::checkpoints : is_model ? FolderKind::published : FolderKind::other;
 }
 
 bool names_one_checkpoint(const std::string& path) {
@@ -204,6 +232,10 @@ Catalogue catalogue(const std::string& named) {
     const std::string inside = path + "/ckpt";
     found.root = fs::is_directory(inside, ignored) ? inside : path;
     found.entries = entries_of(found.root);
+    if (found.entries.empty() && kind_of_folder(path) == FolderKind::published) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' is no folder of a run. {}", printable(path), advice_on(path))};
+    }
     if (found.entries.empty()) {
         throw Error{ErrorKind::checkpoint,
                     fmt::format("there is no checkpoint in '{}' (no folder step-...). Name the folder of a "

@@ -47,6 +47,10 @@ struct Catalogue {
 ///         that was removed meanwhile
 Catalogue catalogue(const std::string& named);
 
+/// Kind of a folder by what is in it.
+enum class FolderKind { other, checkpoints, published };
+FolderKind kind_of_folder(const std::string& path);
+
 /// Whether `path` is called like a checkpoint, or is one, rather than a run or its `ckpt` folder.
 bool names_one_checkpoint(const std::string& path);
 

@@ -126,7 +126,8 @@ std::optional<Doubt> doubt_text(const MappedFile& file, const FileLook& look) {
                  .why = look.is_certain     ? "it begins as " + look.what
                         : look.what.empty() ? share
                                             : share + "; it looks like " + look.what,
-                 .remedy = look.remedy.empty() ? "Name files of text." : look.remedy};
+                 .remedy = look.remedy.empty() ? "Name files of text." : look.remedy,
+                 .is_certain = look.is_certain};
 }
 
 /// Why a file that is read as numbers of `type` looks like something else.
@@ -136,7 +137,8 @@ std::optional<Doubt> doubt_numbers(const MappedFile& file, const FileLook& look,
     }
     return Doubt{.path = file.path(),
                  .why = (look.is_certain ? "it begins as " : "it looks like ") + look.what,
-                 .remedy = look.remedy};
+                 .remedy = look.remedy,
+                 .is_certain = look.is_certain};
 }
 
 }  // namespace

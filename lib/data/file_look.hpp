@@ -33,9 +33,10 @@ FileLook look_at(std::span<const std::byte> content);
 
 /// Why a source that can be opened may not be of its format.
 struct Doubt {
-    std::string path;    ///< the file
-    std::string why;     ///< the reason in a complaint
-    std::string remedy;  ///< a sentence
+    std::string path;         ///< the file
+    std::string why;          ///< the reason in a complaint
+    std::string remedy;       ///< a sentence
+    bool is_certain = false;  ///< it begins as only files of another kind do
 };
 
 /// Looks at the beginning of each file of a source of text or of raw numbers, which have no header to be

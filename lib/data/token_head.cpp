@@ -29,17 +29,6 @@ bool is_called_so(const std::string& path) {
     return path.ends_with(".bin") || path.ends_with(".idx");
 }
 
-/// The prefix of the pair that `path` belongs to; empty where there is no index.
-std::string pair_of(const std::string& path) {
-    for (const std::string_view ending : {".idx", ".bin"}) {
-        if (path.ends_with(ending)) {
-            const auto prefix = path.substr(0, path.size() - ending.size());
-            return is_file(prefix + ".idx") ? prefix : "";
-        }
-    }
-    return is_file(path + ".idx") && !is_file(path) ? path : "";
-}
-
 /// What trains would say of it; empty where it can be trained on.
 std::string problem_of(const spec::Source& source) {
     const std::string key = "it";
@@ -117,22 +106,37 @@ TokenHead raw_head(MappedFile file, spec::RawType type) {
 
 }  // namespace
 
+std::string megatron_pair_of(const std::string& path) {
+    for (const std::string_view ending : {".idx", ".bin"}) {
+        if (path.ends_with(ending)) {
+            const auto prefix = path.substr(0, path.size() - ending.size());
+            return is_file(prefix + ".idx") ? prefix : "";
+        }
+    }
+    return is_file(path + ".idx") && !is_file(path) ? path : "";
+}
+
 bool is_token_path(const std::string& path) {
     struct stat status {};
     const bool is_folder = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    return !is_folder && (is_file(path) || !pair_of(path).empty() || is_called_so(path));
+    return !is_folder && (is_file(path) || !megatron_pair_of(path).empty() || is_called_so(path));
 }
 
 TokenHead read_token_head(const std::string& path) {
-    if (const auto prefix = pair_of(path); !prefix.empty()) {
+    if (const auto prefix = megatron_pair_of(path); !prefix.empty()) {
         return megatron_head(prefix);
     }
     MappedFile file{path, path};
     if (auto head = llmc_head(file)) {
         return *std::move(head);
     }
-    if (const auto type = look_at(file.content()).numbers) {
-        return raw_head(std::move(file), *type);
+    const auto look = look_at(file.content());
+    if (look.numbers) {
+        return raw_head(std::move(file), *look.numbers);
+    }
+    if (look.is_certain) {
+        throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (it is " + look.what +
+                                         "). " + look.remedy};
     }
     if (is_called_so(path)) {
         throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (" + kind_of_llmc(file) +

@@ -33,6 +33,9 @@ struct TokenHead {
 /// counts by its name: .bin, .idx.
 bool is_token_path(const std::string& path);
 
+/// The prefix of the Megatron pair that `path` names, or is a file of; empty where there is no index.
+std::string megatron_pair_of(const std::string& path);
+
 /// What has no header is raw where it looks like bare token numbers, else text.
 ///
 /// \param path  a file of llm.c, one of a Megatron pair or their prefix, a file of bare numbers, or of text

@@ -6,6 +6,7 @@
 
 import gzip
 import json
+import struct
 import subprocess
 
 import trainings
@@ -71,5 +72,52 @@ def check_refuses_what_train_refuses(chosen):
     trainings.say("token ids beyond the vocabulary")
 
 
+def write_megatron(prefix, documents):
+    """A pair as preprocess_data.py writes it."""
+    tokens = [token for document in documents for token in document]
+    prefix.with_suffix(".bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+    lengths = [len(document) for document in documents]
+    offsets = [2 * sum(lengths[:i]) for i in range(len(lengths))]
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(lengths), len(lengths) + 1)
+    prefix.with_suffix(".idx").write_bytes(head + struct.pack(f"<{len(lengths)}i", *lengths) +
+                                           struct.pack(f"<{len(lengths)}q", *offsets) +
+                                           struct.pack(f"<{len(lengths) + 1}q", *range(len(lengths) + 1)))
+
+
+def other_files_are_recognised(chosen):
+    """A Megatron pair is read by any of its names; models and runs are named, with the command that is meant."""
+    place = Texts(chosen, "others", "llama")
+    write_megatron(place.folder / "pair", [[1, 2, 3, 4, 5] * 20, [7, 8, 9] * 30])
+    settings = ["train.steps=2", "checkpoint.every=2 steps", "schedule={kind: constant, warmup: 0 steps}"]
+    place.train("bytes", 1, *settings)
+    place.train("run", 1, *settings, "data.tokenizer=none", "data.train=[{format: megatron, path: pair}]", "model.vocab=256")
+    losses = {place.loss(name) for name in ("pair", "pair.bin", "pair.idx")}
+    expect(losses == {place.loss("pair", "--format", "megatron")}, f"one pair, and the losses {losses}")
+    place.call("export", "bytes", "model")
+    weights = "model/model.safetensors"
+    wanted = {
+        ("eval", "bytes", "--data", "pair.bin"): "is a Megatron pair, token numbers",
+        ("eval", "bytes", "--data", "pair"): "is a Megatron pair, token numbers",
+        ("eval", "bytes", "--data", weights): "begins as weights of a model (safetensors)). Import its model",
+        ("eval", "run", "--data", weights): "weights of a model (safetensors)",
+        ("eval", "bytes", "--data", "model"): "ziggurat import model RUN, then ziggurat eval RUN --data FILE",
+        ("eval", "bytes", "--data", "run"): "ziggurat eval run --data FILE",
+        ("eval", "bytes", "--data", "run/ckpt"): "has checkpoints, not data",
+        ("eval", "bytes", "--data", "."): "is a folder. Name a file",
+        ("eval", "model", "--data", "text.txt"): "ziggurat import model RUN, and name RUN",
+        ("sample", "model", "--prompt", "a"): "ziggurat import model RUN, and name RUN",
+        ("sample", weights, "--prompt", "a"): "ziggurat import model RUN, and name RUN",
+        ("sample", "pair.idx", "--prompt", "a"): "It is called like tokens: name a run here, and tokens by --data",
+        ("inspect", "model"): "ziggurat import model RUN, and name RUN",
+        ("inspect", weights): "weights of a model (safetensors)). Import its model",
+    }
+    for words, text in wanted.items():
+        said = place.call(*words, code=DECK)
+        expect(text in said, f"{words}: {said}")
+    for name in ("pair", "pair.bin", "pair.idx"):
+        expect("documents   2 in 2 sequences" in place.call("inspect", name), f"inspect {name}")
+    say(f"{len(wanted)} other files")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, json_lines_are_documents, a_failed_command_blocks_nothing, check_refuses_what_train_refuses)
+    run_script(__doc__, other_files_are_recognised, json_lines_are_documents, a_failed_command_blocks_nothing, check_refuses_what_train_refuses)
