@@ -67,7 +67,7 @@ def largest_model(place, limit, ranks, settings):
         return [f"model.layers={layers}", f"model.ffn_hidden={ffn * FFN_STEP}"]
 
     narrow = FFN_HIDDEN // FFN_STEP
-    layers = largest(lambda count: fits(place, limit, ranks, [*settings, *shape(count, narrow)]), 1)
+    layers = largest(lambda count: fits(place, limit, ranks, [*settings, *shape(count, narrow)]), 2)
     ffn = largest(lambda width: fits(place, limit, ranks, [*settings, *shape(layers, width)]), narrow)
     return shape(layers, ffn)
 
