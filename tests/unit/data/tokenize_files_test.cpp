@@ -82,7 +82,8 @@ TEST_F(TokenizeFiles, KeepDocumentsInTheirOrderWithAnyNumberOfThreads) {
 }
 
 TEST_F(TokenizeFiles, GoOnAfterTheDiskHasFailedAtAnyPoint) {
-    make_inputs(14'000, 50'000);  // two batches, with a record after each
+    make_inputs(400, 50'000);
+    write("a.txt", std::string(1'100'000, 'a'));  // one batch; the rest is another
     seconds_between_records_ = 0;
     for (const auto format : {spec::TokenFormat::megatron, spec::TokenFormat::llmc}) {
         format_ = format;
