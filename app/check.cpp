@@ -5,6 +5,7 @@
 #include "app/built_for.hpp"
 #include "app/commands.hpp"
 #include "app/job_size.hpp"
+#include "app/known_peaks.hpp"
 #include "app/terminal.hpp"
 #include "app/watched.hpp"
 #include "base/progress.hpp"
@@ -38,28 +39,31 @@ AttentionFacts cudnn_of_this_machine() {
 
 int check(const Arguments& arguments) {
     Progress progress{show_progress()};
-    return run_check({.deck = arguments.deck,
-                      .overrides = arguments.overrides,
-                      .size_job =
-                          [&](deck::LoadOptions load) {
-                              return sized({arguments.deck, arguments.overrides}, std::move(load),
-                                           arguments.ranks, arguments.nodes);
-                          },
-                      .has_nccl = comm::has_nccl,
-                      .cudnn = cudnn_of_this_machine(),
-                      .machine = arguments.machine,
-                      .print = arguments.print,
-                      .json = arguments.json,
-                      .explain = arguments.explain,
-                      .choose_homes = watched_choice_of_homes(progress),
-                      .choose_depths = watched_choice_of_depths(progress),
-                      .choose_leases = watched_choice_of_leases(progress),
-                      .start = look_ahead,
-                      .memory =
-                          [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                              return plan::memory_report(run, machine, {}, Watched{progress}.watch(),
-                                                         why_not_by_this_program(run));
-                          }});
+    return run_check(
+        {.deck = arguments.deck,
+         .overrides = arguments.overrides,
+         .size_job =
+             [&](deck::LoadOptions load) {
+                 return sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks,
+                              arguments.nodes);
+             },
+         .has_nccl = comm::has_nccl,
+         .cudnn = cudnn_of_this_machine(),
+         .machine = arguments.machine,
+         .kept_peak =
+             [](const spec::RunSpec& run) { return KnownPeaks{deck::process_environment}.of(way_of(run)); },
+         .print = arguments.print,
+         .json = arguments.json,
+         .explain = arguments.explain,
+         .choose_homes = watched_choice_of_homes(progress),
+         .choose_depths = watched_choice_of_depths(progress),
+         .choose_leases = watched_choice_of_leases(progress),
+         .start = look_ahead,
+         .memory =
+             [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                 return plan::memory_report(run, machine, {}, Watched{progress}.watch(),
+                                            why_not_by_this_program(run));
+             }});
 }
 
 }  // namespace ziggurat::app

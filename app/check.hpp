@@ -24,6 +24,8 @@ struct CheckOptions {
     bool has_nccl = false;      ///< this program was built with NCCL; those of other machines are
     AttentionFacts cudnn = {};  ///< of this machine; on others it is assumed
     std::string machine;        ///< name or file; empty: this machine
+    /// The best FLOP/s of a rank that trainings have seen on this machine; 0: none is known.
+    std::function<double(const spec::RunSpec&)> kept_peak = {};
     bool print = false;         ///< the effective deck, and nothing else, on standard output
     bool json = false;          ///< all answers as one JSON object, and nothing else
     std::string explain;        ///< a key to explain; then the deck is not read

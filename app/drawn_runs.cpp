@@ -66,20 +66,6 @@ void compare_with_disk(plot::History& history) {
     std::ranges::stable_sort(history.saves, {}, &plot::Save::step);
 }
 
-/// Adds the end of a job that metrics do not tell of. It is no mark: these may be copies of a run that goes
-/// on.
-void add_lost_end(plot::History& history) {
-    const fs::path path = history.path;
-    const auto folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    if (path.filename() != "metrics.jsonl" || train::is_a_job_in(folder)) {
-        return;
-    }
-    if (const auto lost = train::find_lost_end(folder)) {
-        history.events.push_back(
-            {lost->time, lost->step, "no job is in this folder: " + printable(lost->reason)});
-    }
-}
-
 /// Says which part of the axis the runs have.
 std::string extent_of(const std::vector<plot::History>& histories, plot::XUnit unit) {
     double low = plot::x_of(histories.front().steps.front(), unit);
@@ -116,6 +102,19 @@ std::optional<double> position_of(const char* option, const std::string& text, p
 }
 
 }  // namespace
+
+void add_lost_end(plot::History& history) {
+    const fs::path path = history.path;
+    const auto folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    if (path.filename() != "metrics.jsonl" || train::is_a_job_in(folder)) {
+        return;
+    }
+    if (const auto lost = train::find_lost_end(folder)) {
+        const auto reason = "no job is in this folder: " + printable(lost->reason);
+        history.events.push_back({lost->time, lost->step, reason});
+        history.end = plot::End{lost->time, std::nullopt, reason};
+    }
+}
 
 plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories) {
     const auto unit = plot::x_unit_named(arguments.axis);

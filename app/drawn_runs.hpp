@@ -15,6 +15,10 @@ namespace ziggurat::app {
 /// Errors: those of plot::read_history
 std::vector<plot::History> read_histories(const std::vector<std::string>& runs);
 
+/// Adds the end of a job that the metrics of its run do not tell of, if no job is in its folder. It is no
+/// mark: these may be copies of a run that continues elsewhere.
+void add_lost_end(plot::History& history);
+
 /// Style of --axis, --from, --to, --smooth and --log. Most points and contents are left to the caller.
 ///
 /// Errors: Error{deck} if --from or --to is no position of the axis, or no run has a step between them

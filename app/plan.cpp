@@ -13,6 +13,7 @@
 #include "app/commands.hpp"
 #include "app/epochs.hpp"
 #include "app/job_size.hpp"
+#include "app/known_peaks.hpp"
 #include "app/plan_summary.hpp"
 #include "app/terminal.hpp"
 #include "app/token_sources.hpp"
@@ -175,7 +176,10 @@ int plan(const Arguments& arguments) {
         }
     }
     load = sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks, arguments.nodes);
-    const auto loaded = deck::load(arguments.deck, arguments.overrides, load);
+    auto loaded = deck::load(arguments.deck, arguments.overrides, load);
+    if (arguments.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
+        loaded.machine.device_flops = KnownPeaks{deck::process_environment}.of(way_of(loaded.run));
+    }
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }

@@ -195,12 +195,6 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
     return exit_code;
 }
 
-/// Of a machine that nobody has described nothing where rates are missing.
-std::string time_lines(const CheckOptions& options, const deck::LoadedDeck& loaded) {
-    const bool is_known = plan::missing_rates(loaded.run, loaded.machine).empty();
-    return is_known || !options.machine.empty() ? time_text(loaded.run, loaded.machine) : "";
-}
-
 int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const Answers& answers) {
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
@@ -214,7 +208,7 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
         print(stdout, summary(loaded.run, answers.epochs) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
-        print(stdout, time_lines(options, loaded));
+        print(stdout, time_text(loaded.run, loaded.machine));
     }
     if (answers.memory) {
         print(options.print ? stderr : stdout, answers.memory->table + answers.memory->infinity);
@@ -259,6 +253,9 @@ int run_check(const CheckOptions& options) {
     if (options.machine.empty()) {
         expect_run_folder(loaded);
         warn_of_lacking_room(loaded);
+        if (loaded.machine.device_flops <= 0 && options.kept_peak) {
+            loaded.machine.device_flops = options.kept_peak(loaded.run);
+        }
         answers.start = look_ahead(options, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);

@@ -35,13 +35,28 @@ std::string left_out(const spec::RunSpec& run) {
                          : fmt::format(", without {} and {}", fmt::join(parts, ", "), last);
 }
 
+/// Commands that measure what `missing` names, a list of keys of a machine file.
+std::string commands_for(const std::string& missing, const spec::RunSpec& run) {
+    std::vector<const char*> commands;
+    if (missing.find("device_flops") != std::string::npos) {
+        commands.push_back(run.tiers.device == spec::DeviceKind::cuda
+                               ? "ziggurat bench gpu"
+                               : "ziggurat train, whose start measures and keeps it");
+    }
+    if (missing.find("nvme") != std::string::npos) {
+        commands.push_back("ziggurat bench io and the folders of tiers.nvme.paths");
+    }
+    return fmt::format("{}", fmt::join(commands, "; "));
+}
+
 }  // namespace
 
 std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine) {
     const auto seconds = plan::planned_step_seconds(run, machine);
     if (!seconds) {
-        return fmt::format("time      not known: {} does not say {}\n", printable(machine.name),
-                           plan::missing_rates(run, machine));
+        const auto missing = plan::missing_rates(run, machine);
+        return fmt::format("time      not known: {} does not say {}. There, measure: {}\n",
+                           printable(machine.name), missing, commands_for(missing, run));
     }
     const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
     const double flops =

@@ -9,7 +9,7 @@
 namespace ziggurat::app {
 
 /// Estimated time and speed by the rates of the machine, and what of the run they leave out; or which rates
-/// are missing.
+/// are missing, and the commands that measure them.
 std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::app

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/commands.hpp"
+#include "app/drawn_runs.hpp"
 #include "app/terminal.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
@@ -94,13 +95,17 @@ plot::DashboardStyle style_now(const plot::TerminalStyle& terminal) {
 int top(const Arguments& arguments) {
     plot::HistoryReader reader{arguments.paths.front()};
     reader.read();
+    const auto shown = [&reader] {
+        auto history = reader.history();
+        add_lost_end(history);
+        return plot::dashboard(history, style_now(style_of_output()));
+    };
     if (::isatty(STDOUT_FILENO) == 0 || arguments.once) {
-        std::fputs(plot::dashboard(reader.history(), style_now(style_of_output())).c_str(), stdout);
+        std::fputs(shown().c_str(), stdout);
         return 0;
     }
     WholeScreen screen;
-    while (screen.draw(plot::dashboard(reader.history(), style_now(style_of_output()))) &&
-           !screen.is_left()) {
+    while (screen.draw(shown()) && !screen.is_left()) {
         reader.read();
     }
     return 0;

@@ -79,8 +79,8 @@ struct EventMark {
 /// End of a run, told by itself.
 struct End {
     double time = 0;
-    int exit_code = 0;
-    std::string reason = {};  ///< printable
+    std::optional<int> exit_code = {};  ///< nothing: nobody was left to return one
+    std::string reason = {};            ///< printable
 };
 
 struct History {

@@ -178,7 +178,8 @@ void add_event(History& history,
     } else if (name == "checkpoint_end" && event.value("ok", Json{}) != true) {
         add("a save was given up: " + text(event, "reason"));
     } else if (name == "crash") {
-        add("crash: " + text(event, "reason"));
+        history.end = End{number(event, "time"), std::nullopt, text(event, "reason")};
+        add("crash: " + history.end->reason);
         mark(MarkKind::crash);
     } else if (name == "end") {
         const int code = static_cast<int>(std::clamp(number(event, "exit_code"), 0.0, 255.0));

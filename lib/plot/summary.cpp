@@ -108,7 +108,9 @@ std::string fate_text(const History& history) {
         case Fate::stopped:
             return "stopped: " + history.end->reason;
         case Fate::failed:
-            return fmt::format("failed with {}: {}", history.end->exit_code, history.end->reason);
+            return history.end->exit_code
+                       ? fmt::format("failed with {}: {}", *history.end->exit_code, history.end->reason)
+                       : "died: " + history.end->reason;
     }
     return "";
 }

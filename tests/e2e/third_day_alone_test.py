@@ -4,7 +4,9 @@
   third_day_alone_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
+import os
 import shutil
+import signal
 import subprocess
 
 import trainings
@@ -98,5 +100,43 @@ def goes_on_from_another_folder(chosen):
     say("from another folder")
 
 
+# Stand for Slurm's scontrol, and for a launcher that lets root start ranks.
+STAND_INS = {"scontrol": '#!/bin/bash\necho "$*" >>scontrol.calls\n', "mpirun": '#!/bin/bash\nexec {} "$@"\n'}
+
+
+def queued_again_without_its_base(chosen):
+    """A job of the script that `ziggurat slurm` prints is stopped by Slurm's warning, and queued again after that."""
+    place = Runs(chosen, "queued")
+    deck, run = place.folder / "job.yaml", place.folder / "run"
+    text = (place.folder / place.deck).read_text().replace("resume: never", "resume: auto")
+    for name, stand_in in STAND_INS.items():
+        (place.folder / "bin").mkdir(exist_ok=True)
+        (place.folder / "bin" / name).write_text(stand_in.format(" ".join([shutil.which(place.mpiexec[0]), *place.mpiexec[1:]])))
+        (place.folder / "bin" / name).chmod(0o755)
+
+    def start(steps, restarts):
+        deck.write_text(text.replace("steps: 20", f"steps: {steps}"))
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2", "SLURM_RESTART_COUNT": str(restarts), "ZIGGURAT": place.binary,
+                 "PATH": f"{place.folder}/bin:{os.environ['PATH']}"}
+        return trainings.Training(["bash", "job.sbatch"], place.folder, f"job.{restarts}", slurm)
+
+    deck.write_text(text)
+    settings = [setting.replace("=2 steps", "=5 steps") for setting in SETTINGS]
+    script = place.call("slurm", deck.name, "--nodes", "1", "--ntasks-per-node", "2", "run.dir=run", "logging.every=1 steps", *settings,
+                        "train.lora.rank=4", "model.init={from: hf, path: model}")
+    (place.folder / "job.sbatch").write_text(script)
+    with start(1000000, 0) as training:
+        expect(training.wait_until(lambda: complete_steps(run), "a checkpoint"), training.tail())
+        training.process.send_signal(signal.SIGUSR1)
+        expect(training.wait() == 75, training.tail())
+    expect((place.folder / "scontrol.calls").read_text() == "requeue 7\n", "Slurm is asked to queue it again")
+    place.remove_bases()
+    saved = complete_steps(run)[-1]
+    with start(saved + 3, 1) as training:
+        expect(training.wait() == 0 and "done after 1 restarts" in training.output(), training.tail())
+    expect(trainings.step_numbers(run) == list(range(1, saved + 4)), "each step once")
+    say("queued again without its base")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, goes_on_without_its_base, goes_on_from_another_folder)
+    run_script(__doc__, goes_on_without_its_base, queued_again_without_its_base, goes_on_from_another_folder)

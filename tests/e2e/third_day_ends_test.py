@@ -13,6 +13,7 @@ import trainings
 from trainings import PATIENCE_S, Place, complete_steps, environment_of, expect, run_script, say
 
 RANKS = 3
+RESOURCE, NUMERICS = 3, 5  # exit codes
 SETTINGS = ["checkpoint.every=5 steps", "checkpoint.keep=2", "schedule={kind: constant, warmup: 0 steps}"]
 LONG = ["train.steps=1000000"]
 
@@ -66,6 +67,7 @@ def is_told_everywhere(chosen):
             expect(training.wait() != 0, f"{name}: it ended well")
         # A killed process holds the folder until the kernel has taken it down.
         trainings.wait_until(lambda: re.search(reason, report_of(place, name)), f"a report of {name} that says {reason}", 20)
+        expect(re.search(r"  (died|failed with 6): ", top_of(place, name)), f"{name}: {top_of(place, name)}")
         if name != "all":  # nobody was left
             ends = ends_of(run)
             expect(len(ends) == 1 and re.search(reason, ends[0]["reason"]), f"{name}: {ends}")
@@ -85,6 +87,40 @@ def is_told_everywhere(chosen):
     say(f"ends: {', '.join(ENDS)}")
 
 
+def top_of(place, run):
+    return subprocess.run([place.binary, "top", run, "--once"], cwd=place.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE_S).stdout
+
+
+def numbers_and_disks_end_a_run(chosen):
+    """The reason is in run.log, metrics.jsonl, the report and `top`."""
+    place = Place(chosen, "reasons")
+    broken = ["train.steps=60", "optimizer.lr=1000", "precision.compute=fp32", "optimizer.clip={policy: off}", "model.init_std=10",
+              "optimizer.weight_decay=0.9"]
+    full = ["train.steps=6", "checkpoint.every=4 steps"]
+    small_disk = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=300k none full/ckpt && exec "$@"', "sh")
+    (place.folder / "full" / "ckpt").mkdir(parents=True)
+    ends = {"broken": (NUMERICS, r"loss or gradient is not finite", broken, ())}
+    if may_mount():
+        ends["full"] = (RESOURCE, r"no space for it in .*ckpt", full, small_disk)
+    for name, (code, reason, settings, wrapper) in ends.items():
+        with place.start(name, 1, *settings, "schedule={kind: constant, warmup: 0 steps}", wrapper=wrapper) as training:
+            found = training.wait()
+            expect(found == code, f"{name}: ended with {found}\n{training.tail()}")
+        last = ends_of(place.folder / name)[-1]
+        expect(last["exit_code"] == code and re.search(reason, last["reason"]), f"{name}: {last}")
+        expect(re.search(reason, (place.folder / name / "run.log").read_text().splitlines()[-1]), f"{name}: run.log")
+        expect(re.search(reason, report_of(place, name)), f"{name}: report")
+        expect(f"failed with {code}" in top_of(place, name), f"{name}: {top_of(place, name)}")
+    say(f"reasons: {', '.join(ends)}")
+
+
+def may_mount():
+    """In a name space of its own."""
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=PATIENCE_S).returncode == 0
+
+
 def removed_checkpoints_are_folded(chosen):
     place = Place(chosen, "removed")
     run = place.folder / "run"
@@ -96,4 +132,4 @@ def removed_checkpoints_are_folded(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, is_told_everywhere, removed_checkpoints_are_folded)
+    run_script(__doc__, is_told_everywhere, numbers_and_disks_end_a_run, removed_checkpoints_are_folded)

@@ -6,6 +6,7 @@
 
 import gzip
 import json
+import os
 import struct
 import subprocess
 
@@ -119,5 +120,24 @@ def other_files_are_recognised(chosen):
     say(f"{len(wanted)} other files")
 
 
+def times_are_those_of_kept_peaks(chosen):
+    """Before a training nobody knows the rate of products, and the command that measures is named; then it is kept."""
+    place = Texts(chosen, "times")
+    (place.folder / "config").mkdir()
+    os.environ["XDG_CONFIG_HOME"] = str(place.folder / "config")
+    commands = [[command, place.deck, "--ranks", "1"] for command in ("check", "plan")]
+    for words in commands:
+        said = place.call(*words)
+        expect("time      not known" in said and "measure: ziggurat train, whose start" in said, said)
+    said = place.call("check", place.deck, "--machine", "dgx-h100", "--ranks", "1")
+    expect("measure: ziggurat train" not in said, said)
+    place.call("train", place.deck, "run.dir=measured", "train.steps=1", "schedule.warmup=0 steps")
+    for words in commands:
+        said = place.call(*words)
+        expect("time      estimated: a step takes" in said and "not known" not in said, said)
+    expect(json.loads(place.call("check", place.deck, "--ranks", "1", "--json"))["time"]["step_s"] > 0, "as JSON")
+    say("times by kept peaks")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, other_files_are_recognised, json_lines_are_documents, a_failed_command_blocks_nothing, check_refuses_what_train_refuses)
+    run_script(__doc__, times_are_those_of_kept_peaks, other_files_are_recognised, json_lines_are_documents, a_failed_command_blocks_nothing, check_refuses_what_train_refuses)

@@ -302,6 +302,7 @@ void Reporter::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_a
 void Reporter::checkpoint_end(const CheckpointReport& report) {
     if (files_) {
         files_->metrics.checkpoint_end(report);
+        unsaved_reason_ = report.is_ok ? std::string{} : std::string{report.where};
         print_fitted([&](int columns) { return checkpoint_line(report, columns); });
     }
 }
@@ -358,11 +359,15 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     progress_.end();
     const bool is_early = !facts.reason.empty();
     const bool is_finished = facts.step >= end_step_ || is_early;
-    auto told = facts;
-    told.reason = is_early ? "finished early: " + facts.reason : is_finished ? "finished" : requests.reason();
+    const bool is_unsaved = facts.exit_code == static_cast<int>(ErrorKind::resource);
+    const auto why_stopped = is_early ? "finished early: " + facts.reason : requests.reason();
     if (facts.step < end_step_) {
-        files_->metrics.stop(told.reason, facts.step);
+        files_->metrics.stop(why_stopped, facts.step);
     }
+    auto told = facts;
+    told.reason = is_unsaved                ? "not saved: " + unsaved_reason_
+                  : facts.step >= end_step_ ? "finished"
+                                            : why_stopped;
     if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
@@ -373,9 +378,9 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     const auto by_launcher = launcher ? fmt::format(" of the ranks, {} of {}, which was interrupted",
                                                     launcher->exit_code, launcher->name)
                                       : std::string{};
-    if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
-        console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}{}",
-                                   facts.step, end_step_, facts.exit_code, by_launcher));
+    if (is_unsaved) {
+        console_.print(fmt::format("ended after step {} of {}, which is not saved ({}); exit code {}{}",
+                                   facts.step, end_step_, unsaved_reason_, facts.exit_code, by_launcher));
         return;
     }
     if (is_finished) {

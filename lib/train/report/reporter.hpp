@@ -145,6 +145,7 @@ class Reporter {
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;
     std::optional<std::int64_t> resumed_step_;
+    std::string unsaved_reason_;               ///< of the latest save; empty: it is complete
     Progress progress_;                        ///< until the first step is done
     std::vector<std::string> early_warnings_;  ///< before open()
     bool has_warned_of_no_targets_ = false;
