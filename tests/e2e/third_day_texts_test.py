@@ -99,7 +99,7 @@ def other_files_are_recognised(chosen):
     wanted = {
         ("eval", "bytes", "--data", "pair.bin"): "is a Megatron pair, token numbers",
         ("eval", "bytes", "--data", "pair"): "is a Megatron pair, token numbers",
-        ("eval", "bytes", "--data", weights): "begins as weights of a model (safetensors)). Import its model",
+        ("eval", "bytes", "--data", weights): "weights of a model (safetensors)). Import its model",
         ("eval", "run", "--data", weights): "weights of a model (safetensors)",
         ("eval", "bytes", "--data", "model"): "ziggurat import model RUN, then ziggurat eval RUN --data FILE",
         ("eval", "bytes", "--data", "run"): "ziggurat eval run --data FILE",

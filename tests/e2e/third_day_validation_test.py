@@ -148,7 +148,7 @@ def training_stops_early(chosen):
     expect("finished before" in again and "ended early" in again, again)
     expect(trainings.step_numbers(run)[-1] == end["step"], "the next job trains no step")
     # What was waited for counts over jobs: the same end after a stop in between.
-    place.train("cut", 1, *patient, f"train.steps={best + 2}")
+    place.train("cut", 1, *patient, f"train.steps={best + 4}")
     expect(not rows_of(place.folder / "cut", "end")[-1]["reason"].startswith("finished early"), "cut too late")
     place.train("cut", 1, *patient)
     expect(rows_of(place.folder / "cut", "end")[-1]["step"] == end["step"], "patience counts over jobs")
