@@ -88,7 +88,7 @@ def killed_by_its_launcher(chosen):
     """A step that takes longer than mpirun waits: the loss is announced, and no rank blames another."""
     place = Place(chosen, "killed")
     run = place.folder / "run"
-    with place.start("run", RANKS, *FOR_EVER, "train.global_batch=5000", "checkpoint.every=100000 steps") as training:
+    with place.start("run", RANKS, *FOR_EVER, "train.global_batch=20000", "checkpoint.every=100000 steps") as training:
         training.says("step       1/")
         training.process.send_signal(signal.SIGINT)
         expect(training.wait() == 1 and "kills the ranks in 1.00 s" in training.output(), training.tail())
