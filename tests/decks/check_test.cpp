@@ -59,7 +59,10 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "steps, 3.98 epochs\n"
         "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
         "parameters 1, gradients 1, optimizer 1\n"
-        "saves     400.5 KiB every 30min and at the end; 2 stay, 801.0 KiB\n");
+        "saves     400.5 KiB every 30min and at the end; 2 stay, 801.0 KiB\n"
+        "time      not known: this machine does not say device_flops. There, measure: ziggurat train, whose "
+        "start "
+        "measures and keeps it\n");
 }
 
 TEST_F(Check, NamesPretendedNodes) {
@@ -312,7 +315,8 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
     options_.json = false;
     EXPECT_EQ(run(), 0);
     EXPECT_NE(
-        out_.find("\ntime      not known: cpu-64 does not say device_flops. There, measure: ziggurat train "),
+        out_.find(
+            "\ntime      not known: cpu-64 does not say device_flops. There, measure: ziggurat train, "),
         std::string::npos)
         << out_;
 }
