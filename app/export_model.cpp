@@ -130,7 +130,7 @@ std::string base_of_adapters(const std::string& asked, const std::string& root) 
     const auto base = asked.empty() ? checkpoint::hf::kept_base(root) : asked;
     if (base.empty()) {
         const auto note = std::string{
-            "the adapters name no base (the run began with weights of no published model). PEFT needs it: "
+            "the adapters name no base (the run started from weights of no published model). PEFT needs it: "
             "export again with --base and the name or folder of that model."};
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }

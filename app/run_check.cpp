@@ -17,6 +17,7 @@
 #include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/path_exists.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine/job_end.hpp"
@@ -69,29 +70,23 @@ void warn_of_lacking_room(deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
     const auto system = storage::file_system_of(first_that_is_there(run.run.dir));
     const auto size = run.checkpoint.every ? plan::checkpoint_size(run) : plan::CheckpointSize{};
-    const auto needed = size.bytes;
-    if (!system.has_size) {
+    const bool lacks_one = system.free_bytes < size.bytes;
+    const bool lacks_all =
+        system.free_bytes < size.bytes_at_most && !path_exists(std::filesystem::path{run.run.dir} / "ckpt");
+    if (!system.has_size || !(lacks_one || lacks_all)) {
         return;
     }
-    if (system.free_bytes >= needed && system.free_bytes < size.bytes_at_most &&
-        !std::filesystem::exists(std::filesystem::path{run.run.dir} / "ckpt")) {
-        loaded.found.warning(
-            {"run.dir", 0, 0},
-            fmt::format("the disk of {} has {} free, and checkpoints come to {}",
-                        deck::in_quotes(run.run.dir), format_bytes(system.free_bytes),
-                        format_bytes(size.bytes_at_most)),
-            fmt::format("checkpoint.keep keeps {} of them, and one more is there while it is written",
-                        size.kept),
-            "Free some space there, keep fewer, or set run.dir to a folder on another disk.");
-    }
-    if (system.free_bytes < needed) {
-        loaded.found.warning(
-            {"run.dir", 0, 0},
-            fmt::format("the disk of {} has {} free, and one checkpoint takes {}",
-                        deck::in_quotes(run.run.dir), format_bytes(system.free_bytes), format_bytes(needed)),
-            "no save of this run can end",
-            "Free some space there, or set run.dir to a folder on another disk.");
-    }
+    loaded.found.warning(
+        {"run.dir", 0, 0},
+        fmt::format("the disk of {} has {} free, and {} {}", deck::in_quotes(run.run.dir),
+                    format_bytes(system.free_bytes),
+                    lacks_one ? "one checkpoint takes" : "checkpoints come to",
+                    format_bytes(lacks_one ? size.bytes : size.bytes_at_most)),
+        lacks_one ? std::string{"no save of this run can end"}
+                  : fmt::format("checkpoint.keep keeps {} of them, and one more is there while it is written",
+                                size.kept),
+        fmt::format("Free some space there, {}or set run.dir to a folder on another disk.",
+                    lacks_one ? "" : "keep fewer, "));
 }
 
 /// A plan counts with all that the machine, or the control group, grants; others may hold some of it now.

@@ -1,9 +1,18 @@
 #include "base/control_group.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/file_handle.hpp"
 
 namespace ziggurat {
 namespace {
@@ -48,6 +57,7 @@ MemoryGroup group_at(const GroupFiles& files, const std::string& folder) {
     return {.granted_bytes = number_in(folder + "/" + files.limit, INT64_MAX),
             .used_bytes = std::max<std::int64_t>(0, used - given_back),
             .folder = folder,
+            .events_file = folder + "/" + files.events,
             .kills = statistic(folder + "/" + files.events, "oom_kill")};
 }
 
@@ -92,6 +102,35 @@ std::int64_t available_memory_bytes() {
                                    ? std::max<std::int64_t>(0, group.granted_bytes - group.used_bytes)
                                    : INT64_MAX;
     return of_machine > 0 ? std::min(left_by_group, of_machine * kibibyte) : left_by_group;
+}
+
+RecentKills::RecentKills(MemoryGroup group)
+    : events_{std::move(group.events_file)},
+      granted_bytes_{group.granted_bytes},
+      latest_{group.kills},
+      earlier_{group.kills} {}
+
+void RecentKills::look(std::int64_t now_ns) noexcept {
+    if (now_ns - looked_ns_ >= window_ns) {
+        earlier_ = latest_;
+        latest_ = count();
+        looked_ns_ = now_ns;
+    }
+}
+
+std::int64_t RecentKills::count() const noexcept {
+    std::array<char, 1024> text{};
+    const FileHandle file{::open(events_.c_str(), O_RDONLY | O_CLOEXEC)};
+    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    constexpr std::string_view name = "oom_kill ";
+    const std::string_view lines{text.data(), static_cast<std::size_t>(std::max<ssize_t>(0, bytes))};
+    std::int64_t number = 0;
+    for (auto at = lines.find(name); at != lines.npos; at = lines.find(name, at + 1)) {
+        if (at == 0 || lines[at - 1] == '\n') {
+            std::from_chars(lines.data() + at + name.size(), lines.data() + lines.size(), number);
+        }
+    }
+    return number;
 }
 
 }  // namespace ziggurat

@@ -22,8 +22,6 @@
 namespace ziggurat::deck {
 namespace {
 
-constexpr char nvme_paths[] = "tiers.nvme.paths";
-
 /// The texts of nvme_paths for ranks with an environment of their own (leave_environment), before
 /// substitution.
 std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const Environment& environment) {
@@ -49,11 +47,11 @@ std::string effective_elsewhere(const Schema& schema,
         return effective_deck(schema, values, Secrets::told);
     }
     const auto paths = values.as<std::vector<std::string>>(nvme_paths);
-    std::string written;
+    std::vector<std::string> written;
     for (std::size_t i = 0; i < paths.size(); ++i) {
-        written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
+        written.push_back(left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
     }
-    values.set_resolved(nvme_paths, paths, "[" + written + "]", "by each rank's environment");
+    values.set_resolved(nvme_paths, paths, write_list(written), "by each rank's environment");
     return effective_deck(schema, values, Secrets::told);
 }
 

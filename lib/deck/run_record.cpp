@@ -77,7 +77,7 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
     const bool is_moved = !is_same(recorded_run_folder(values), folder);
     if (is_moved) {
         found.note(values.location(dir),
-                   fmt::format("the run goes on in {}, where this deck lies", in_quotes(folder)),
+                   fmt::format("the run continues in {}, where this deck lies", in_quotes(folder)),
                    fmt::format("it was recorded in {}", in_quotes(values.text(dir))),
                    "Set run.dir to train elsewhere.");
     }

@@ -66,7 +66,7 @@ enum class MarkKind {
     resume,     ///< a job went on after a checkpoint
     roll_back,  ///< the run went back to a checkpoint because of a spike
     spike,
-    crash  ///< a job failed, or ended without a last line
+    crash  ///< a job failed, or the next job or another rank wrote that it had ended without a last line
 };
 inline constexpr std::array<std::string_view, 4> mark_names{"resume", "roll-back", "spike", "crash"};
 

@@ -15,7 +15,7 @@ from trainings import PATIENCE_S, Place, complete_steps, expect, losses, run_scr
 DECK = 2
 SETTINGS = ["train.steps=6", "validate.every=3 steps", "checkpoint.every=3 steps", "checkpoint.keep=4", "schedule=constant",
             "data.validation=[{format: text, path: other.txt}]"]
-MOVED = "the run goes on in '{}', where this deck lies (it was recorded in 'run')"
+MOVED = "the run continues in '{}', where this deck lies (it was recorded in 'run')"
 
 
 class Runs(Place):

@@ -73,20 +73,20 @@ def goes_on_from_another_folder(chosen):
     place.call("train", place.folder / place.deck, "run.dir=runs/a", "train.steps=4", *settings, folder=project)
 
     said = place.call("train", "../project/runs/a", "train.steps=6", folder=other)
-    expect("paths of the run begin at '" in said and "(data.train[0].path is there" in said, said)
+    expect("paths of the run start at '" in said and "(data.train[0].path is there" in said, said)
     expect(f'working_folder: "{project}"' in (project / "runs/a/deck.effective.yaml").read_text(), "where paths begin")
     expect("where this deck lies" not in said, f"it is where it was: {said}")
     shutil.copytree(project, place.folder / "copy")
     shutil.rmtree(project)
     said = place.call("train", place.folder / "copy/runs/a", "train.steps=8", folder=other)
-    expect("paths of the run begin at '" in said and "where this deck lies" in said, said)
+    expect("paths of the run start at '" in said and "where this deck lies" in said, said)
     copied = (place.folder / "copy/runs/a/deck.effective.yaml").read_text()
     expect(f'working_folder: "{place.folder / "copy"}"' in copied, "where paths of the copy begin")
     said = place.call("train", place.folder / "copy/runs/a", "train.steps=9", "validate.every=1 steps",
                       "data.validation=[{format: text, path: more.txt}]", folder=other)
     expect("validate" in said, said)
     said = place.call("train", "runs/a", "train.steps=10", folder=place.folder / "copy")
-    expect("paths of the run begin" not in said, said)
+    expect("paths of the run start" not in said, said)
     whole = losses(place.folder / "copy/runs/whole", 1, 10)
     expect(losses(place.folder / "copy/runs/a", 1, 10) == whole, "the same losses wherever it goes on")
 

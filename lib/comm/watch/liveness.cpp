@@ -244,6 +244,7 @@ void Liveness::judge() {
     const std::lock_guard lock{looking_};
     const std::int64_t now_ns = monotonic_ns();
     questions_.look(now_ns, patience_seconds_);
+    reasons_.note_kills(now_ns);
     const auto verdict = hangs_.look(now_ns, patience_seconds_, ended_);
     if (verdict && verdict->leaves) {
         reasons_.hang(*verdict);

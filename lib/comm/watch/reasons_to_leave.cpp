@@ -15,10 +15,10 @@ constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 using Words = Departure::Words;
 
 /// ` (killed by SIGKILL). What to do.`
-std::string why_it_died(std::optional<int> signal, std::int64_t kills_at_start) {
-    const auto group = memory_group();
+std::string why_it_died(std::optional<int> signal, bool was_memory_short) {
     const bool is_known_other = signal && *signal != SIGKILL;
-    if (!is_known_other && group.has_killed_since(kills_at_start)) {
+    if (!is_known_other && was_memory_short) {
+        const auto group = memory_group();
         return " (killed by the system: the memory limit of its control group '" + group.folder + "', " +
                format_bytes(group.granted_bytes) +
                ", was reached). Raise that limit, or give tiers.host.budget and tiers.device.budget less.";
@@ -62,7 +62,7 @@ void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
     if (const auto work = describe_work(report); !work.empty()) {
         text += ", it " + work;
     }
-    text += why_it_died(signal, kills_at_start_);
+    text += why_it_died(signal, kills_.has_killed());
     const bool is_first = claim(static_cast<int>(peer), exit_code_of_loss, text);
     if (is_first) {
         tell_elsewhere(exit_code_of_loss, text, false);

@@ -35,6 +35,10 @@ class ReasonsToLeave {
     /// \param is_first  claim_failure() has said so
     [[noreturn]] void own_failure(int exit_code, const std::string& message, bool is_first);
 
+    /// Notes kills for want of memory, so that those of other jobs long before are not blamed; often, at any
+    /// time.
+    void note_kills(std::int64_t now_ns) noexcept { kills_.look(now_ns); }
+
     /// Makes this rank's own failure the verdict, and tells it to other machines; false when there was one.
     bool claim_failure(int exit_code, const std::string& message);
 
@@ -48,7 +52,7 @@ class ReasonsToLeave {
 
     const WatchList& list_;
     Departure& departure_;
-    std::int64_t kills_at_start_ = memory_group().kills;
+    RecentKills kills_;
 };
 
 }  // namespace ziggurat::comm

@@ -5,21 +5,18 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/path_exists.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool exists_here(const fs::path& path) {
-    std::error_code unreadable;
-    return fs::exists(path, unreadable);
-}
-
 bool has_complete_checkpoint(const fs::path& root) {
     std::error_code unreadable;
     const fs::directory_iterator entries{root, unreadable};
     return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
-        return exists_here(entry.path() / "COMPLETE");
+        return path_exists(entry.path() / "COMPLETE");
     });
 }
 
@@ -37,7 +34,7 @@ std::string resumed_root(const spec::Run& run) {
         return "";
     }
     const fs::path named = run.resume_path;
-    if (exists_here(named / "COMPLETE")) {
+    if (path_exists(named / "COMPLETE")) {
         return (named.has_filename() ? named : named.parent_path()).parent_path().string();
     }
     return has_complete_checkpoint(named / "ckpt") ? (named / "ckpt").string() : "";
@@ -53,16 +50,16 @@ std::string tokenizer_or_kept(const std::string& tokenizer,
     const auto path = fs::path{tokenizer}.lexically_normal();
     const auto model = fs::path{base + "/"}.lexically_normal().parent_path();
     const bool is_folder = (path.has_filename() ? path : path.parent_path()) == model;
-    if (base.empty() || root.empty() || exists_here(path) || !(is_folder || path.parent_path() == model)) {
+    if (base.empty() || root.empty() || path_exists(path) || !(is_folder || path.parent_path() == model)) {
         return tokenizer;
     }
     const fs::path kept = kept_folder(root);
     if (!is_folder) {
-        return exists_here(kept / path.filename()) ? (kept / path.filename()).string() : tokenizer;
+        return path_exists(kept / path.filename()) ? (kept / path.filename()).string() : tokenizer;
     }
     constexpr std::array files{"tokenizer.json", "tokenizer.model"};
     const bool has_tokenizer =
-        std::ranges::any_of(files, [&](const char* name) { return exists_here(kept / name); });
+        std::ranges::any_of(files, [&](const char* name) { return path_exists(kept / name); });
     return has_tokenizer ? kept.string() : tokenizer;
 }
 

@@ -3,15 +3,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/path_exists.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-    std::error_code unreadable;
-    return fs::exists(path, unreadable);
-}
 
 }  // namespace
 
@@ -24,7 +21,7 @@ std::string shipped_decks(const std::string& program) {
     const auto folder = fs::path{program}.parent_path();
     for (const char* from_there : {"../share/ziggurat/decks", "../../../decks"}) {  // bin, build/release/bin
         const auto decks = (folder / from_there).lexically_normal();
-        if (!program.empty() && is_there(decks / "machines")) {
+        if (!program.empty() && path_exists(decks / "machines")) {
             return decks.string();
         }
     }
@@ -34,12 +31,12 @@ std::string shipped_decks(const std::string& program) {
 std::string file_or_shipped(const std::string& path, const std::string& program) {
     const auto name = fs::path{path}.lexically_normal();
     const bool is_of_decks = name.is_relative() && !name.empty() && *name.begin() == "decks";
-    if (!is_of_decks || is_there(name)) {
+    if (!is_of_decks || path_exists(name)) {
         return path;
     }
     const auto decks = shipped_decks(program);
     const auto shipped = fs::path{decks} / name.lexically_relative("decks");
-    return !decks.empty() && is_there(shipped) ? shipped.string() : path;
+    return !decks.empty() && path_exists(shipped) ? shipped.string() : path;
 }
 
 }  // namespace ziggurat::deck

@@ -20,8 +20,9 @@ struct Resolution {
     const LoadOptions& options;
     spec::MachineSpec& machine;
     Diagnostics& found;
-    std::int64_t tokenizer_vocab = 0;                  ///< of the tokenizer's ids; 0: not known
-    std::optional<TokenizerFacts> tokenizer = {};      ///< of the tokenizer's file; nothing: it was not read
+    std::int64_t tokenizer_vocab = 0;              ///< of the tokenizer's ids; 0: not known
+    std::optional<TokenizerFacts> tokenizer = {};  ///< of the tokenizer's file; nothing: it was not read
+    std::string resumed_root = {};                 ///< as deck::resumed_root() has it, after resolve_run()
     std::string time_limit_source = "run.time_limit";  ///< who says when the run ends
 
     /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.

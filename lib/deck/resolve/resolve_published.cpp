@@ -133,7 +133,7 @@ void apply_published_config(Resolution& resolution) {
         !values.has("model.init.path") || resolution.options.as_record) {
         return;
     }
-    const auto root = resumed_root(resolution.run.run);
+    const auto& root = resolution.resumed_root;
     const auto base = path_from(values, values.text("model.init.path"));
     auto config = read_published_config(root.empty() ? base : kept_folder(root));
     if (config.is_missing && !root.empty()) {

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "deck/files/resumed_run.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/working_folder.hpp"
 
@@ -56,6 +57,7 @@ void resolve_run(Resolution& resolution) {
                  : resume == "must"  ? spec::Resume::must
                                      : spec::Resume::path;
     run.resume_path = path_from(values, values.text("run.resume"));
+    resolution.resumed_root = resumed_root(run);
     run.trace = values.truth("run.trace");
     if (resolution.is_auto("run.time_limit")) {
         resolve_time_limit(resolution);

@@ -41,7 +41,7 @@ void resolve_path(Resolution& resolution) {
 std::string path_or_copy(const Resolution& resolution, const std::string& path) {
     const Values& values = resolution.values;
     const auto& run_folder = resolution.options.run_folder;
-    const auto root = run_folder.empty() ? resumed_root(resolution.run.run) : run_folder + "/ckpt";
+    const auto root = run_folder.empty() ? resolution.resumed_root : run_folder + "/ckpt";
     const bool is_random = values.is_word("model.init.from", "random");
     auto found =
         tokenizer_or_kept(path, is_random ? "" : path_from(values, values.text("model.init.path")), root);

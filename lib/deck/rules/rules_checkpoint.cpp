@@ -90,7 +90,7 @@ void initial_weights_are_there(const Resolution& at) {
         at.found.error(at.values.location("model.init.path"), "a checkpoint that would not be read",
                        "model.init.from is random",
                        "Set model.init.from=checkpoint, or hf, or leave the path out.");
-    } else if (!resumed_root(at.run.run).empty()) {
+    } else if (!at.resumed_root.empty()) {
         return;  // the checkpoint has the weights
     } else if (is_published) {
         note_if_missing(at, at.run.model.init_path);

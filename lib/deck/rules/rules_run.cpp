@@ -28,11 +28,11 @@ void working_folder_is_there(const Resolution& at) {
     if (at.options.needs_data && !folder.empty() && !std::filesystem::is_directory(folder, unreadable)) {
         at.found.error(at.values.location(working_folder_key),
                        fmt::format("{} = {} is no folder", working_folder_key, in_quotes(folder)),
-                       "relative paths of the deck begin there", "Name a folder, or leave it out.");
+                       "relative paths of the deck start there", "Name a folder, or leave it out.");
     } else if (path_here(at.values, ".") != "." && folder.find_first_of("*?[") != std::string::npos) {
         at.found.error(at.values.location(working_folder_key),
                        fmt::format("{} = {} cannot be used", working_folder_key, in_quotes(folder)),
-                       "with *, ? or [ in it, paths that begin there are patterns",
+                       "with *, ? or [ in it, paths that start there are patterns",
                        "Start the program in that folder, or rename it.");
     }
 }

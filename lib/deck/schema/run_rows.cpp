@@ -26,7 +26,7 @@ constexpr Row rows[] = {
      .on_resume = noted, .doc = "Folder for everything that the run writes; auto is runs/ and the name."},
     {.path = "run.working_folder", .type = Type::path, .fallback = "auto", .words = "auto",
      .on_resume = noted,
-     .doc = "Folder where relative paths of the deck begin, but run.dir; auto is the current one. A run that goes on looks "
+     .doc = "Folder where relative paths of the deck start, but run.dir; auto is the current one. A run that continues looks "
             "there as well."},
     {.path = "run.seed", .type = Type::integer, .fallback = "1234", .min = 0, .max = 9e15,
      .on_resume = measured, .doc = "Seed of initial weights, data order and dropout."},

@@ -1,6 +1,7 @@
 #include "deck/values/units.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
@@ -281,6 +282,10 @@ std::string escape_variables(std::string_view text) {
 
 std::string write_text(std::string_view text) {
     return write_quoted(escape_variables(text));
+}
+
+std::string write_list(const std::vector<std::string>& written) {
+    return fmt::format("[{}]", fmt::join(written, ", "));
 }
 
 }  // namespace ziggurat::deck

@@ -70,4 +70,7 @@ std::string escape_variables(std::string_view text);
 /// Both.
 std::string write_text(std::string_view text);
 
+/// A list of values that are written as such: `[a, b]`.
+std::string write_list(const std::vector<std::string>& written);
+
 }  // namespace ziggurat::deck

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/path_exists.hpp"
 #include "deck/schema/schema.hpp"
 
 namespace ziggurat::deck {
@@ -16,12 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr auto key = working_folder_key;
 constexpr const char* run_dir = "run.dir";
-constexpr const char* nvme_paths = "tiers.nvme.paths";
-
-bool is_there(const fs::path& path) {
-    std::error_code unreadable;
-    return fs::exists(path, unreadable);
-}
 
 fs::path whole(const fs::path& path) {
     std::error_code unreadable;
@@ -96,7 +91,7 @@ bool find_working_folder(const std::string& run_was,
     const auto has_path_of_run = [&](const fs::path& folder) {
         const auto is_in_it = [&](const std::string& path) {
             return path != run_dir && !is_of_command_line(*values.find(path)) &&
-                   is_there(folder / values.text(path));
+                   path_exists(folder / values.text(path));
         };
         const auto in_it = std::ranges::find_if(paths, is_in_it);
         reason = in_it == paths.end() ? "" : *in_it;
@@ -115,7 +110,7 @@ bool find_working_folder(const std::string& run_was,
     }
     if (!reason.empty()) {
         found.note(values.location(reason),
-                   fmt::format("paths of the run begin at {}", in_quotes(folder.string())),
+                   fmt::format("paths of the run start at {}", in_quotes(folder.string())),
                    fmt::format("{} is there, as it was where the run was started", reason),
                    fmt::format("Set {} to use another.", reason));
     }
@@ -128,7 +123,7 @@ std::string path_from(const Values& values, const std::string& text) {
         return text;
     }
     const auto path = (folder / text).lexically_normal();
-    return !is_there(path) && is_there(text) ? text : path.string();
+    return !path_exists(path) && path_exists(text) ? text : path.string();
 }
 
 std::string path_here(const Values& values, const std::string& text) {
@@ -144,15 +139,14 @@ void leave_working_folder(Values& values) {
     }
     const auto disks = values.as<std::vector<std::string>>(nvme_paths);
     if (!disks.empty() && !is_here(values.text(key))) {
-        std::vector<std::string> paths;
-        std::string written;
+        std::vector<std::string> paths, written;
         for (const auto& disk : disks) {
             paths.push_back(path_from(values, disk));
-            written += (written.empty() ? "" : ", ") + write_text(paths.back());
+            written.push_back(write_text(paths.back()));
         }
         DeckValue value = *values.find(nvme_paths);
         value.data = paths;
-        value.written = "[" + written + "]";
+        value.written = write_list(written);
         values.set(nvme_paths, value);
     }
     values.erase(key);

@@ -10,6 +10,8 @@ namespace ziggurat::deck {
 
 /// Its key.
 inline constexpr const char* working_folder_key = "run.working_folder";
+/// Key of a list of paths, which begin there too.
+inline constexpr const char* nvme_paths = "tiers.nvme.paths";
 
 /// Absolute path of run.dir as a run has recorded `values`; empty: none has, or the command line says
 /// another.

@@ -57,6 +57,9 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
         directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
     }
     write_facts(resumed_step);
+    if (!files_ && !directory_->lock_problem().empty()) {
+        warn(directory_->lock_problem());
+    }
     for (const auto& note : directory_->take_notes()) {
         say(message(Severity::note, note));
     }

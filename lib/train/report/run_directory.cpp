@@ -97,15 +97,16 @@ const std::string& make_folder(const std::string& path) {
     return path;
 }
 
-/// Until the process ends, however it ends.
-void lock(const storage::HeldFolder& folder, const std::string& path) {
+/// Until the process ends, however it ends. Returns why there is no lock; empty: there is one.
+std::string lock(const storage::HeldFolder& folder, const std::string& path) {
     if (!folder.is_held()) {
         fail("cannot open the run directory", path, std::strerror(errno),
              "Set run.dir to a directory of yours.");
     }
-    // Some network file systems have no locks; then two jobs are kept apart by their names only.
+    int failure = 0;
     const auto is_taken = [&] {
-        return ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        failure = ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        return failure == EWOULDBLOCK;
     };
     for (int looks = 0; looks < most_looks_at_lock && is_taken(); ++looks) {
         ::usleep(microseconds_of_a_look);
@@ -114,9 +115,17 @@ void lock(const storage::HeldFolder& folder, const std::string& path) {
         fail("cannot use the run directory", path, "another job is running in it",
              "Wait for it, or give this run a directory of its own: run.dir=...");
     }
+    return lock_problem_of(failure, path);
 }
 
 }  // namespace
+
+std::string lock_problem_of(int error, const std::string& path) {
+    return error == 0 || error == EWOULDBLOCK || error == EINTR
+               ? ""
+               : "the run directory '" + path + "' cannot be locked (" + std::strerror(error) +
+                     ", as on NFS). No second job is kept out: start one at a time there.";
+}
 
 std::string error_file_of(const std::string& run_dir, int rank) {
     auto number = std::to_string(rank);
@@ -136,7 +145,7 @@ void expect_no_checkpoints(const std::string& run_dir) {
 }
 
 RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_folder(path)} {
-    lock(folder_, path_);
+    lock_problem_ = lock(folder_, path_);
 }
 
 std::string RunDirectory::news() {

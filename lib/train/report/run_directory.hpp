@@ -23,6 +23,9 @@ enum class EarlierCheckpoints {
     set_aside  ///< kept like the other files
 };
 
+/// What a failed flock of the folder at `path` means for the user; empty for an interruption or another job.
+std::string lock_problem_of(int error, const std::string& path);
+
 /// Creates run.dir and holds it for this job alone.
 ///
 /// Files of an earlier run are never overwritten: they become `#metrics.jsonl.1#` and so on, one number for
@@ -42,6 +45,9 @@ class RunDirectory {
     /// Makes the files those of a run that has come to `step` and goes on: what metrics.jsonl says of later
     /// steps is cut off and kept, and DONE goes.
     void go_on_from(std::int64_t step);
+
+    /// Why no lock keeps another job out, for a warning; empty: one does.
+    const std::string& lock_problem() const noexcept { return lock_problem_; }
 
     /// The name that it has now.
     std::string path() const { return folder_.name(); }
@@ -72,6 +78,7 @@ class RunDirectory {
     std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
 
     std::string path_;
+    std::string lock_problem_;
     storage::HeldFolder folder_;
     storage::Whereabouts told_ = storage::Whereabouts::here;
     std::vector<std::string> notes_;

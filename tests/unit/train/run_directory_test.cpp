@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -235,6 +236,15 @@ TEST(RunDirectory, NamesAFileInTheWay) {
     EXPECT_NE(message.find("Set run.dir"), std::string::npos) << message;
     EXPECT_NE(message_of(folder.file("taken/deeper")), "");
     EXPECT_NE(message_of("/proc/ziggurat"), "");
+}
+
+TEST(RunDirectory, SaysWhereNoLockKeepsASecondJobOut) {
+    EXPECT_EQ(lock_problem_of(0, "run"), "");
+    EXPECT_EQ(lock_problem_of(EWOULDBLOCK, "run"), "");
+    for (const int error : {ENOLCK, EOPNOTSUPP, EBADF}) {
+        EXPECT_NE(lock_problem_of(error, "run").find("No second job is kept out"), std::string::npos)
+            << error;
+    }
 }
 
 }  // namespace
