@@ -26,9 +26,9 @@ struct CheckOptions {
     std::string machine;        ///< name or file; empty: this machine
     /// The best FLOP/s of a rank that trainings have seen on this machine; 0: none is known.
     std::function<double(const spec::RunSpec&)> kept_peak = {};
-    bool print = false;         ///< the effective deck, and nothing else, on standard output
-    bool json = false;          ///< all answers as one JSON object, and nothing else
-    std::string explain;        ///< a key to explain; then the deck is not read
+    bool print = false;   ///< the effective deck, and nothing else, on standard output
+    bool json = false;    ///< all answers as one JSON object, and nothing else
+    std::string explain;  ///< a key to explain; then the deck is not read
     /// Homes that the deck leaves open; none: they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
     /// Depths that the deck leaves open; none: as deck::LoadOptions has it.

@@ -71,8 +71,9 @@ TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
         const auto loaded = load_here(named);
         EXPECT_EQ(loaded.run.run.dir, in("copy"));
         EXPECT_TRUE(loaded.tells_of_record);
-        EXPECT_NE(loaded.found.print().find("the run continues in '" + in("copy") + "', where this deck lies"),
-                  std::string::npos)
+        EXPECT_NE(
+            loaded.found.print().find("the run continues in '" + in("copy") + "', where this deck lies"),
+            std::string::npos)
             << loaded.found.print();
         const auto line = loaded.effective.find("dir: \"" + in("copy") + "\" ");
         ASSERT_NE(line, std::string::npos) << loaded.effective;
