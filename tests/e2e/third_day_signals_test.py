@@ -44,7 +44,8 @@ def stopped_together(chosen):
     """Ctrl-Z, as mpirun passes it on, and fg; then Ctrl-C with a save."""
     place = Place(chosen, "together")
     run = place.folder / "run"
-    settings = [*FOR_EVER, f"run.hang_timeout={HANG_S}s", "checkpoint.every=100000 steps"]
+    # Steps of 0.1 s: mpirun reads nothing for some seconds after Ctrl-C, in which no pipe must fill.
+    settings = [*FOR_EVER, f"run.hang_timeout={HANG_S}s", "checkpoint.every=100000 steps", "train.global_batch=300"]
     with place.start("run", RANKS, *settings, environment=PATIENT) as training:
         wait_for_more(training, run, "steps")
         ranks = training.ranks()
