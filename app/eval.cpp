@@ -59,6 +59,14 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
             line.field("bytes", loss.bytes);
             line.field("bits_per_byte", bits_per_byte(loss));
         }
+        if (!loss.by_source.empty()) {
+            line.open("loss_by_source");
+            for (const auto& source : loss.by_source) {
+                const auto of_source = source.mean();
+                line.field(source.name, of_source && std::isfinite(*of_source) ? of_source : std::nullopt);
+            }
+            line.close();
+        }
         std::fputs(std::string{line.end()}.c_str(), stdout);
         return;
     }
@@ -71,6 +79,10 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
         "perplexity  {:.4f}\ntokens      {}{}\n",
         printable(model.path()), format_grouped(model.step()), printable(data), mean, bits, perplexity,
         format_grouped(loss.tokens), bytes);
+    for (const auto& source : loss.by_source) {
+        fmt::print("  {}: loss {:.6f}, {} tokens\n", printable(source.name), source.mean().value_or(0),
+                   format_grouped(source.tokens));
+    }
 }
 
 std::optional<int> eval_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {

@@ -42,10 +42,10 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
     read.tasks = data::read_choice_tasks(arguments.task, "--task");
     const auto& limits = model.run.model;
     const auto add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
-    print_tokenizer_notes(*tokenizer, add_bos);
     read.encoded =
         data::encode_choices(read.tasks, *tokenizer, {.vocab = limits.vocab, .most_read = limits.max_seq},
                              arguments.task, add_bos);
+    print_tokenizer_notes(*tokenizer, add_bos);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
         const auto note = fmt::format(
             "{} of {} contexts {} cut at the beginning, as the model reads {} tokens at a "

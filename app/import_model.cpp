@@ -81,7 +81,8 @@ TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
     std::string why = "it has neither tokenizer.json nor tokenizer.model";
     if (is_there("tokenizer.json") || is_there("tokenizer.model")) {
         try {
-            const auto tokenizer = tokenizer_of({}, folder);
+            // The folder may be called `bytes`, which alone is a kind of tokenizer.
+            const auto tokenizer = tokenizer_of({}, (fs::path{"."} / folder).string());
             if (const auto facts = read_tokenizer(tokenizer); facts.vocab <= vocab) {
                 return {fmt::format("{{kind: {}, path: {}}}",
                                     tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -13,6 +14,7 @@
 #include "app/time_text.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
+#include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/path_exists.hpp"
@@ -87,6 +89,23 @@ void warn_of_lacking_room(deck::LoadedDeck& loaded) {
                     lacks_one ? "" : "keep fewer, "));
 }
 
+/// A plan counts with all that the machine, or the control group, grants; others may hold some of it now.
+void warn_of_memory_in_use(deck::LoadedDeck& loaded, const plan::Footprint& footprint) {
+    const auto of_tiers =
+        std::max(footprint.memory_needed, footprint.needed[static_cast<std::size_t>(spec::Tier::host)]);
+    const auto needed =
+        of_tiers + deck::process_bytes(loaded.run.parallel.ranks_per_node, loaded.machine.host_bytes);
+    const auto left = available_memory_bytes();
+    if (footprint.fits() && needed > left) {
+        loaded.found.warning({"memory", 0, 0},
+                             fmt::format("the run takes up to {} of this node's memory, and {} are available",
+                                         format_bytes(needed), format_bytes(left)),
+                             "other processes hold the rest now",
+                             "End them before the run starts, or let it take less, by tiers.host.budget and "
+                             "tiers.device.budget.");
+    }
+}
+
 /// Of a deck, or a machine, with errors.
 int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
     if (options.json) {
@@ -148,6 +167,9 @@ void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& an
         return;
     }
     answers.memory = options.memory(loaded.run, loaded.machine);
+    if (options.machine.empty()) {
+        warn_of_memory_in_use(loaded, answers.memory->footprint);
+    }
     answers.communicators = limited_by_environment(answers.memory->communicators);
     if (auto problem = plan::thread_blocks_problem(answers.communicators, loaded.machine); !problem.empty()) {
         loaded.found.tell(Severity::error, std::move(problem), ErrorKind::resource);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
@@ -55,18 +56,21 @@ void warn_of_bad_lines(const data::TokenizeResult& made) {
     }
 }
 
+void print_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos) {
+    if (!tokenizer.document_token()) {
+        const std::string note = "the tokenizer names no document token: nothing stands between documents";
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    print_tokenizer_notes(tokenizer, add_bos);
+}
+
 }  // namespace
 
 int tokenize(const Arguments& arguments) {
     const auto begin_ns = monotonic_ns();
     const auto tokenizer = arguments.tokenizer == "bytes" ? data::make_byte_tokenizer()
                                                           : data::open_tokenizer(arguments.tokenizer);
-    if (!tokenizer->document_token()) {
-        const std::string note = "the tokenizer names no document token: nothing stands between documents";
-        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-    }
     const auto add_bos = add_bos_of(arguments.add_bos, spec::AddBos::as_tokenizer_says);
-    print_tokenizer_notes(*tokenizer, add_bos);
     const data::TokenizeJob job{
         .inputs = arguments.paths,
         .kind = kind_of(arguments),
@@ -77,9 +81,19 @@ int tokenize(const Arguments& arguments) {
         .begin_token = data::added_begin_token(*tokenizer, add_bos),
         .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
     Progress progress{show_progress()};
-    progress.begin("tokenizes", "bytes");
-    const auto made = data::tokenize_files(
-        job, *tokenizer, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    bool has_begun = false;
+    // Not before the first tokens are written: the first word about a wrong input is its error.
+    const auto begin_once = [&] {
+        if (!std::exchange(has_begun, true)) {
+            print_notes(*tokenizer, add_bos);
+            progress.begin("tokenizes", "bytes");
+        }
+    };
+    const auto made = data::tokenize_files(job, *tokenizer, [&](std::int64_t done, std::int64_t all) {
+        begin_once();
+        progress.is_at(done, all);
+    });
+    begin_once();
     progress.end();
     warn_of_bad_lines(made);
 

@@ -56,6 +56,13 @@ spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& n
         return of_run;
     }
     if (named == "bytes") {
+        if (of_run.has_file()) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("--tokenizer bytes does not fit the model (its tokens are those of '{}'). Leave "
+                            "it out, or write ./bytes for a file or folder of that name.",
+                            printable(of_run.path))};
+        }
         return {};
     }
     return {

@@ -18,6 +18,7 @@ deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer);
 /// at.
 ///
 /// \param named  a path, or `bytes`; empty: nothing is named
+/// Errors: Error{deck} where bytes are named for a run whose tokenizer is a file
 spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& named);
 
 /// The choice of --add-bos, or `of_run` where the command line has none.

@@ -19,7 +19,7 @@
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
 #   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   25 min
-#   tokenize      text to tokens beside Hugging Face's tokenizers, as many threads               3 min
+#   tokenize      text to tokens beside tokenizers and SentencePiece, as many threads           10 min
 #   largest       three steps of 3 billion parameters in 12 GiB; on request only: 51 GiB of disk, 20 min
 #
 # PyTorch and DeepSpeed come from PyPI into build/venv, fio from Debian. A peer that cannot be had leaves its figures

@@ -104,8 +104,10 @@ BARS = {
                 for seq in (128, 1024) for ours in ("full", "none")] +
                [Bar("state on NVMe: peak memory over DeepSpeed ZeRO-3", {"measurement": "compare_deepspeed"}, "peak", 0.5,
                     is_most=True)],
-    "tokenize": [Bar(f"text to tokens, {pattern}'s pattern: rate over tokenizers", {"measurement": "tokenize", "pattern": pattern,
-                     "same_bytes": True}, "speedup", 1) for pattern in ("gpt2", "llama3")],
+    "tokenize": [Bar(f"text to tokens, {pattern}: rate over the library's", {"measurement": "tokenize", "pattern": pattern,
+                     "same_bytes": True}, "speedup", 1)
+                 for pattern in ("gpt2", "llama3", "qwen2", "deepseek_v3", "mistral_tekken", "llama2_json", "mistral_json", "gemma_json",
+                                 "llama2_sentencepiece", "unigram_sentencepiece")],
     "largest": [Bar("the largest model: peak memory over 12 GiB", {"measurement": "largest"}, "share_of_limit", 1,
                     is_most=True)],
 }

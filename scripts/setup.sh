@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what Ziggurat needs to be built, and nothing that is already there.
 #
-#   scripts/setup.sh [--text] [--tests] [--perf] [--cuda]
+#   scripts/setup.sh [--text] [--tests] [--lm-eval] [--perf] [--cuda]
 #
 #   --text    also what scripts/quickstart.sh trains on
 #   --tests   also what only scripts/test.sh needs
+#   --lm-eval also lm-evaluation-harness, for the test e2e/lm_eval (after --tests; some hundred megabytes)
 #   --perf    also what perf/run.sh compares with, as far as Debian has it
 #   --cuda    also the headers by which a program for GPUs calls cuDNN
 #
@@ -108,9 +109,10 @@ for option; do
   case $option in
     --text) needed+=$text ;;
     --tests) needed+=$tests ;;
+    --lm-eval) ;;
     --perf) needed+=$perf ;;
     --cuda) needed+=$to_fetch_kokkos ;;
-    *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -219,6 +221,24 @@ if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" "$newer" | cm
   } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
     "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
   cat "$requirements" "$alone" "$newer" >"$peers/installed.txt"
+fi
+
+# lm-evaluation-harness sees those peers; alone as above, for it would bring a PyTorch of its own.
+scores=$PWD/build/lm_eval
+scores_alone=$PWD/tests/e2e/requirements_lm_eval_alone.txt
+scores_requirements=$PWD/tests/e2e/requirements_lm_eval.txt
+if [[ " $* " == *" --lm-eval "* ]] && ! cat "$scores_alone" "$scores_requirements" | cmp -s - "$scores/installed.txt"; then
+  [ -e "$peers/installed.txt" ] || stop "lm-evaluation-harness needs what tests compare with." "Run scripts/setup.sh --tests --lm-eval."
+  say "installing $(tr '\n' ' ' <"$scores_alone")into ${scores#"$PWD"/}"
+  log=$dependencies/lm_eval.log
+  {
+    /usr/bin/python3 -m venv --system-site-packages "$scores" &&
+      readlink -e "$peers"/lib/python3*/site-packages >"$(echo "$scores"/lib/python3*/site-packages)/peers.pth" &&
+      again "$scores/bin/pip" install -q --no-deps -r "$scores_alone" &&
+      again "$scores/bin/pip" install -q -r "$scores_requirements"
+  } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install lm-evaluation-harness ($log has all of it)." \
+    "Connect this machine to its package index, or run scripts/setup.sh without --lm-eval."; }
+  cat "$scores_alone" "$scores_requirements" >"$scores/installed.txt"
 fi
 
 # ------------------------------------------------------------------ cuDNN's frontend

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Writes lib/data/tokenizer/unicode_data_impl.hpp: the classes of characters that patterns name, as Unicode 16 has them.
+"""Writes lib/data/tokenizer/unicode_data_impl.hpp: the classes of characters that patterns name, as Unicode 16 has them,
+and pairs of capital and small letters that are newer than Unicode 14.
 
   pip install --no-deps --target FOLDER regex==2024.11.6
   PYTHONPATH=FOLDER python3 scripts/unicode_classes.py
 
-Its source is the data that the package `regex` of that version ships: categories, scripts and properties.
+Its source is the data that the package `regex` of that version ships: categories, scripts and properties. What Unicode 14
+has is known by the module unicodedata of Python 3.11.
 """
 
 import pathlib
+import unicodedata
 
 import regex
-from regex import _regex_core
+from regex import _regex, _regex_core
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "lib" / "data" / "tokenizer" / "unicode_data_impl.hpp"
 WIDTH = 110
@@ -47,6 +50,19 @@ def classes():
     return made
 
 
+def newer_pairs():
+    """Capital and small letters that match each other if case does not count, of which one is not in Unicode 14."""
+    assert unicodedata.unidata_version == "14.0.0", "this Python has another Unicode than 14 (Python 3.11 has it)"
+    made = set()
+    for code in CODES:
+        if unicodedata.category(chr(code)) == "Cn":
+            alike = _regex.get_all_cases(regex.UNICODE, code)
+            assert len(alike) <= 2, f"U+{code:X} is more than a pair"
+            if len(alike) == 2:
+                made.add(tuple(sorted(alike, key=lambda each: not regex.match(r"\p{Lu}", chr(each)))))
+    return sorted(made)
+
+
 def lines(items):
     text, line = "", "   "
     for item in items:
@@ -67,7 +83,8 @@ def main():
             begins[key] = len(all_ranges)
             all_ranges += [f"{{0x{first:X}, 0x{last:X}}}" for first, last in found]
         rows.append(f'{{"{name}", {begins[key]}, {len(found)}}}')
-    PAGE.write_text(f"""/// Classes of characters as Unicode 16 has them, written by scripts/unicode_classes.py.
+    pairs = [f"{{0x{capital:X}, 0x{small:X}}}" for capital, small in newer_pairs()]
+    PAGE.write_text(f"""/// Classes and pairs of characters as Unicode 16 has them, written by scripts/unicode_classes.py.
 #pragma once
 
 #include <cstdint>
@@ -89,6 +106,14 @@ inline constexpr UnicodeClass unicode_classes[] = {{
 
 inline constexpr CodeRange unicode_ranges[] = {{
 {lines(all_ranges)}}};
+
+/// Pairs of a capital and a small letter, of which one is not in Unicode 14.
+struct LetterPair {{
+    std::uint32_t capital, small;
+}};
+
+inline constexpr LetterPair newer_letter_pairs[] = {{
+{lines(pairs)}}};
 // clang-format on
 
 }}  // namespace ziggurat::data

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,11 +37,14 @@ std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
     return file >> number ? number : otherwise;
 }
 
+/// The number behind `name` at the beginning of a line; 0 where there is none.
 std::int64_t statistic(const std::string& path, const std::string& name) {
     std::ifstream file{path};
-    std::string word;
-    for (std::int64_t number = 0; file >> word >> number;) {
-        if (word == name) {
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words{line};
+        std::string word;
+        std::int64_t number = 0;
+        if (words >> word >> number && word == name) {
             return number;
         }
     }
@@ -88,6 +92,16 @@ MemoryGroup memory_group() {
         least = found.granted_bytes < least.granted_bytes ? found : least;
     }
     return least;
+}
+
+std::int64_t available_memory_bytes() {
+    constexpr std::int64_t kibibyte = 1024;
+    const auto group = memory_group();
+    const auto of_machine = statistic("/proc/meminfo", "MemAvailable:");
+    const auto left_by_group = group.granted_bytes < INT64_MAX
+                                   ? std::max<std::int64_t>(0, group.granted_bytes - group.used_bytes)
+                                   : INT64_MAX;
+    return of_machine > 0 ? std::min(left_by_group, of_machine * kibibyte) : left_by_group;
 }
 
 RecentKills::RecentKills(MemoryGroup group)

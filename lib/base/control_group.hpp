@@ -23,6 +23,10 @@ struct MemoryGroup {
 /// Of version 1 or 2.
 MemoryGroup memory_group();
 
+/// Memory that processes may still take here: what the machine has available, or what that group leaves if it
+/// is less. The highest number where neither is known.
+std::int64_t available_memory_bytes();
+
 /// Kills of a group in the last seconds: one that is older had nothing to do with what dies now.
 class RecentKills {
   public:

@@ -64,7 +64,7 @@ void JsonLine::begin() {
 }
 
 void JsonLine::key(std::string_view name) {
-    if (text_.size() > 1) {
+    if (text_.back() != '{') {
         text_ += ',';
     }
     append_json_string(text_, name);
@@ -108,6 +108,15 @@ void JsonLine::text_or_null(std::string_view name, std::string_view value) {
     }
     key(name);
     text_ += "null";
+}
+
+void JsonLine::open(std::string_view name) {
+    key(name);
+    text_ += '{';
+}
+
+void JsonLine::close() {
+    text_ += '}';
 }
 
 std::string_view JsonLine::end() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ void append_json_number(std::string& text, std::int64_t value);
 /// Appends `value` in quotes; what could steer a terminal and bytes that are no UTF-8 are escaped.
 void append_json_string(std::string& text, std::string_view value);
 
-/// One flat JSON object on one line.
+/// One JSON object on one line. Its fields are values, or objects of values.
 class JsonLine {
   public:
     explicit JsonLine(std::size_t capacity = 1024) { text_.reserve(capacity); }
@@ -33,6 +34,12 @@ class JsonLine {
     void field(std::string_view key, const char* value) { field(key, std::string_view{value}); }
     /// `null` for a text that is empty.
     void text_or_null(std::string_view key, std::string_view value);
+    void field(std::string_view key, const std::optional<double>& value) {
+        value ? field(key, *value) : text_or_null(key, {});
+    }
+    /// The fields from here to close() are those of an object inside this one.
+    void open(std::string_view key);
+    void close();
     /// Ends the object and its line; valid until the next begin().
     std::string_view end();
 

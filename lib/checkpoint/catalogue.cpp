@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/read_choice.hpp"
+#include "checkpoint/validation_record.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
@@ -211,10 +212,11 @@ FolderKind kind_of_folder(const std::string& path) {
 
 bool names_one_checkpoint(const std::string& path) {
     std::error_code ignored;
-    return read_name(name_of(path)) || fs::exists(path + "/COMPLETE", ignored);
+    return best_checkpoint(path) || read_name(name_of(path)) || fs::exists(path + "/COMPLETE", ignored);
 }
 
-Catalogue catalogue(const std::string& path) {
+Catalogue catalogue(const std::string& named) {
+    const auto path = best_checkpoint(named).value_or(named);
     expect_folder(path);
     std::error_code ignored;
     Catalogue found;

@@ -37,15 +37,15 @@ struct Catalogue {
     const CatalogueEntry* newest() const;
 };
 
-/// Looks into `path`: a run's folder, its `ckpt` folder, or one checkpoint. Only COMPLETE and sizes are
-/// looked at, so that it takes no time. Local.
+/// Looks into `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best. Only COMPLETE and
+/// sizes are looked at, so that it takes no time. Local.
 ///
 /// What a running training removes meanwhile is no entry.
 ///
 /// Errors: Error{deck} when there is no such folder; Error{resource} when it cannot be read;
 ///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one, or is one
 ///         that was removed meanwhile
-Catalogue catalogue(const std::string& path);
+Catalogue catalogue(const std::string& named);
 
 /// Kind of a folder by what is in it.
 enum class FolderKind { other, checkpoints, published };

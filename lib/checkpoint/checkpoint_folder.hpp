@@ -17,6 +17,7 @@ struct Keep {
 
     std::int64_t last = 2;         ///< the newest so many complete ones
     std::int64_t every_steps = 0;  ///< milestones: steps that are multiples of this stay for ever; 0: none
+    std::vector<std::int64_t> best = {};  ///< steps that stay for their validation losses
 };
 
 /// `step-000001250`.

@@ -140,7 +140,8 @@ std::vector<std::string> let_go(const std::string& root, std::int64_t newest, co
             try {
                 kept += read_manifest(*path).progress.step == step ? 1 : 0;
             } catch (const Error&) {}
-        } else if (keep.every_steps <= 0 || step % keep.every_steps != 0) {
+        } else if (const bool is_milestone = keep.every_steps > 0 && step % keep.every_steps == 0;
+                   !is_milestone && std::ranges::find(keep.best, step) == keep.best.end()) {
             gone.push_back(*path);
         }
     }

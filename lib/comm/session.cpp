@@ -57,6 +57,9 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
 
 Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     : exceptions_at_start_{std::uncaught_exceptions()} {
+    // A process without a launcher would start a daemon, orted, to be able to spawn others, which it never
+    // does.
+    ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     int provided = MPI_THREAD_SINGLE;
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     ZG_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -64,7 +64,7 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
     }
     batch.samples[static_cast<std::size_t>(row)] = sample;
     const Window window = order_->window(sample);
-    const auto& [source, key] = sources_[static_cast<std::size_t>(window.source)];
+    const auto& [source, key, name] = sources_[static_cast<std::size_t>(window.source)];
     const auto count = static_cast<std::size_t>(batch.seq - window.missing);
     source->read(window.first_token, tokens.first(count));
     std::copy(tokens.begin() + 1, tokens.begin() + static_cast<std::ptrdiff_t>(count), targets.begin());

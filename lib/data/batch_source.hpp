@@ -29,6 +29,7 @@ class BatchSource {
     struct Named {
         std::shared_ptr<const TokenSource> tokens;
         std::string key;
+        std::string name = {};  ///< of its losses
     };
 
     /// \param vocab  tokens are below
@@ -38,6 +39,13 @@ class BatchSource {
                 std::int64_t vocab);
 
     std::int64_t num_samples() const { return order_->num_samples(); }
+
+    std::size_t num_sources() const { return sources_.size(); }
+    const std::string& name_of(std::size_t source) const { return sources_.at(source).name; }
+    /// The source that a sample is of, below num_sources(). Allocates nothing.
+    std::size_t source_of(std::int64_t sample) const {
+        return static_cast<std::size_t>(order_->window(sample).source);
+    }
 
     /// Fills `batch` with samples first_sample, first_sample + 1, ...; rows beyond num_samples() are masked
     /// whole. Allocates nothing.

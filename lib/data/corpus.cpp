@@ -59,10 +59,10 @@ Corpus::Corpus(
     const auto open = [&](const spec::Source& source, const std::string& key) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
-            sources_.push_back(
-                {std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key), key});
+            sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key),
+                                key, source.name});
         } else {
-            sources_.push_back({open_tokens(source, key), key});
+            sources_.push_back({open_tokens(source, key), key, source.name});
         }
         expect_documents(*sources_.back().tokens, documents(), key);
         return static_cast<int>(sources_.size()) - 1;
@@ -92,14 +92,14 @@ Corpus::Corpus(
 }
 
 void Corpus::check_tokens(std::int64_t limit) const {
-    for (const auto& [tokens, key] : sources_) {
+    for (const auto& [tokens, key, name] : sources_) {
         check_vocabulary(*tokens, 0, std::min(limit, tokens->num_tokens()), vocab_, key);
     }
 }
 
 std::vector<NamedFile> Corpus::files() const {
     std::vector<NamedFile> files;
-    for (const auto& [tokens, key] : sources_) {
+    for (const auto& [tokens, key, name] : sources_) {
         for (const SourceFile& file : tokens->files()) {
             files.push_back({key, file});
         }

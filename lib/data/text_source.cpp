@@ -11,20 +11,46 @@
 #include "data/tokenize/text_input.hpp"
 
 namespace ziggurat::data {
+namespace {
+
+std::string command_for(const std::string& path) {
+    return fmt::format(
+        "Run 'ziggurat tokenize {} --tokenizer bytes --out NAME --format llmc' once, and train "
+        "on {{format: llmc, path: NAME.bin}} with data.tokenizer: none and model.vocab: 256",
+        printable(path));
+}
+
+/// Rejects files whose bytes are not their text. Sequences are read in random order from the mapped file,
+/// which all ranks of a node share, so there is no other copy of the text that could be unpacked.
+void expect_plain_text(const MappedFile& file, const std::string& key) {
+    const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    std::string why;
+    std::string remedy;
+    if (const auto found = recognise_file(text)) {
+        const bool is_packed = found->kind == FileKind::gzip || found->kind == FileKind::zstd;
+        if (found->kind == FileKind::web_page) {
+            return;  // may be the text that is meant; the deck's doubts name it
+        }
+        why = std::string{"it is "} + found->what;
+        remedy = is_packed
+                     ? fmt::format("{} Or: {}, which unpacks it.", found->remedy, command_for(file.path()))
+                     : found->remedy;
+    } else if (are_json_lines(file.path(), text)) {
+        why = "each line is a JSON object, which has a text";
+        remedy = command_for(file.path()) + ".";
+    } else {
+        return;
+    }
+    throw Error{ErrorKind::deck,
+                fmt::format("{}: '{}' is no plain text ({}). {}", key, printable(file.path()), why, remedy)};
+}
+
+}  // namespace
 
 TextSource::TextSource(const std::string& pattern, const std::string& key) {
     for (const auto& path : expand_paths(pattern, key)) {
         MappedFile file{path, key};
-        const std::string_view text{reinterpret_cast<const char*>(file.content().data()),
-                                    file.content().size()};
-        if (!recognise_file(text) && are_json_lines(path, text)) {
-            throw Error{
-                ErrorKind::deck,
-                fmt::format("{}: '{}' is no plain text (each line is a JSON object, which has a text). Run "
-                            "'ziggurat tokenize {} --tokenizer bytes --out NAME --format llmc' once, and "
-                            "train on {{format: llmc, path: NAME.bin}}.",
-                            key, printable(path), printable(path))};
-        }
+        expect_plain_text(file, key);
         const std::int64_t tokens = file.bytes();
         sequence_.append({std::move(file), 0, tokens, TokenType::uint8});
     }

@@ -16,8 +16,9 @@ std::int64_t most_kept(const spec::Checkpoint& checkpoint, std::int64_t steps) {
     const auto& every = *checkpoint.every;
     const bool has_milestones = checkpoint.keep_every_steps > 0 && every.steps > 0;
     const auto milestones = has_milestones ? steps / std::lcm(checkpoint.keep_every_steps, every.steps) : 0;
-    const auto kept = checkpoint.keep_last + milestones;
-    const bool is_by_steps = every.steps > 0 && every.tokens == 0 && every.seconds == 0;
+    const auto kept = checkpoint.keep_last + milestones + checkpoint.keep_best;
+    const bool is_by_steps =
+        every.steps > 0 && every.tokens == 0 && every.seconds == 0 && checkpoint.keep_best == 0;
     return is_by_steps ? std::min(kept, (steps + every.steps - 1) / every.steps) : kept;
 }
 

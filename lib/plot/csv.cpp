@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -51,6 +52,12 @@ class RunColumns {
         if (!has_lanes_) {
             all.emplace_back("waiting_percent");
         }
+        for (const auto& name : history_.train_sources) {
+            all.push_back("loss " + name);
+        }
+        for (const auto& name : history_.validation_sources) {
+            all.push_back("validation_loss " + name);
+        }
         for (const char* mark : {"resumes", "roll_backs", "spikes", "crashes"}) {
             all.emplace_back(mark);
         }
@@ -92,6 +99,9 @@ class RunColumns {
             row += ',';
             row += step == nullptr ? "" : percent(waited_s, step->step_s);
         }
+        append_sources(row, history_.train_sources.size(), step == nullptr ? nullptr : &step->loss_by_source);
+        append_sources(row, history_.validation_sources.size(),
+                       validation == nullptr ? nullptr : &validation->loss_by_source);
         const auto marks = marks_.find(number);
         for (std::size_t kind = 0; kind < mark_names.size(); ++kind) {
             row += ',';
@@ -102,6 +112,14 @@ class RunColumns {
     }
 
   private:
+    static void append_sources(std::string& row, std::size_t sources, const std::vector<double>* losses) {
+        for (std::size_t i = 0; i < sources; ++i) {
+            const bool is_known = losses != nullptr && i < losses->size() && std::isfinite((*losses)[i]);
+            row += ',';
+            row += is_known ? fmt::format("{}", (*losses)[i]) : "";
+        }
+    }
+
     static std::string percent(double part, double whole) {
         return whole > 0 ? fmt::format("{:.6g}", 100 * part / whole) : "";
     }

@@ -33,12 +33,14 @@ struct Step {
     double mfu = 0;    ///< 0: the peak is unknown
     double lr = 0;
     double grad_norm = 0;
+    std::vector<double> loss_by_source = {};  ///< by History::train_sources; not a number: none in this step
     double elapsed_s = 0;  ///< from the start of the run's first job, without the time between jobs
 };
 
 struct Validation {
     std::int64_t step = 0;
     double loss = 0;
+    std::vector<double> loss_by_source = {};  ///< by History::validation_sources; not a number: none
 };
 
 /// A save that is over.
@@ -89,6 +91,8 @@ struct History {
     std::int64_t planned_steps = 0;                   ///< 0: not told
     std::array<double, tiers.size()> budget_bytes{};  ///< by MemoryTier; 0: not told
     double last_time = 0;                             ///< of the latest event
+    std::vector<std::string> train_sources;           ///< printable names, where losses are told by source
+    std::vector<std::string> validation_sources;      ///< the same of validations
     std::vector<Step> steps;                          ///< in order, each once
     std::vector<Validation> validations;
     std::vector<Save> saves;

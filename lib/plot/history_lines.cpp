@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 constexpr int most_levels = 8;
 constexpr std::int64_t most_steps = 1'000'000'000'000;
 constexpr double most_tokens = 1e18;
+constexpr std::size_t most_sources = 1000;
 constexpr int longest_reason = 300;     ///< columns
 constexpr int asked_to_stop_code = 75;  ///< exit code
 
@@ -69,6 +70,29 @@ void forget_from(std::vector<T>& rows, std::int64_t step) {
     while (!rows.empty() && rows.back().step >= step) {
         rows.pop_back();
     }
+}
+
+/// The field `loss_by_source`, by `names`, to which new ones are added.
+std::vector<double> losses_by_source(const Json& event, std::vector<std::string>& names) {
+    std::vector<double> losses;
+    const auto found = event.find("loss_by_source");
+    if (found == event.end() || !found->is_object()) {
+        return losses;
+    }
+    for (const auto& [key, loss] : found->items()) {
+        const auto name = printable(key);
+        const auto at = std::ranges::find(names, name);
+        const auto source = static_cast<std::size_t>(at - names.begin());
+        if (at == names.end() && names.size() >= most_sources) {
+            continue;
+        }
+        if (at == names.end()) {
+            names.push_back(name);
+        }
+        losses.resize(std::max(losses.size(), source + 1), std::nan(""));
+        losses[source] = loss.is_number() ? loss.get<double>() : std::nan("");
+    }
+    return losses;
 }
 
 Step step_from(const Json& event, std::int64_t number_of_step) {
@@ -196,12 +220,13 @@ bool HistoryLines::add(History& history, const std::string& line) {
         auto row = step_from(event, *step);
         elapsed_s_ += time > 0 && latest_time_ > 0 ? std::max(0.0, time - latest_time_) : row.step_s;
         row.elapsed_s = elapsed_s_;
+        row.loss_by_source = losses_by_source(event, history.train_sources);
         latest_time_ = time;
         forget_from(history.steps, *step);
         history.steps.push_back(row);
     } else if (const auto loss = finite(event, "loss"); name == "validate" && loss) {
         forget_from(history.validations, *step);
-        history.validations.push_back({*step, *loss});
+        history.validations.push_back({*step, *loss, losses_by_source(event, history.validation_sources)});
     }
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -199,6 +200,42 @@ void add_checkpoints(std::string& page, const History& history) {
     }
 }
 
+/// The latest loss of one source; nothing where there is none.
+template <class Rows>
+std::string latest_loss(const Rows& rows, std::size_t source) {
+    for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+        if (source < row->loss_by_source.size() && std::isfinite(row->loss_by_source[source])) {
+            return fmt::format("{:.4f} at {}", row->loss_by_source[source], format_grouped(row->step));
+        }
+    }
+    return "-";
+}
+
+std::string lowest_loss(const std::vector<Validation>& validations, std::size_t source) {
+    const Validation* lowest = nullptr;
+    for (const auto& row : validations) {
+        const bool is_known = source < row.loss_by_source.size() && std::isfinite(row.loss_by_source[source]);
+        if (is_known && (lowest == nullptr || row.loss_by_source[source] < lowest->loss_by_source[source])) {
+            lowest = &row;
+        }
+    }
+    return lowest == nullptr
+               ? "-"
+               : fmt::format("{:.4f} at {}", lowest->loss_by_source[source], format_grouped(lowest->step));
+}
+
+/// Losses by source, where there are several.
+void add_sources(std::string& page, const History& history) {
+    Table table{page, {"data", "source", "#latest loss", "#lowest loss"}};
+    for (std::size_t i = 0; i < history.train_sources.size(); ++i) {
+        table.row({"training", history.train_sources[i], latest_loss(history.steps, i), "-"});
+    }
+    for (std::size_t i = 0; i < history.validation_sources.size(); ++i) {
+        table.row({"validation", history.validation_sources[i], latest_loss(history.validations, i),
+                   lowest_loss(history.validations, i)});
+    }
+}
+
 void add_events(std::string& page, const History& history) {
     add_latest(page, history.events, "events", [&](auto row) {
         Table table{page, {"time", "#step", "event"}};
@@ -227,6 +264,10 @@ std::string page(const std::vector<History>& histories,
     text += svg(figure);
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto of_run = histories.size() > 1 ? " of " + escape_xml(figure.runs[run]) : "";
+        if (!histories[run].train_sources.empty() || !histories[run].validation_sources.empty()) {
+            text += "<h2>Losses by source" + of_run + "</h2>\n";
+            add_sources(text, histories[run]);
+        }
         if (!histories[run].saves.empty()) {
             text += "<h2>Checkpoints" + of_run + "</h2>\n";
             add_checkpoints(text, histories[run]);

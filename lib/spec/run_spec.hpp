@@ -111,6 +111,7 @@ struct Source {
     std::string path;
     double weight = 1;
     RawType raw_type = RawType::uint16;  ///< of raw
+    std::string name = {};               ///< of its losses; one name has one source of its list
 
     bool operator==(const Source&) const = default;
 };
@@ -163,6 +164,16 @@ struct Spikes {
     bool operator==(const Spikes&) const = default;
 };
 
+/// Early stopping, by the validation loss.
+struct StopWhen {
+    std::int64_t patience = 0;  ///< validations in a row without a better loss that end the run; 0: none do
+    double min_delta = 0;       ///< a loss is better that is lower by more than this, nats per token
+    std::optional<double> validation_loss = {};  ///< a loss of at most this ends the run
+
+    bool is_asked() const { return patience > 0 || validation_loss.has_value(); }
+    bool operator==(const StopWhen&) const = default;
+};
+
 struct Train {
     std::int64_t steps = 0;          ///< of `tokens`: those of a run that is as it is from its first step on
     std::int64_t tokens = 0;         ///< the run ends when it has consumed so many; 0: after `steps`
@@ -171,6 +182,7 @@ struct Train {
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
     std::vector<std::string> only;   ///< patterns of trained tensors; empty: all; with model.lora its own
     Spikes spikes = {};
+    StopWhen stop_when = {};
 
     bool operator==(const Train&) const = default;
 };
@@ -404,6 +416,7 @@ struct Checkpoint {
     std::optional<Interval> every;
     std::int64_t keep_last = 2;         ///< complete ones that stay
     std::int64_t keep_every_steps = 0;  ///< multiples of this stay for ever; 0: none
+    std::int64_t keep_best = 0;         ///< those of the lowest validation losses that stay
     bool is_async = true;  ///< training goes on while files are written, from a copy of the state
 
     bool operator==(const Checkpoint&) const = default;

@@ -1,7 +1,6 @@
 #include "train/evaluation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -71,8 +70,8 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
     assembly_.train_executor().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
-    ExactSum losses;
-    std::array<std::int64_t, 2> counts{};  // targets, and bytes of text that they stand for
+    std::vector<SourceSums> sums(validation_.num_sources());
+    std::int64_t bytes = 0;  // of text that the targets stand for
     if (progress != nullptr) {
         progress->begin("evaluates", "batches", (validation_.num_samples() + rows_of_all - 1) / rows_of_all);
     }
@@ -85,23 +84,64 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
         if (model_.counts_losses()) {
-            add_losses(assembly_.evaluate_slot().losses, losses);
-            counts[0] += batch_.num_targets;
-            counts[1] += tokenizer != nullptr ? target_bytes(*tokenizer) : 0;
+            add_rows(sums);
+            bytes += tokenizer != nullptr ? target_bytes(*tokenizer) : 0;
         }
         if (progress != nullptr) {
             progress->advance(1);
         }
     }
     assembly_.evaluator().finish();
-    auto limbs = losses.limbs();
-    comm::all_reduce_sum(world_, limbs);
-    comm::all_reduce_sum(world_, counts);
-    const auto [targets, bytes] = counts;
-    const ExactSum all{limbs};
-    ValidationLoss loss{.tokens = targets, .bytes = bytes};
-    if (targets > 0) {
-        loss.mean = all.is_finite() ? all.value() / static_cast<double>(targets) : std::nan("");
+    return loss_of(sums, bytes);
+}
+
+void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
+    const auto seq = static_cast<std::size_t>(batch_.seq);
+    const std::span losses = assembly_.evaluate_slot().losses;
+    const std::span mask{batch_.mask};
+    for (std::size_t row = 0; row < batch_.samples.size(); ++row) {
+        if (batch_.samples[row] >= 0) {  // else it is behind the last sample, and masked whole
+            auto& of_source = sums.at(validation_.source_of(batch_.samples[row]));
+            add_losses(losses.subspan(row * seq, seq), of_source.losses);
+            for (const auto is_target : mask.subspan(row * seq, seq)) {
+                of_source.targets += is_target;
+            }
+        }
+    }
+}
+
+ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const {
+    constexpr std::size_t words_of_source = ExactSum::num_limbs + 1;
+    std::vector<std::int64_t> words;
+    for (const auto& source : sums) {
+        const auto limbs = source.losses.limbs();
+        words.insert(words.end(), limbs.begin(), limbs.end());
+        words.push_back(source.targets);
+    }
+    words.push_back(bytes);
+    comm::all_reduce_sum(world_, words);
+
+    ValidationLoss loss{.bytes = words.back()};
+    ExactSum all;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const auto* of_source = &words[i * words_of_source];
+        ExactSum::Limbs limbs{};
+        std::copy_n(of_source, limbs.size(), limbs.begin());
+        const ExactSum sum{limbs};
+        const auto targets = of_source[limbs.size()];
+        all.merge(sum);
+        loss.tokens += targets;
+        if (targets > 0) {
+            loss.by_source.push_back({.name = validation_.name_of(i),
+                                      .sum = sum.is_finite() ? sum.value() : std::nan(""),
+                                      .tokens = targets});
+        }
+    }
+    if (loss.by_source.size() < 2) {
+        loss.by_source.clear();
+    }
+    if (loss.tokens > 0) {
+        loss.mean = all.is_finite() ? all.value() / static_cast<double>(loss.tokens) : std::nan("");
     }
     return loss;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exact_sum.hpp"
 #include "base/progress.hpp"
 #include "comm/context.hpp"
 #include "data/batch.hpp"
@@ -14,15 +15,17 @@
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
+#include "train/account/step_report.hpp"
 #include "train/draw_token.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
 
 struct ValidationLoss {
-    std::optional<double> mean = {};  ///< nats per target token; nothing where there are none
-    std::int64_t tokens = 0;          ///< target tokens
-    std::int64_t bytes = 0;           ///< of text that they stand for; 0 where no tokenizer was given
+    std::optional<double> mean = {};         ///< nats per target token; nothing where there are none
+    std::int64_t tokens = 0;                 ///< target tokens
+    std::int64_t bytes = 0;                  ///< of text that they stand for; 0 where no tokenizer was given
+    std::vector<SourceLoss> by_source = {};  ///< of several validation sources; empty: there is one
 };
 
 /// What decides on a text besides its number of tokens.
@@ -71,6 +74,16 @@ class Evaluation {
                                         const Stops& stops = {});
 
   private:
+    /// What this rank has of one source.
+    struct SourceSums {
+        ExactSum losses;
+        std::int64_t targets = 0;
+    };
+
+    /// Adds the losses of the micro-batch that was evaluated, each sample's to those of its source.
+    void add_rows(std::vector<SourceSums>& sums) const;
+    /// Sums of all ranks, and their means. Collective: over all ranks
+    ValidationLoss loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const;
     /// Bytes of text that the targets of the batch that count stand for.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
     /// One of the first `tokens`: a model may have rows that its tokenizer has no token for.

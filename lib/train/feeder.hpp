@@ -32,6 +32,9 @@ class Feeder {
     /// Collective: over `world` where documents may mask targets, else local
     std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
 
+    /// The source of a sample, by its place in data.train.
+    std::size_t source_of(std::int64_t sample) const { return source_.source_of(sample); }
+
     /// Global index of the first sample of a step.
     std::int64_t first_sample(std::int64_t step) const {
         return step * spec_.train.global_batch + samples_ahead_;

@@ -55,6 +55,8 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                                    reporter,
                                    {for_manifest(data.files(), context.secrets), corpus.order()}),
                             back)},
+      judge_{spec_, world_, checkpoint_root(spec_),
+             resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},
       feeder_{spec_, corpus.training(order_), model_.data_rank, model_.counts_losses(), resumed_.progress},
@@ -71,6 +73,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                     resumed_.is_own ? step_ : -1,
                     &data} {
     spec_.train.steps = course_.end_step();
+    checkpointer_.keep(judge_.best());
     reporter_.ends_after(spec_.train.steps);
     if (world.rank() == 0) {
         checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
@@ -100,6 +103,12 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
     if (back) {
         reporter_.roll_back(step_, back->from_step, back->next_sample);
+    }
+    if (spec_.data.train.size() > 1) {
+        for (const auto& source : spec_.data.train) {
+            by_source_.push_back({.name = source.name});
+        }
+        assembly_.split_losses([this](std::int64_t sample) { return feeder_.source_of(sample); });
     }
     data_activity_ = times().activity("Wait for data");
     validation_activity_ = times().activity("Validation", Part::between_steps);
@@ -133,7 +142,7 @@ LoopEnd TrainingLoop::run() {
 LoopEnd TrainingLoop::train() {
     if (was_finished()) {
         skips_.check_end(step_);
-        reporter_.finished_before(step_);
+        reporter_.finished_before(step_, judge_.why_stop());
         return {};
     }
     reporter_.start(account_.fields(), assembly_.why_not_shared(), assembly_.attention_ops());
@@ -143,7 +152,7 @@ LoopEnd TrainingLoop::train() {
     give_back_heap();  // what making ready has left
     is_to_stop();      // a request that came while all this was made ready
     reporter_.busy("trains the first step");
-    while (step_ < spec_.train.steps && requests_.agreed() == 0 && !back_) {
+    while (!is_finished() && requests_.agreed() == 0 && !back_) {
         one_step();
     }
     assembly_.train_executor().finish();
@@ -152,18 +161,18 @@ LoopEnd TrainingLoop::train() {
         return {.back = back_};
     }
     const bool is_saved = checkpointer_.finish(progress());
-    if (step_ >= spec_.train.steps) {
+    if (is_finished()) {
         skips_.check_end(step_);
     }
-    const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
-                          : step_ >= spec_.train.steps ? 0
-                                                       : exit_code_of_stop(checkpointer_.is_on());
+    const int exit_code = !is_saved       ? static_cast<int>(ErrorKind::resource)
+                          : is_finished() ? 0
+                                          : exit_code_of_stop(checkpointer_.is_on());
     report_end(exit_code);
     return {exit_code};
 }
 
 bool TrainingLoop::was_finished() const {
-    return resumed_.is_own && resumed_.progress.step >= spec_.train.steps;
+    return resumed_.is_own && (resumed_.progress.step >= spec_.train.steps || !judge_.why_stop().empty());
 }
 
 checkpoint::TrainingProgress TrainingLoop::progress() const {
@@ -214,6 +223,11 @@ void TrainingLoop::one_step() {
     } else {
         warn_of_no_targets();
     }
+    for (std::size_t i = 0; i < by_source_.size(); ++i) {
+        by_source_[i].sum = outcome.by_source[i].loss_sum;
+        by_source_[i].tokens = outcome.by_source[i].tokens;
+    }
+    report.loss_by_source = by_source_;
     report.grad_norm = outcome.grad_norm;
     report.is_skipped = outcome.is_skipped;
     report.skipped = skips_.skipped();
@@ -323,6 +337,7 @@ void TrainingLoop::validate() {
         }
         report.loss = loss->mean;
         report.loss_tokens = loss->tokens;
+        report.loss_by_source = loss->by_source;
     }
     report.step = step_;
     report.tokens = tokens_;
@@ -333,6 +348,12 @@ void TrainingLoop::validate() {
         if (const auto text = evaluation_.generate(*tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
             reporter_.sample(step_, *text);
         }
+    }
+    if (report.loss) {
+        judge_.add(step_, *report.loss, checkpointer_.way() + "/ckpt", reporter_);
+        checkpointer_.keep(judge_.best());
+        checkpointer_.save_best(progress());
+        why_ended_ = judge_.why_stop();
     }
 }
 
@@ -347,6 +368,7 @@ void TrainingLoop::report_end(int exit_code) {
                  .tokens = tokens_,
                  .wall_s = seconds_between(begin_ns_, monotonic_ns()),
                  .exit_code = exit_code,
+                 .reason = why_ended_,
                  .weights_hash = assembly_.weights_hash()};
     const auto table = account_.table(&facts);
     account_.write_trace(checkpointer_.way());

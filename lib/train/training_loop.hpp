@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "comm/context.hpp"
@@ -26,6 +29,7 @@
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/save/resume.hpp"
+#include "train/save/validation_judge.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -65,8 +69,10 @@ class TrainingLoop {
 
   private:
     LoopEnd train();
-    /// All steps were done by an earlier job in the same folder.
+    /// An earlier job in the same folder has done all steps, or its validation losses have ended the run.
     bool was_finished() const;
+    /// All steps are done, or validation losses have ended the run.
+    bool is_finished() const { return step_ >= spec_.train.steps || !why_ended_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
     /// Tells a spike of the step that is done, remembers the step, and goes back where that is asked for.
@@ -98,6 +104,7 @@ class TrainingLoop {
     comm::Context world_;  ///< goes on with the steps that the assembly has begun
     schedule::ModelLayout model_;
     Resumed resumed_;
+    ValidationJudge judge_;
     TrainingCourse course_;
     data::OrderRecord order_;  ///< of samples
     Feeder feeder_;
@@ -111,7 +118,9 @@ class TrainingLoop {
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::optional<RollBack> back_;  ///< to be gone to after this step
+    std::optional<RollBack> back_;       ///< to be gone to after this step
+    std::string why_ended_;              ///< before its last step, by validation losses
+    std::vector<SourceLoss> by_source_;  ///< of several training sources, of the latest step
     std::int64_t process_peak_bytes_ = 0;
     std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: of the arenas of the rank that has most
     bool has_warned_of_no_targets_ = false;

@@ -316,7 +316,8 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
     EXPECT_EQ(run(), 0);
     EXPECT_NE(
         out_.find(
-            "\ntime      not known: cpu-64 does not say device_flops. There, measure: ziggurat train, "),
+            "\ntime      not known: cpu-64 does not say device_flops. There, measure: ziggurat train, whose "
+            "start measures and keeps it\n"),
         std::string::npos)
         << out_;
 }

@@ -2,15 +2,16 @@
 """Tokenizers that are more than one file, begin-of-text and document tokens, and scores of texts, held against transformers,
 tokenizers and SentencePiece.
 
-  field2_tokenizers_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  field2_tokenizers_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND [--samples N]
 
-Runs by a Python with these libraries, which scripts/setup.sh --tests makes in build/peers; without one it says so and leaves
+--samples is the number of samples of each model, with and without begin-of-text. Runs by a Python with these libraries, which scripts/setup.sh --tests makes in build/peers; without one it says so and leaves
 with 77. Models, vocabularies and texts are made here; every expected value comes from the libraries.
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
 import random
 import struct
@@ -27,6 +28,7 @@ import torch
 import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from at_once import at_once
 from tokenizer_test import SCRIPTS, Place, save, training_texts
 from trainings import Failure, expect
 
@@ -252,9 +254,10 @@ def log_probabilities(model, ids):
 
 def samples_begin_with_it(place, name, model, tokenizer):
     """Greedy text after a prompt, where it is whole characters."""
-    compared = 0
-    for prompt in [text[:12] for text in SCRIPTS] + ["a", "the", "In"]:
-        for given in (True, False):
+    wanted = []  # prompts, with and without a begin-of-text token, and what follows
+    for given in (True, False):
+        found = []
+        for prompt in [text[:12] for text in SCRIPTS] + ["a", "the", "In"]:
             ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
             ids = [tokenizer.bos_token_id] * given + ids
             first = len(ids)
@@ -268,11 +271,13 @@ def samples_begin_with_it(place, name, model, tokenizer):
             theirs = tokenizer.decode(ids)[len(tokenizer.decode(ids[:first])):]
             if closest < 0.1 or not prompt.isprintable() or "\ufffd" in theirs or not theirs.isprintable() or "<" in theirs:
                 continue
-            said = place.ziggurat("sample", f"run_{name}", "--prompt", prompt, "--tokens", 2, "--temperature", 0, "--tokenizer", name,
-                                  "--add-bos", str(given).lower())
-            expect(said.rstrip("\n").endswith(prompt + theirs), f"{name} {given}: {said!r}, theirs {prompt + theirs!r}")
-            compared += 1
-    expect(compared >= 1, f"{name}: {compared} samples compared")
+            found.append((prompt, given, theirs))
+        wanted += found[:place.max_samples]
+    expect(len(wanted) >= 1, f"{name}: {len(wanted)} samples to compare")
+    printed = at_once(place, *(("sample", f"run_{name}", "--prompt", prompt, "--tokens", 2, "--temperature", 0, "--tokenizer", name,
+                                "--add-bos", str(given).lower()) for prompt, given, _ in wanted))
+    for (prompt, given, theirs), said in zip(wanted, printed):
+        expect(said.rstrip("\n").endswith(prompt + theirs), f"{name} {given}: {said!r}, theirs {prompt + theirs!r}")
 
 
 # ---------------------------------------------------------------- scores
@@ -297,13 +302,13 @@ def tasks_are_scored_as_lm_eval(place, name, model, tokenizer):
     tasks = [{"ctx": some(3) + draw.choice(["", "", " ", "  ", "\n", ":\t "]), "endings": [some(2) for _ in range(3)], "label": 0} for _ in range(24)]
     tasks += [{"ctx": "", "endings": ["one", "two"], "label": 1}]
     (place.folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    at_once(place, *(("eval", f"run_{name}", "--task", "tasks.jsonl", "--tokenizer", name, "--compute", "fp32", "--choices",
+                      f"choices_{given}.jsonl", "--add-bos", str(given).lower()) for given in (True, False)))
     for given in (True, False):
         def encode(text, with_begin):
             return [tokenizer.bos_token_id] * (given and with_begin) + tokenizer(text, add_special_tokens=False)["input_ids"]
 
-        place.ziggurat("eval", f"run_{name}", "--task", "tasks.jsonl", "--tokenizer", name, "--compute", "fp32", "--choices", "choices.jsonl",
-                       "--add-bos", str(given).lower())
-        lines = [json.loads(line) for line in (place.folder / "choices.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (place.folder / f"choices_{given}.jsonl").read_text().splitlines()]
         for task, line in zip(tasks, lines, strict=True):
             pairs = [pair_of(encode, tokenizer.bos_token_id, task["ctx"], " " + ending) for ending in task["endings"]]
             expect(line["tokens"] == [len(ending) for _, ending in pairs], f"{name} {given} {task}:\n{line}\n{pairs}")
@@ -314,17 +319,19 @@ def tasks_are_scored_as_lm_eval(place, name, model, tokenizer):
 
 
 def the_last_window_counts(place, name, model, tokenizer):
-    for text in (" ".join(SCRIPTS[:3]), "a b", SCRIPTS[1] * 3):
-        (place.folder / "text.txt").write_text(text)
-        for given in (True, False):
-            ids = [tokenizer.eos_token_id] + [tokenizer.bos_token_id] * given + tokenizer(text, add_special_tokens=False)["input_ids"]
-            parts = [log_probabilities(model, ids[at:at + SEQ + 1]) for at in range(0, len(ids) - 1, SEQ)]
-            said = place.ziggurat("eval", f"run_{name}", "--data", "text.txt", "--tokenizer", name, "--compute", "fp32", "--json",
-                                  "--add-bos", str(given).lower())
-            line = json.loads(said.splitlines()[-1])
-            expect(line["tokens"] == len(ids) - 1, f"{name}: {line}, not {len(ids) - 1} targets")
-            loss = -torch.cat(parts).mean().item()
-            expect(abs(line["loss"] - loss) < MOST_APART, f"{name}: {line}, theirs {loss}")
+    texts = (" ".join(SCRIPTS[:3]), "a b", SCRIPTS[1] * 3)
+    for i, text in enumerate(texts):
+        (place.folder / f"text_{i}.txt").write_text(text)
+    cases = [(i, given) for i in range(len(texts)) for given in (True, False)]
+    printed = at_once(place, *(("eval", f"run_{name}", "--data", f"text_{i}.txt", "--tokenizer", name, "--compute", "fp32", "--json",
+                                "--add-bos", str(given).lower()) for i, given in cases))
+    for (i, given), said in zip(cases, printed):
+        ids = [tokenizer.eos_token_id] + [tokenizer.bos_token_id] * given + tokenizer(texts[i], add_special_tokens=False)["input_ids"]
+        parts = [log_probabilities(model, ids[at:at + SEQ + 1]) for at in range(0, len(ids) - 1, SEQ)]
+        line = json.loads(said.splitlines()[-1])
+        expect(line["tokens"] == len(ids) - 1, f"{name}: {line}, not {len(ids) - 1} targets")
+        loss = -torch.cat(parts).mean().item()
+        expect(abs(line["loss"] - loss) < MOST_APART, f"{name}: {line}, theirs {loss}")
 
 
 def texts_are_scored_as_by_transformers(place):
@@ -374,7 +381,11 @@ def main():
     for name in ("binary", "work"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--mpiexec", required=True)
-    place = Place(parser.parse_args())
+    parser.add_argument("--samples", type=int, default=100)
+    chosen = parser.parse_args()
+    place = Place(chosen)
+    place.max_samples = chosen.samples
+    os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
     torch.set_num_threads(1)
     for test in (pieces_with_added_tokens, another_kind_of_json_gives_way, runs_of_unknown_text_are_counted, characters_are_those_of_tokenizers,
                  what_transformers_saves_is_read, texts_begin_as_the_tokenizer_says, texts_are_scored_as_by_transformers,

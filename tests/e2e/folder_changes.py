@@ -93,7 +93,8 @@ def without_prefix(folder, chance):
     if folder.absent or HEAD[folder.family] in folder.tensors or not all(name.startswith(prefix) for name in folder.tensors):
         return
     folder.tensors = {name.removeprefix(prefix): tensor for name, tensor in folder.tensors.items()}
-    folder.concerns(EMBEDDING[folder.family], HEAD[folder.family])
+    in_file = [name.removeprefix(prefix) for name in folder.names]  # tensors that were changed before
+    folder.concerns(EMBEDDING[folder.family], HEAD[folder.family], *in_file)
 
 
 def second_copy(folder, chance):

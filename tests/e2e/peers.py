@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
+LM_EVAL = PEERS.with_name("lm_eval")  # lm-evaluation-harness beside these
 TRIED = "ZIGGURAT_TEST_BY_PEERS"
 UNICODE_16 = PEERS / "unicode_16"  # a version of tokenizers that transformers does not take
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
@@ -31,3 +32,15 @@ def need_unicode_16():
         print(f"skipped: no tokenizers with Unicode 16 (scripts/setup.sh --tests makes {UNICODE_16.name} in {PEERS.name})")
         sys.exit(SKIPPED)
     sys.path.insert(0, str(UNICODE_16))
+
+
+def need_lm_eval():
+    """Goes on by the Python that has lm-evaluation-harness; leaves with 77 where scripts/setup.sh --lm-eval made none."""
+    python = LM_EVAL / "bin" / "python3"
+    if importlib.util.find_spec("lm_eval") is not None:
+        return
+    if not (LM_EVAL / "installed.txt").exists() or TRIED in os.environ:
+        print(f"skipped: no lm-evaluation-harness (scripts/setup.sh --lm-eval makes {LM_EVAL.name} in build)")
+        sys.exit(SKIPPED)
+    os.environ[TRIED] = "yes"
+    os.execv(python, [str(python), *sys.argv])

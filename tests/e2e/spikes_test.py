@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Spikes of the loss: a poisoned batch is seen in its own step; leaving it out, or going back, ends below going on.
 
-  spikes_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  spikes_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND [--long]
 
 The text is a few sentences over and over; some batches in the middle are other bytes. The same decisions on every layout, and
 on a run that is stopped and goes on.
@@ -97,7 +97,8 @@ def a_stop_in_between_changes_nothing(chosen):
     for action in ("skip", "roll_back"):
         place.train(f"{action}_whole", 2, *settings(action))
         # Two jobs: the first ends before the spike, in a window that is full and another that is not; or behind it.
-        for end in (9, 27, POISONED, POISONED + 3):
+        ends = (9, 27, POISONED, POISONED + 3) if chosen.long else (27, POISONED + 3)
+        for end in ends:
             run = f"{action}_{end}"
             place.train(run, 2, *settings(action), f"train.steps={end}")
             if action == "roll_back" and end == 27:

@@ -24,8 +24,9 @@ GROUPS = [(2, 300, []), (8, 1024, []), (1, 200, []), (1, 300, ["recompute.kind=f
           (2, 512, ["sharding.zero=3"]), (4, 400, []), (4, 512, ["sharding.zero=2"]), (3, 512, ["train.global_batch=24"]),
           (2, 768, ["parallel.tensor=2"]), (4, 1024, ["parallel.pipeline=2"]), (8, 768, ["sharding.zero=3"])]
 SETTINGS = ["train.steps=4", "train.global_batch=16", "train.micro_batch=1", "checkpoint.every=2 steps", "checkpoint.keep=2",
-            "schedule={kind: constant, warmup: 0 steps}", "model={family: llama, hidden: 256, heads: 4, max_seq: 64}", "data.seq=64"]
-LAYERS = range(64)
+            "schedule={kind: constant, warmup: 0 steps}", "model={family: llama, hidden: 256, heads: 4, max_seq: 64}", "data.seq=64",
+            *(f"tiers.home.{kind}=auto" for kind in ("parameters", "gradients", "optimizer", "activations"))]
+FFN_HIDDEN, FFN_STEP = 512, 4  # where the search for the widest feed-forward starts, and what it is a multiple of
 
 
 def environment():
@@ -40,24 +41,35 @@ def run_in(group, place, *command):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)
 
 
-def fits(place, limit, ranks, settings, layers):
+def fits(place, limit, ranks, settings):
     with MemoryGroup(limit) as group:
-        done = run_in(group, place, place.binary, "check", place.deck, "--ranks", ranks, "--json", "run.dir=new",
-                      *settings, f"model.layers={layers}")
+        done = run_in(group, place, place.binary, "check", place.deck, "--ranks", ranks, "--json", "run.dir=new", *settings)
     expect(done.returncode in (0, DOES_NOT_FIT), f"check ended with {done.returncode}\n{done.stdout}")
     return done.returncode == 0
 
 
-def most_layers(place, limit, ranks, settings):
-    """That fit, by halves."""
-    low, high = 0, 1
-    while fits(place, limit, ranks, settings, 2 * high):
-        low, high = 2 * high, 2 * high
-    low, high = max(1, low), 2 * high
+def largest(holds, low):
+    """The largest number from `low` on for which `holds` is true, by doubling and by halves."""
+    expect(holds(low), f"not even {low} fits")
+    step = max(1, low)
+    while holds(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(place, limit, ranks, settings, middle) else (low, middle)
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def largest_model(place, limit, ranks, settings):
+    """Settings of the model that fills the group by check: as many layers as fit, then the widest feed-forward."""
+    def shape(layers, ffn):
+        return [f"model.layers={layers}", f"model.ffn_hidden={ffn * FFN_STEP}"]
+
+    narrow = FFN_HIDDEN // FFN_STEP
+    layers = largest(lambda count: fits(place, limit, ranks, [*settings, *shape(count, narrow)]), 2)
+    ffn = largest(lambda width: fits(place, limit, ranks, [*settings, *shape(layers, width)]), narrow)
+    return shape(layers, ffn)
 
 
 def what_fits_runs(chosen):
@@ -65,18 +77,18 @@ def what_fits_runs(chosen):
     count = int(os.environ.get("ZIGGURAT_GROUPS", "2"))
     for number, (ranks, mib, more) in enumerate(GROUPS[:count]):
         settings = [*SETTINGS, *more]
-        layers = most_layers(place, mib * MIB, ranks, settings)
+        model = largest_model(place, mib * MIB, ranks, settings)
         name = f"run{number}"
         launcher = [*place.mpiexec, "-n", str(ranks)] if ranks > 1 else []
         with MemoryGroup(mib * MIB) as group:
             done = run_in(group, place, *launcher, place.binary, "train", place.deck, f"run.dir={name}", *settings,
-                          f"model.layers={layers}")
+                          *model)
             kills, peak = group.kills(), group.peak_bytes()
         expect(done.returncode == 0 and kills == 0,
-               f"{ranks} ranks, {mib} MiB, {layers} layers, {more}: exit code {done.returncode}, {kills} kills\n"
+               f"{ranks} ranks, {mib} MiB, {model}, {more}: exit code {done.returncode}, {kills} kills\n"
                f"{done.stdout[-3000:]}")
         expect(trainings.complete_steps(place.folder / name) == [2, 4], "saves are complete")
-        say(f"{ranks} ranks in {mib} MiB, {' '.join(more) or 'as it is'}: {layers} layers, at most {peak // MIB} MiB")
+        say(f"{ranks} ranks in {mib} MiB, {' '.join(more) or 'as it is'}: {' '.join(model)}, at most {peak // MIB} MiB")
 
 
 HOG = """import sys, time
@@ -110,6 +122,21 @@ def what_was_killed_says_so(chosen):
     say(f"a kill names the limit ({kills} killed)")
 
 
+def what_others_hold_is_warned_of(chosen):
+    place = Place(chosen, "others", "llama")
+    command = [place.binary, "check", place.deck, "--ranks", 2, "run.dir=new", *SETTINGS, "model.layers=4"]
+    warning = "of this node's memory, and"
+    with MemoryGroup(400 * MIB) as group:
+        expect(warning not in run_in(group, place, *command).stdout, "a warning where nobody holds memory")
+        hog = subprocess.Popen(group.joined([sys.executable, "-c", HOG, 280 * MIB]))
+        trainings.wait_until(lambda: group.usage_bytes() > 270 * MIB, "memory to be taken")
+        done = run_in(group, place, *command)
+        hog.kill()
+        hog.wait()
+    expect(done.returncode == 0 and warning in done.stdout and "other processes hold the rest" in done.stdout, done.stdout)
+    say("check warns of memory that other processes hold")
+
+
 if __name__ == "__main__":
     try:
         with MemoryGroup(64 * MIB):
@@ -117,4 +144,4 @@ if __name__ == "__main__":
     except NoGroups as none:
         print(f"skipped: no memory cgroup can be made here ({none})")
         sys.exit(SKIPPED)
-    run_script(__doc__, what_fits_runs, what_was_killed_says_so)
+    run_script(__doc__, what_fits_runs, what_was_killed_says_so, what_others_hold_is_warned_of)

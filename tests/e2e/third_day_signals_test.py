@@ -13,7 +13,7 @@ from trainings import Place, complete_steps, events, expect, run_script, say, st
 
 RANKS = 2
 FOR_EVER = ["train.steps=1000000", "schedule={kind: constant, warmup: 0 steps}"]
-HANG_S = 2
+HANG_S = 5  # a busy machine may leave ranks without a core for a second or two
 PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}  # of mpirun, seconds: a save may take longer than its usual one
 SMALL = ["train.global_batch=2", "train.micro_batch=1", "model.layers=1", "data.seq=8"]  # steps that fill a pipe in a second
 
@@ -44,8 +44,8 @@ def stopped_together(chosen):
     """Ctrl-Z, as mpirun passes it on, and fg; then Ctrl-C with a save."""
     place = Place(chosen, "together")
     run = place.folder / "run"
-    # Steps of 0.1 s: mpirun reads nothing for some seconds after Ctrl-C, in which no pipe must fill.
-    settings = [*FOR_EVER, f"run.hang_timeout={HANG_S}s", "checkpoint.every=100000 steps", "train.global_batch=300"]
+    # mpirun reads no output while it waits between its signals, and lines of such short steps would fill the pipe.
+    settings = [*FOR_EVER, f"run.hang_timeout={HANG_S}s", "checkpoint.every=100000 steps", "logging.every=100000 steps"]
     with place.start("run", RANKS, *settings, environment=PATIENT) as training:
         wait_for_more(training, run, "steps")
         ranks = training.ranks()
@@ -88,7 +88,7 @@ def killed_by_its_launcher(chosen):
     """A step that takes longer than mpirun waits: the loss is announced, and no rank blames another."""
     place = Place(chosen, "killed")
     run = place.folder / "run"
-    with place.start("run", RANKS, *FOR_EVER, "train.global_batch=5000", "checkpoint.every=100000 steps") as training:
+    with place.start("run", RANKS, *FOR_EVER, "train.global_batch=20000", "checkpoint.every=100000 steps") as training:
         training.says("step       1/")
         training.process.send_signal(signal.SIGINT)
         expect(training.wait() == 1 and "kills the ranks in 1.00 s" in training.output(), training.tail())

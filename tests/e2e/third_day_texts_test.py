@@ -42,16 +42,21 @@ def json_lines_are_documents(chosen):
         expect(place.loss(name) == wanted, f"{name}: another loss than that of its texts")
     (place.folder / "braces.txt").write_text(lines)
     expect(place.loss("braces.txt") == wanted, "by its content, whatever it is called")
-    said = place.call("check", place.deck, "data.train=[{format: text, path: web.jsonl}]", code=DECK)
-    expect("each line is a JSON object" in said and "ziggurat tokenize web.jsonl --tokenizer bytes" in said, said)
-    place.call("tokenize", "web.jsonl", "--tokenizer", "bytes", "--out", "web", "--format", "llmc")
+    for name, why in (("web.jsonl", "each line is a JSON object"), ("web.jsonl.gz", "it is a gzip archive")):
+        said = place.call("check", place.deck, f"data.train=[{{format: text, path: {name}}}]", code=DECK)
+        expect(why in said and f"ziggurat tokenize {name} --tokenizer bytes" in said, said)
+        expect("with data.tokenizer: none and model.vocab: 256" in said, said)
+        place.call("tokenize", name, "--tokenizer", "bytes", "--out", f"from_{name}", "--format", "llmc")
+        place.call("check", place.deck, f"data.train=[{{format: llmc, path: from_{name}.bin}}]", "data.tokenizer=none",
+                   "model.vocab=256")  # as the message says
     say("JSON lines")
 
 
 def a_failed_command_blocks_nothing(chosen):
     place = Texts(chosen, "repairs")
     (place.folder / "bad.jsonl").write_text('{"text": 5}\n')
-    place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", code=DECK)
+    said = place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", code=DECK)
+    expect(said.startswith("ziggurat: error: "), f"the first word is not the error\n{said}")
     expect(not list(place.folder.glob("out*")), f"left: {list(place.folder.glob('out*'))}")
     (place.folder / "bad.jsonl").write_text('{"body": "b"}\n')
     place.call("tokenize", "bad.jsonl", "--tokenizer", "bytes", "--out", "out", "--format", "llmc", "--field", "body")
@@ -94,7 +99,7 @@ def other_files_are_recognised(chosen):
     wanted = {
         ("eval", "bytes", "--data", "pair.bin"): "is a Megatron pair, token numbers",
         ("eval", "bytes", "--data", "pair"): "is a Megatron pair, token numbers",
-        ("eval", "bytes", "--data", weights): "begins as weights of a model (safetensors)). Import its model",
+        ("eval", "bytes", "--data", weights): "weights of a model (safetensors)). Import its model",
         ("eval", "run", "--data", weights): "weights of a model (safetensors)",
         ("eval", "bytes", "--data", "model"): "ziggurat import model RUN, then ziggurat eval RUN --data FILE",
         ("eval", "bytes", "--data", "run"): "ziggurat eval run --data FILE",

@@ -289,6 +289,7 @@ def run_script(doc, *parts):
     parser.add_argument("--binary", required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True, help="emptied, then a folder for each part")
     parser.add_argument("--mpiexec", required=True, help="launcher with its flags, without -n")
+    parser.add_argument("--long", action="store_true", help="all cases, not those of the gate alone")
     parser.add_argument("--part", choices=[part.__name__ for part in parts], help="this one alone")
     chosen = parser.parse_args()
     chosen.binary = str(pathlib.Path(chosen.binary).resolve())

@@ -75,11 +75,15 @@ class TaskEncoder {
     }
 
   private:
+    /// Appends a text and the begin token before it. A text that itself begins with that token gets no second
+    /// one, as in lm-evaluation-harness.
     void encode_behind_begin(std::string_view text, std::vector<std::int32_t>& ids) {
-        if (begin_token_) {
-            ids.push_back(*begin_token_);
-        }
+        const auto first = std::ssize(ids);
         encoder_->encode(text, ids);
+        if (begin_token_ &&
+            (std::ssize(ids) == first || ids[static_cast<std::size_t>(first)] != *begin_token_)) {
+            ids.insert(ids.begin() + first, *begin_token_);
+        }
     }
 
     void expect_known(std::span<const std::int32_t> tokens) const {

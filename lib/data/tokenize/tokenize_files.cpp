@@ -24,7 +24,6 @@ namespace ziggurat::data {
 namespace {
 
 /// What a job that is killed loses at most, besides what is under way.
-constexpr double seconds_between_records = 0.2;
 constexpr std::size_t batches_per_thread = 4;  // so that a long document of one holds up no other
 
 /// Everything that the bytes follow from.
@@ -172,7 +171,7 @@ class Tokenization {
             encoded.bad_lines.resize(std::min(room, encoded.bad_lines.size()));
             std::ranges::move(encoded.bad_lines, std::back_inserter(bad_lines_));
             progress(encoded.input_bytes, std::max(encoded.input_bytes, all_bytes));
-            if (seconds_between(recorded_ns_, monotonic_ns()) > seconds_between_records) {
+            if (seconds_between(recorded_ns_, monotonic_ns()) > job_.seconds_between_records) {
                 write_record();
             }
         }

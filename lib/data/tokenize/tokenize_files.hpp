@@ -22,6 +22,7 @@ struct TokenizeJob {
     LineReading lines = {};
     std::optional<std::int32_t> begin_token = {};  ///< before the text of each document
     int threads = 1;
+    double seconds_between_records = 0.2;  ///< of the journal; 0: after each batch
 };
 
 struct TokenizeResult {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/unique_handle.hpp"
 #include "data/tokenizer/characters.hpp"
+#include "data/tokenizer/newer_encoding.hpp"
 #include "data/tokenizer/unicode_classes.hpp"
 
 namespace ziggurat::data {
@@ -41,7 +42,7 @@ std::string reason_of(int code, OnigErrorInfo* info) {
 /// Errors: Error{resource}
 void start_engine() {
     static const int code = [] {
-        OnigEncoding encoding = ONIG_ENCODING_UTF8;
+        OnigEncoding encoding = newer_utf8();
         return onig_initialize(&encoding, 1);
     }();
     if (code != ONIG_NORMAL) {
@@ -56,7 +57,7 @@ class OnigPattern final : public Pattern {
         OnigRegex regex = nullptr;
         OnigErrorInfo info{};
         const int code = onig_new(&regex, bytes_at(expression, 0), bytes_at(expression, expression.size()),
-                                  ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
+                                  ONIG_OPTION_NONE, newer_utf8(), ONIG_SYNTAX_DEFAULT, &info);
         if (code != ONIG_NORMAL) {
             throw Error{ErrorKind::deck, reason_of(code, &info)};
         }

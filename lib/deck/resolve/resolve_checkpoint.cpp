@@ -16,6 +16,8 @@ void resolve_checkpoint(Resolution& resolution) {
     checkpoint.keep_every_steps = values.is_word("checkpoint.keep.milestones", "none")
                                       ? 0
                                       : values.integer("checkpoint.keep.milestones");
+    checkpoint.keep_best =
+        values.is_word("checkpoint.keep.best", "none") ? 0 : values.integer("checkpoint.keep.best");
     checkpoint.is_async = values.truth("checkpoint.async");
 }
 

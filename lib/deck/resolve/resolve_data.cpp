@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "deck/messages/diagnostics.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/working_folder.hpp"
 #include "spec/token_format.hpp"
@@ -7,7 +12,52 @@
 namespace ziggurat::deck {
 namespace {
 
-std::vector<spec::Source> sources(Resolution& resolution, const std::string& list) {
+/// The file's name without its suffix; of a pattern, that of its folder.
+std::string short_name(const std::string& path) {
+    const std::filesystem::path file{path};
+    const auto name = file.stem().string();
+    const bool is_pattern = name.find_first_of("*?[") != std::string::npos;
+    const auto folder = file.parent_path().filename().string();
+    return is_pattern && !folder.empty() ? folder : name;
+}
+
+/// Names of losses. A name that two sources would share becomes the whole path of each.
+///
+/// \param held_out  sources of data.train that are validated, too
+void name_sources(Resolution& resolution,
+                  const std::string& list,
+                  std::vector<spec::Source>& all,
+                  const std::vector<spec::Source>& held_out) {
+    Values& values = resolution.values;
+    const auto key_of = [&](std::size_t i) { return fmt::format("{}[{}].name", list, i); };
+    std::map<std::string, int> uses;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool is_auto = resolution.is_auto(key_of(i)) || !values.has(key_of(i));
+        all[i].name = is_auto ? short_name(all[i].path) : values.text(key_of(i));
+        ++uses[all[i].name];
+    }
+    for (const auto& source : held_out) {
+        ++uses[source.name];
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto location = values.location(key_of(i));
+        const auto name = all[i].name;
+        if (resolution.is_auto(key_of(i)) || !values.has(key_of(i))) {
+            all[i].name = uses[name] > 1 ? all[i].path : name;
+            resolution.erase_default(key_of(i));
+        } else if (name.empty()) {
+            resolution.found.error(location, "a source has an empty name", "its loss is reported by it",
+                                   "Give it one, or remove the key.");
+        } else if (uses[name] > 1) {
+            resolution.found.error(location, fmt::format("two sources have the name {}", in_quotes(name)),
+                                   "their losses could not be told apart", "Give each a name of its own.");
+        }
+    }
+}
+
+std::vector<spec::Source> sources(Resolution& resolution,
+                                  const std::string& list,
+                                  const std::vector<spec::Source>& held_out = {}) {
     Values& values = resolution.values;
     std::vector<spec::Source> all;
     for (std::int64_t i = 0; i < values.count(list); ++i) {
@@ -24,6 +74,7 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
              .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
              .raw_type = spec::raw_type_of(values.word(path + ".dtype")).value_or(spec::RawType::uint16)});
     }
+    name_sources(resolution, list, all, held_out);
     return all;
 }
 
@@ -113,8 +164,9 @@ void resolve_data(Resolution& resolution) {
         resolution.require("data.train", "there is nothing to train on");
     }
     data.train = sources(resolution, "data.train");
-    data.validation = sources(resolution, "data.validation");
     data.held_out = values.real("data.held_out");
+    data.validation =
+        sources(resolution, "data.validation", data.held_out > 0 ? data.train : std::vector<spec::Source>{});
     data.shuffle = values.truth("data.shuffle");
     data.reset_at_document = values.truth("data.reset_at_document");
     resolve_document_token(resolution);

@@ -70,6 +70,18 @@ spec::SpikeAction spike_action_of(const Values& values) {
     return spec::SpikeAction::off;
 }
 
+spec::StopWhen stop_when(const Values& values) {
+    spec::StopWhen when;
+    if (!values.is_word("train.stop_when.patience", "none")) {
+        when.patience = values.integer("train.stop_when.patience");
+    }
+    when.min_delta = values.real("train.stop_when.min_delta");
+    if (!values.is_word("train.stop_when.validation_loss", "none")) {
+        when.validation_loss = values.real("train.stop_when.validation_loss");
+    }
+    return when;
+}
+
 }  // namespace
 
 void resolve_train(Resolution& resolution) {
@@ -88,6 +100,7 @@ void resolve_train(Resolution& resolution) {
     train.spikes = {.action = spike_action_of(values),
                     .window = values.integer("train.spikes.window"),
                     .z = values.real("train.spikes.z")};
+    train.stop_when = stop_when(values);
 }
 
 }  // namespace ziggurat::deck

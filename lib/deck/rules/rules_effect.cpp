@@ -74,6 +74,10 @@ bool looks_for_no_spikes(const Resolution& at) {
     return at.run.train.spikes.action == spec::SpikeAction::off;
 }
 
+bool stops_by_no_patience(const Resolution& at) {
+    return at.run.train.stop_when.patience == 0;
+}
+
 bool has_one_source(const Resolution& at) {
     return at.run.data.train.size() == 1;
 }
@@ -145,6 +149,8 @@ constexpr std::array idle_keys = {
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
+    Idle{"train.stop_when.min_delta", stops_by_no_patience, "train.stop_when.patience is none",
+         "Remove it, or set the patience, for instance to 3.", "train.stop_when"},
     Idle{"data.tokenizer.path", has_no_tokenizer_file, "data.tokenizer.kind is no file",
          "Remove it, or use kind: hf.", "data.tokenizer"},
     Idle{"data.tokenizer.hash", has_no_tokenizer_file, "data.tokenizer.kind is no file", "Remove it.",
@@ -174,6 +180,8 @@ constexpr std::array idle_keys = {
     Idle{"checkpoint.keep.milestones", saves_by_time_alone,
          "saves by time come to a multiple of so many steps by chance alone",
          "Add steps that divide it to checkpoint.every.", "checkpoint.every"},
+    Idle{"checkpoint.keep.best", saves_nothing, "checkpoint.every is none",
+         "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
     Idle{"checkpoint.async", saves_nothing, "checkpoint.every is none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
 };

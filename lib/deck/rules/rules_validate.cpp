@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <array>
+#include <utility>
 
 #include "deck/rules/rules.hpp"
 
@@ -40,9 +43,26 @@ void prompts_say_something(const Resolution& at) {
     }
 }
 
+/// What looks at validation losses would wait for ever.
+void there_are_validation_losses(const Resolution& at) {
+    if (at.run.validate.every) {
+        return;
+    }
+    for (const auto& [key, is_asked] :
+         {std::pair{"checkpoint.keep.best", at.run.checkpoint.keep_best > 0},
+          std::pair{"train.stop_when.patience", at.run.train.stop_when.patience > 0},
+          std::pair{"train.stop_when.validation_loss", at.run.train.stop_when.validation_loss.has_value()}}) {
+        if (is_asked) {
+            at.found.error(at.values.location(key), fmt::format("{} has no validation losses to go by", key),
+                           "validate.every is none", "Set it, for instance to 100 steps.");
+        }
+    }
+}
+
 constexpr std::array rules = {
     Rule{validation_has_data, "validate.every data.validation data.held_out"},
     Rule{validation_data_is_looked_at, "validate.every data.validation data.held_out"},
+    Rule{there_are_validation_losses, "validate.every checkpoint.keep.best train.stop_when"},
     Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
     Rule{prompts_say_something, "validate.sample.prompt"},
 };

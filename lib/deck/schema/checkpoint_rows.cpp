@@ -19,6 +19,9 @@ constexpr Row rows[] = {
     {.path = "checkpoint.keep.milestones", .type = Type::integer, .fallback = "none", .words = "none",
      .noun = "steps", .min = 1, .max = most_count, .on_resume = noted,
      .doc = "Those of steps that are multiples of this stay for ever."},
+    {.path = "checkpoint.keep.best", .type = Type::integer, .fallback = "none", .words = "none", .min = 1, .max = 1e6,
+     .on_resume = noted,
+     .doc = "So many with the lowest validation losses stay. A validation with such a loss saves a checkpoint of its step."},
     {.path = "checkpoint.async", .type = Type::boolean, .fallback = "true",
      .on_resume = noted, .doc = "Training goes on while files are written, from a copy of the state in host memory."},
 

@@ -43,6 +43,15 @@ constexpr Row rows[] = {
     {.path = "train.spikes.z", .type = Type::real, .fallback = "6", .min = 1, .max = 1000, .on_resume = warned, .from_here = "other steps count as spikes",
      .doc = "A spike lies more than so many standard deviations above their mean."},
 
+    {.path = "train.stop_when", .doc = "Early stopping, by the loss of validations (validate.every). The run then is finished."},
+    {.path = "train.stop_when.patience", .type = Type::integer, .fallback = "none", .words = "none", .noun = "validations",
+     .min = 1, .max = 1e6, .on_resume = noted,
+     .doc = "The run ends after so many validations in a row without a better loss than the best before them."},
+    {.path = "train.stop_when.min_delta", .type = Type::real, .fallback = "0", .min = 0, .max = 1e6, .on_resume = noted,
+     .doc = "A loss is better that is lower by more than this, in nats per token."},
+    {.path = "train.stop_when.validation_loss", .type = Type::real, .fallback = "none", .words = "none", .min = 0, .max = 1e6,
+     .on_resume = noted, .doc = "The run ends after a validation with at most this loss, in nats per token."},
+
     {.path = "validate", .shorthand = "every", .doc = "Looking at data that is not trained on."},
     {.path = "validate.every", .type = Type::interval, .fallback = "none", .words = "none",
      .on_resume = noted, .doc = "When to validate."},

@@ -15,7 +15,7 @@ struct RunEnd {
     std::int64_t tokens = 0;
     double wall_s = 0;
     int exit_code = 0;
-    std::string reason = {};         ///< why it ended then
+    std::string reason = {};  ///< why it ended; at the loop: empty but where validation losses ended it
     std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};    ///< of all ranks and all steps of the run
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< the same between tiers

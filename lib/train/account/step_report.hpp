@@ -4,19 +4,34 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedule/volumes/link_traffic.hpp"
 #include "train/account/stall_names.hpp"
 
 namespace ziggurat::train {
 
+/// Loss of the samples of one source, over all ranks.
+struct SourceLoss {
+    std::string name = {};    ///< of the source
+    double sum = 0;           ///< over its target tokens, nats
+    std::int64_t tokens = 0;  ///< its target tokens
+
+    /// Nats per target token; nothing where there are none.
+    std::optional<double> mean() const {
+        return tokens > 0 ? std::optional{sum / static_cast<double>(tokens)} : std::nullopt;
+    }
+};
+
 /// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
 struct StepReport {
     std::int64_t step = 0;       ///< steps done, this one included: the first is 1
     std::int64_t tokens = 0;     ///< consumed since the training began, this step included
     std::optional<double> loss;  ///< nats, mean over the global batch's target tokens, if there are any
+    std::span<const SourceLoss> loss_by_source = {};  ///< of several training sources; empty: there is one
     double lr = 0;
     double grad_norm = 0;  ///< before clipping
     double step_s = 0;
@@ -45,9 +60,10 @@ struct StepReport {
 
 struct ValidationReport {
     std::int64_t step = 0;
-    std::int64_t tokens = 0;          ///< consumed in training so far
-    std::optional<double> loss = {};  ///< nats, mean over loss_tokens, if there are any
-    std::int64_t loss_tokens = 0;     ///< target tokens that the mean is over
+    std::int64_t tokens = 0;                      ///< consumed in training so far
+    std::optional<double> loss = {};              ///< nats, mean over loss_tokens, if there are any
+    std::int64_t loss_tokens = 0;                 ///< target tokens that the mean is over
+    std::vector<SourceLoss> loss_by_source = {};  ///< of several validation sources; empty: there is one
     double seconds = 0;
 };
 

@@ -57,12 +57,11 @@ class Requests {
 
     /// \param folder  of the run, on rank 0; empty elsewhere
     /// \param limit   on rank 0, where there is one
-    Requests(
-        StopSignals& signals,
-        const std::string& folder,
-        std::optional<TimeLimit> limit,
-        const Abilities& abilities,
-        FindEnd find_end = find_launcher_end);
+    Requests(StopSignals& signals,
+             const std::string& folder,
+             std::optional<TimeLimit> limit,
+             const Abilities& abilities,
+             FindEnd find_end = find_launcher_end);
 
     /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
     void put_into(StepRequests& step_requests);

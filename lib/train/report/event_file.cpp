@@ -59,6 +59,16 @@ void make_folder(const std::string& path) {
     }
 }
 
+/// Names of the curves of sources, made once.
+const std::vector<std::string>& source_tags(const char* prefix_of_all,
+                                            std::span<const SourceLoss> losses,
+                                            std::vector<std::string>& tags) {
+    for (auto i = tags.size(); i < losses.size(); ++i) {
+        tags.push_back(prefix_of_all + losses[i].name);
+    }
+    return tags;
+}
+
 }  // namespace
 
 EventFile::EventFile(const std::string& run_dir,
@@ -88,6 +98,12 @@ void EventFile::step(const StepReport& report) {
     if (report.loss) {
         add("loss/train", *report.loss);
     }
+    const auto& tags = source_tags("loss/train/", report.loss_by_source, train_tags_);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+        if (const auto mean = report.loss_by_source[i].mean()) {
+            add(tags[i], *mean);
+        }
+    }
     add("optim/lr", report.lr);
     add("optim/grad_norm", report.grad_norm);
     add("optim/skipped", static_cast<double>(report.skipped));
@@ -116,8 +132,14 @@ void EventFile::validate(const ValidationReport& report) {
     if (!report.loss) {
         return;
     }
-    const std::array values{Scalar{"loss/validation", *report.loss}};
-    write(scalars_record(calendar_seconds(), report.step, values));
+    values_.assign(1, {"loss/validation", *report.loss});
+    const auto& tags = source_tags("loss/validation/", report.loss_by_source, validation_tags_);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+        if (const auto mean = report.loss_by_source[i].mean()) {
+            values_.push_back({tags[i], *mean});
+        }
+    }
+    write(scalars_record(calendar_seconds(), report.step, values_));
 }
 
 void EventFile::write(const std::string& record) {

@@ -54,8 +54,9 @@ class EventFile {
     StepFields fields_;
     Warn warn_;
     FileHandle file_;
-    std::vector<std::string> stall_tags_;  ///< by Stall
-    std::vector<Scalar> values_;           ///< of one step
+    std::vector<std::string> stall_tags_;                              ///< by Stall
+    std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on
+    std::vector<Scalar> values_;                                       ///< of one step
 };
 
 }  // namespace ziggurat::train

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -94,7 +95,8 @@ void Metrics::step(const StepReport& report) {
     begin("step");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
-    loss(report.loss);
+    line_.field("loss", report.loss);
+    loss_by_source(report.loss_by_source);
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
     line_.field("step_s", report.step_s);
@@ -136,8 +138,9 @@ void Metrics::validate(const ValidationReport& report) {
     begin("validate");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
-    loss(report.loss);
+    line_.field("loss", report.loss);
     line_.field("loss_tokens", report.loss_tokens);
+    loss_by_source(report.loss_by_source);
     line_.field("validate_s", report.seconds);
     write();
 }
@@ -233,12 +236,21 @@ bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
                                                   .reason = reason})) == 0;
 }
 
-void Metrics::loss(const std::optional<double>& mean) {
-    if (mean) {
-        line_.field("loss", *mean);
-    } else {
-        line_.text_or_null("loss", {});
+void Metrics::loss_by_source(std::span<const SourceLoss> losses) {
+    if (losses.empty()) {
+        return;
     }
+    line_.open("loss_by_source");
+    for (const auto& source : losses) {
+        const auto mean = source.mean();
+        line_.field(source.name, mean && std::isfinite(*mean) ? mean : std::nullopt);
+    }
+    line_.close();
+    line_.open("loss_tokens_by_source");
+    for (const auto& source : losses) {
+        line_.field(source.name, source.tokens);
+    }
+    line_.close();
 }
 
 void Metrics::sent(const schedule::BytesByPurpose& counted,

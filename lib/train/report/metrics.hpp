@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -104,8 +105,8 @@ class Metrics {
 
   private:
     void begin(std::string_view event);
-    /// null where there are no target tokens.
-    void loss(const std::optional<double>& mean);
+    /// An object with a field for each source: null where it has no target tokens, or its loss is not finite.
+    void loss_by_source(std::span<const SourceLoss> losses);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,
               const schedule::BytesByPurpose& planned,

@@ -115,13 +115,20 @@ void Reporter::look_after_folder() {
     }
 }
 
-void Reporter::finished_before(std::int64_t step) {
+void Reporter::finished_before(std::int64_t step, const std::string& why_ended) {
     if (!directory_) {
         return;
     }
     progress_.end();
     directory_->write_done(step);
     console_.keep_log(directory_->file("run.log"));
+    if (!why_ended.empty()) {
+        console_.print(
+            fmt::format("finished before: {} ended early, after step {} of {}: {}. Nothing to do. "
+                        "Change train.stop_when to continue, or set run.dir to start another run.",
+                        directory_->path(), step, end_step_, why_ended));
+        return;
+    }
     console_.print(
         spec_.train.tokens > 0
             ? fmt::format("finished before: {} is at step {}, behind all of train.tokens, {}; nothing to do. "
@@ -353,13 +360,17 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         return;
     }
     progress_.end();
-    const bool is_finished = facts.step >= end_step_;
-    if (!is_finished) {
-        files_->metrics.stop(requests.reason(), facts.step);
+    const bool is_early = !facts.reason.empty();
+    const bool is_finished = facts.step >= end_step_ || is_early;
+    const bool is_unsaved = facts.exit_code == static_cast<int>(ErrorKind::resource);
+    const auto why_stopped = is_early ? "finished early: " + facts.reason : requests.reason();
+    if (facts.step < end_step_) {
+        files_->metrics.stop(why_stopped, facts.step);
     }
     auto told = facts;
-    const bool is_unsaved = facts.exit_code == static_cast<int>(ErrorKind::resource);
-    told.reason = is_unsaved ? "not saved: " + unsaved_reason_ : is_finished ? "finished" : requests.reason();
+    told.reason = is_unsaved                ? "not saved: " + unsaved_reason_
+                  : facts.step >= end_step_ ? "finished"
+                                            : why_stopped;
     if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
@@ -379,6 +390,10 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         directory_->write_done(facts.step);
     }
     const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
+    if (is_early) {
+        console_.print(
+            fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
+    }
     console_.print(is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(),
                                              unsaved, launcher ? "; exit code 0" + by_launcher : "")
                                : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}{}",

@@ -47,7 +47,9 @@ class Reporter {
 
     /// In the place of open() and all that follows: this run's folder has come to `step`, its last, before.
     /// Its files stay as they are.
-    void finished_before(std::int64_t step);
+    ///
+    /// \param why_ended  of a run that validation losses have ended before all steps were done; else empty
+    void finished_before(std::int64_t step, const std::string& why_ended);
 
     /// \param fields          of the steps of this run
     /// \param why_not_shared  as of Assembly: what is not as fast as it could be

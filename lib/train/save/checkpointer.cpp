@@ -107,12 +107,25 @@ bool Checkpointer::after_step(std::int64_t step,
         wait();
     }
     mine_[StepRequest::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
+    save_now(progress());
+    return true;
+}
+
+void Checkpointer::save_now(const checkpoint::TrainingProgress& progress) {
     const ScopedActivity time{account_, saving_activity_};
-    begin(progress(), snapshot_.has_copy());
+    begin(progress, snapshot_.has_copy());
     if (!is_asynchronous_) {
         wait();
     }
-    return true;
+}
+
+void Checkpointer::save_best(const checkpoint::TrainingProgress& progress) {
+    const bool is_best = std::ranges::find(best_, progress.step) != best_.end();
+    const bool is_under_way = protocol_.phase() != SavePhase::idle && progress_.step == progress.step;
+    if (is_on() && is_best && !is_under_way && saved_step_ != progress.step) {
+        drain();
+        save_now(progress);
+    }
 }
 
 void Checkpointer::drain() {
@@ -216,9 +229,9 @@ void Checkpointer::commit() {
     auto manifest = manifest_of_save(spec_, context_, world_.size(), progress_, data_);
     const auto metrics = std::make_shared<FileHandle>(reporter_.metrics_again());
     task_.start([this, metrics, metrics_path = reporter_.metrics_path(), shards = std::move(shards),
-                 manifest = std::move(manifest)]() mutable -> std::string {
-        auto committed =
-            commit_save(*commit_, std::move(manifest), shards, spec_.checkpoint, *metrics, metrics_path);
+                 manifest = std::move(manifest), best = best_]() mutable -> std::string {
+        auto committed = commit_save(*commit_, std::move(manifest), shards, spec_.checkpoint, best, *metrics,
+                                     metrics_path);
         work_seconds_ = committed.seconds;
         return std::move(committed.notes);
     });

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest.hpp"
@@ -82,6 +84,14 @@ class Checkpointer {
                     const StepRequests& counts,
                     const std::function<checkpoint::TrainingProgress()>& progress);
 
+    /// From now on the checkpoints of these steps stay for their validation losses. Collective: local
+    void keep(std::vector<std::int64_t> best) { best_ = std::move(best); }
+    /// Saves this step where it is one of those that stay for their losses and is not saved yet.
+    ///
+    /// Collective: over all ranks, alike on all
+    /// Errors:     as of after_step()
+    void save_best(const checkpoint::TrainingProgress& progress);
+
     /// No steps follow for a while: what the save under way would have taken from their updates it takes from
     /// where it lies. A step that follows all the same waits for it with its updates. Collective: local
     void expect_standstill();
@@ -111,6 +121,8 @@ class Checkpointer {
     std::int64_t bytes() const noexcept { return bytes_; }
 
   private:
+    /// Beside training where there is room for a copy of the state, else at once.
+    void save_now(const checkpoint::TrainingProgress& progress);
     /// All ranks begin, or all have failed already.
     void begin(const checkpoint::TrainingProgress& progress, bool is_async);
     /// Goes on with the save by what all ranks have told.
@@ -152,6 +164,7 @@ class Checkpointer {
     std::int64_t bytes_ = 0;                 ///< of the shards
     std::int64_t needed_ = 0;                ///< on disk while a checkpoint is written
     std::int64_t saved_step_;
+    std::vector<std::int64_t> best_;  ///< steps whose checkpoints stay
     DataGuard* data_;
     int failures_in_a_row_ = 0;
     double slowest_seconds_ = 0;

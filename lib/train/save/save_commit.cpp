@@ -61,6 +61,7 @@ CommittedSave commit_save(checkpoint::Commit& commit,
                           checkpoint::Manifest manifest,
                           const std::vector<std::string>& shards,
                           const spec::Checkpoint& keep,
+                          const std::vector<std::int64_t>& best,
                           const FileHandle& metrics,
                           const std::string& metrics_path) {
     const auto begin_ns = monotonic_ns();
@@ -69,9 +70,10 @@ CommittedSave commit_save(checkpoint::Commit& commit,
     done.seconds = add_shards(shards, manifest);
     expect_files_here(commit.folder(), manifest, seconds_until_files_appear);
     const bool is_broken = manifest.progress.skipped_in_a_row > 0;
-    const auto notes = commit.finish(
-        std::move(manifest),
-        {.last = is_broken ? checkpoint::Keep::all : keep.keep_last, .every_steps = keep.keep_every_steps});
+    const auto notes =
+        commit.finish(std::move(manifest), {.last = is_broken ? checkpoint::Keep::all : keep.keep_last,
+                                            .every_steps = keep.keep_every_steps,
+                                            .best = best});
     done.seconds += seconds_between(begin_ns, monotonic_ns());
     for (const auto& note : notes) {
         done.notes += message(Severity::note, note) + "\n";

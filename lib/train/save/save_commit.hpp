@@ -1,6 +1,7 @@
 /// Commit of a save on rank 0: its manifest, and the work that makes a complete checkpoint of all shards.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,8 @@ struct CommittedSave {
 };
 
 /// Adds `shards`, the ranks' summaries of their files, to `manifest`, waits until those files are seen here,
-/// and completes the checkpoint. Keeps as many earlier ones as `keep` says, and all while updates are
-/// skipped: those may be the last good ones.
+/// and completes the checkpoint. Keeps as many earlier ones as `keep` says, those of the steps `best`, and
+/// all while updates are skipped: those may be the last good ones.
 ///
 /// \param metrics  metrics.jsonl, flushed first, so that a machine that loses power keeps the rows of what it
 ///                 keeps the weights of; none: not flushed
@@ -45,6 +46,7 @@ CommittedSave commit_save(checkpoint::Commit& commit,
                           checkpoint::Manifest manifest,
                           const std::vector<std::string>& shards,
                           const spec::Checkpoint& keep,
+                          const std::vector<std::int64_t>& best,
                           const FileHandle& metrics,
                           const std::string& metrics_path);
 

@@ -82,6 +82,8 @@ class Assembly {
     const StepOutcome& outcome() const;
     /// Of the next step: as StepEnd::limit.
     void limit(const SpikeLimits& limits);
+    /// As StepEnd::split_losses, for outcome().by_source.
+    void split_losses(std::function<std::size_t(std::int64_t sample)> source_of);
     /// Calls `measure` when this rank gives its part of a step's end, for the figures that it tells the
     /// others: StepOutcome::figures.
     void take_along(std::function<void(StepFigures&)> measure);

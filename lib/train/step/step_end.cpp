@@ -11,17 +11,34 @@ namespace {
 
 constexpr int limbs = ExactSum::num_limbs;
 /// The words of an exchange, in this order: squares, losses, how many ranks have each step_request, figures
-/// that are sums, and those that are maxima.
+/// that are sums, losses and target tokens by source, and figures that are maxima.
 constexpr int first_request = 2 * limbs;
 constexpr int first_sent = first_request + static_cast<int>(num_step_requests);
 constexpr int first_moved = first_sent + schedule::num_purposes;
-constexpr int first_maximum = first_moved + static_cast<int>(schedule::num_links);
-constexpr int num_words = first_maximum + 1;
+constexpr int first_source = first_moved + static_cast<int>(schedule::num_links);
+constexpr int num_maxima = 1;
+
+/// The micro-batch whose losses lie in `buffer`.
+int microbatch_of(const schedule::Program& program, int buffer) {
+    int microbatch = 0;
+    while (program.trainer_buffers.of(schedule::BatchTensor::losses, microbatch) != buffer) {
+        ++microbatch;
+        ZG_EXPECTS(microbatch < program.microbatches);
+    }
+    return microbatch;
+}
 
 }  // namespace
 
-StepEnd::StepEnd(const comm::Context& world, comm::NodeMemory& node, const spec::Optimizer& optimizer)
-    : optimizer_{optimizer}, sum_{world.group(), num_words, &node, num_words - first_maximum} {}
+StepEnd::StepEnd(const comm::Context& world,
+                 comm::NodeMemory& node,
+                 const spec::Optimizer& optimizer,
+                 std::size_t num_sources)
+    : optimizer_{optimizer},
+      sources_(num_sources > 1 ? num_sources : 0),
+      source_targets_(sources_.size()),
+      sum_{world.group(), first_source + words_of_source * static_cast<int>(sources_.size()) + num_maxima,
+           &node, num_maxima} {}
 
 Action StepEnd::bind(const schedule::Program& program,
                      const schedule::Op& op,
@@ -32,7 +49,14 @@ Action StepEnd::bind(const schedule::Program& program,
         if (read.role == schedule::Role::exact_sums) {
             squares_.push_back(memory.span<ExactSum>(buffer).data());
         } else if (read.role == schedule::Role::losses) {
-            losses_.push_back(memory.span<float>(buffer));
+            const auto microbatch = microbatch_of(program, read.buffer);
+            const auto find = [&](schedule::BatchTensor tensor) -> const schedule::Buffer& {
+                return program.buffer(program.trainer_buffers.of(tensor, microbatch));
+            };
+            microbatches_.push_back(
+                {.losses = memory.span<float>(buffer),
+                 .mask = memory.span<std::uint8_t>(find(schedule::BatchTensor::mask)),
+                 .samples = memory.span<std::int64_t>(find(schedule::BatchTensor::samples))});
         }
     }
     const auto* inputs = program.find_read(op, schedule::Role::step_inputs);
@@ -53,8 +77,17 @@ Action StepEnd::bind(const schedule::Program& program,
 
 void StepEnd::start() {
     ExactSum losses, squares;
-    for (const auto& of_microbatch : losses_) {
-        add_losses(of_microbatch, losses);
+    std::ranges::fill(sources_, ExactSum{});
+    std::ranges::fill(source_targets_, 0);
+    for (const auto& microbatch : microbatches_) {
+        if (splits()) {
+            split(microbatch);
+        } else {
+            add_losses(microbatch.losses, losses);
+        }
+    }
+    for (const auto& of_source : sources_) {
+        losses.merge(of_source);
     }
     for (const auto* sum : squares_) {
         squares.merge(*sum);
@@ -69,9 +102,25 @@ void StepEnd::start() {
     }
     std::ranges::copy(mine.sent_bytes, words.begin() + first_sent);
     std::ranges::copy(mine.link_bytes, words.begin() + first_moved);
-    words[first_maximum] = mine.process_peak_bytes;
+    auto at = words.begin() + first_source;
+    for (std::size_t source = 0; source < sources_.size(); ++source) {
+        at = std::ranges::copy(sources_[source].limbs(), at).out;
+        *at++ = source_targets_[source];
+    }
+    *at = mine.process_peak_bytes;
     sum_.start();
     ++num_started_;
+}
+
+void StepEnd::split(const Microbatch& microbatch) {
+    const auto seq = microbatch.losses.size() / microbatch.samples.size();
+    for (std::size_t row = 0; row < microbatch.samples.size(); ++row) {
+        const auto source = source_of_(microbatch.samples[row]);
+        add_losses(microbatch.losses.subspan(row * seq, seq), sources_.at(source));
+        for (const auto is_target : microbatch.mask.subspan(row * seq, seq)) {
+            source_targets_[source] += is_target;
+        }
+    }
 }
 
 void StepEnd::finish() {
@@ -92,7 +141,16 @@ void StepEnd::finish() {
     auto& figures = outcome_.figures;
     std::copy_n(words.begin() + first_sent, figures.sent_bytes.size(), figures.sent_bytes.begin());
     std::copy_n(words.begin() + first_moved, figures.link_bytes.size(), figures.link_bytes.begin());
-    figures.process_peak_bytes = words[first_maximum];
+    outcome_.by_source.resize(splits() ? sources_.size() : 0);
+    auto at = words.begin() + first_source;
+    for (auto& source : outcome_.by_source) {
+        ExactSum::Limbs sum{};
+        std::copy_n(at, limbs, sum.begin());
+        const ExactSum all{sum};
+        source = {.loss_sum = all.is_finite() ? all.value() : std::nan(""), .tokens = at[limbs]};
+        at += words_of_source;
+    }
+    figures.process_peak_bytes = words.back();
 
     outcome_.is_abandoned = outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
 

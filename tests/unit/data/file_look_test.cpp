@@ -116,8 +116,10 @@ TEST_F(Doubts, AreWhatIsReadAsTextAndIsNone) {
         << "of characters";
     EXPECT_THAT(about_text(random_bytes(500)),
                 HasSubstr("of its first 500 bytes are no text in UTF-8. Name"));
-    EXPECT_EQ(about_text("\x1f\x8b\x08" + random_bytes(500)),
-              "it begins as a gzip archive. Unpack it first: gzip -dk FILE.");
+    EXPECT_EQ(
+        about_text("<!DOCTYPE html><p>a page"),
+        "it begins as a web page, such as a server sends in place of a file. Fetch the file again, with the "
+        "access that it needs and the address of the file itself.");
     EXPECT_THAT(about_text(test::llmc_file<std::uint16_t>(20240520, 1, {1, 2})),
                 HasSubstr("Use format: llmc."));
 }

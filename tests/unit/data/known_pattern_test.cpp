@@ -44,6 +44,26 @@ const std::vector<std::string> expressions{
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", test::llama3_expression,
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
 
+/// As tokenizers 0.23.3 matches: e2e/field2_patterns compares more.
+TEST(CompiledPattern, KnowsLetterPairsOfUnicode16) {
+    const std::string small = "\u1c8a", capital = "\u1c89", garay_small = "\U00010d70", garay = "\U00010d50";
+    const auto is_match = [](const std::string& expression, const std::string& text) {
+        ByteRange match;
+        return compile_pattern(expression)->search(text, 0, match) && match == ByteRange{0, text.size()};
+    };
+    for (const std::string expression :
+         {R"((?i:[\p{Lu}]))", R"((?i:[\x{10D50}\x{1C89}]))", R"((?i:\x{10D70}|\x{1C8A}))"}) {
+        for (const auto& text : {small, capital, garay_small, garay}) {
+            EXPECT_TRUE(is_match(expression, text)) << expression << " " << text;
+        }
+    }
+    EXPECT_TRUE(is_match(R"((?i:x\x{1C8A}\x{10D50}y))", "X" + capital + garay_small + "Y"));
+    EXPECT_TRUE(is_match(R"((?i:\p{Lu}))", capital));
+    EXPECT_FALSE(is_match(R"((?i:\p{Lu}))", small)) << "a property alone has one case";
+    EXPECT_FALSE(is_match(R"([\p{Lu}])", small));
+    EXPECT_FALSE(is_match(R"((?i:[^\p{Lu}]))", garay_small));
+}
+
 TEST(KnownPattern, MatchesRandomTextsAsOnigurumaDoes) {
     for (const auto& expression : expressions) {
         const auto by_hand = known_pattern(expression);

@@ -16,6 +16,7 @@ using test::little;
 using test::llmc_file;
 using test::megatron_index;
 using test::ScratchFolder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::vector<std::int32_t> all_tokens(const TokenSource& source) {
@@ -47,6 +48,29 @@ TEST(TextSource, GivesBytesOfAllFilesAsTokens) {
     EXPECT_EQ("position 0 of '" + (folder / "2.txt") + "'", source.place_of(2));
     EXPECT_FALSE(source.has_document_index());
     expect_consistent_windows(source);
+}
+
+TEST(TextSource, RefusesFilesWhoseBytesAreNotTheirText) {
+    const ScratchFolder folder;
+    const auto message = [&](const std::string& name, const std::string& bytes) {
+        const auto path = folder.write(name, bytes);
+        return deck_error_of([&] { TextSource{path, "k"}; });
+    };
+    EXPECT_THAT(
+        message("a.txt", "\x1f\x8b\x08 packed"),
+        AllOf(HasSubstr("a.txt' is no plain text (it is a gzip archive). Unpack it first: gzip -dk FILE. Or: "
+                        "Run 'ziggurat tokenize "),
+              HasSubstr("which unpacks it.")));
+    EXPECT_THAT(message("b.zst", "\x28\xb5\x2f\xfd packed"), HasSubstr("zstd -d FILE"));
+    EXPECT_THAT(message("c.txt", "BZh91AY packed"), HasSubstr("a bzip2 archive). Unpack it first: bzip2"));
+    EXPECT_THAT(message("d.txt", "version https://git-lfs.github.com/spec/v1\n"), HasSubstr("git lfs pull"));
+    EXPECT_THAT(message("e.txt",
+                        "\xff\xfe"
+                        "a"),
+                HasSubstr("iconv -f UTF-16"));
+    EXPECT_THAT(message("f.txt", "{\"text\": \"a\"}\n"), HasSubstr("each line is a JSON object"));
+    EXPECT_EQ(message("g.txt", "<html> may be meant"), "");
+    EXPECT_EQ(message("h.txt", "{text}\n"), "");
 }
 
 TEST(LlmcSource, ReadsTheGpt2TestVector) {

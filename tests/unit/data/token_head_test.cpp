@@ -140,7 +140,7 @@ TEST_F(TokenFilesOfThePage, AreNotWhatTheySayWhenTheyAreCut) {
 TEST_F(TokenFilesOfThePage, AreToldFromOthers) {
     folder_.write("model.bin", test::little(std::int32_t{20240326}));
     EXPECT_THAT(test::deck_error_of([&] { read_token_head(folder_ / "model.bin"); }),
-                HasSubstr("is no file of tokens (a model file of llm.c, and there is no .idx beside it)"));
+                HasSubstr("is no file of tokens (it is a model file of llm.c). Name files of tokens."));
     EXPECT_THAT(test::deck_error_of([&] { read_token_head(folder_ / "none.bin"); }),
                 HasSubstr("No such file"));
     EXPECT_FALSE(is_token_path(folder_ / ""));

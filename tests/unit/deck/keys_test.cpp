@@ -58,6 +58,7 @@ std::map<std::string, Case> cases() {
                             "data.train=[{format: llmc, path: tokens.bin}]"};
     const Overrides on_nvme{"tiers.nvme.paths=[/tmp]", "tiers.home.optimizer=nvme"};
     const Overrides sampled{"validate.every=10 steps", "data.held_out=10%", "validate.sample.prompt=a"};
+    const Overrides validated{"validate.every=10 steps", "data.held_out=10%"};
     const Overrides zero_3{"sharding.zero=3"};
     auto with = [](Overrides some, const Overrides& more) {
         some.insert(some.end(), more.begin(), more.end());
@@ -118,6 +119,8 @@ std::map<std::string, Case> cases() {
          changed("data.train", "[{format: raw, path: a, dtype: uint16}]",
                  "[{format: raw, path: a, dtype: uint32}]", {"data.tokenizer.kind=none", "model.vocab=300"})},
         {"data.train[].weight", set_to("data.train", "[{format: text, path: text.txt, weight: 2}]")},
+        {"data.train[].name",
+         changed("data.train", "[{format: text, path: a, name: x}]", "[{format: text, path: a, name: y}]")},
         {"data.validation", set_to("data.validation", "[{format: text, path: a.txt}]")},
         {"data.validation[].format",
          changed("data.validation", "[{format: llmc, path: a}]", "[{format: megatron, path: a}]", numbers)},
@@ -125,6 +128,8 @@ std::map<std::string, Case> cases() {
          changed("data.validation", "[{format: text, path: a}]", "[{format: text, path: b}]")},
         {"data.validation[].dtype", changed("data.validation", "[{format: raw, path: a, dtype: uint16}]",
                                             "[{format: raw, path: a, dtype: uint32}]", numbers)},
+        {"data.validation[].name", changed("data.validation", "[{format: text, path: a, name: x}]",
+                                           "[{format: text, path: a, name: y}]")},
         {"data.held_out", set_to("data.held_out", "10%")},
         {"data.shuffle", set_to("data.shuffle", "false")},
         {"data.reset_at_document",
@@ -231,6 +236,12 @@ std::map<std::string, Case> cases() {
         {"checkpoint.every", set_to("checkpoint.every", "none")},
         {"checkpoint.keep.last", set_to("checkpoint.keep.last", "3")},
         {"checkpoint.keep.milestones", set_to("checkpoint.keep.milestones", "10")},
+        {"checkpoint.keep.best", set_to("checkpoint.keep.best", "2", validated)},
+        {"train.stop_when.patience", set_to("train.stop_when.patience", "3", validated)},
+        {"train.stop_when.min_delta",
+         set_to("train.stop_when.min_delta", "0.01",
+                {"validate.every=10 steps", "data.held_out=10%", "train.stop_when.patience=2"})},
+        {"train.stop_when.validation_loss", set_to("train.stop_when.validation_loss", "1.5", validated)},
         {"checkpoint.async", set_to("checkpoint.async", "false")},
         {"logging.every", set_to("logging.every", "3 steps")},
         {"logging.tensorboard", set_to("logging.tensorboard", "true")},

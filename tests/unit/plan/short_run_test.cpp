@@ -3,45 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/scale_tiles.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
-#include "schedule/passes/optimizer_pass.hpp"
-#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/plan/deep_spec.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 using spec::Home;
-
-/// A deep and narrow model whose state and activations are what counts.
-spec::RunSpec deep(std::int64_t layers, int ranks = 1) {
-    auto spec = test::small_spec("llama", ranks);
-    spec.model.layers = layers;
-    spec.precision.compute = spec::DType::bf16;
-    spec.tiers.chunk_elements = 16384;
-    spec.train.micro_batches = 1;
-    spec.train.global_batch = 2 * ranks;
-    spec.checkpoint.every = spec::Interval{.steps = 10};
-    return spec;
-}
-
-/// A shallow model whose optimizer has `chunks` chunks, about.
-spec::RunSpec wide(std::int64_t chunks) {
-    auto spec = deep(2);
-    spec.model.hidden = 1024;
-    spec.model.head_dim = 256;
-    spec.model.ffn_hidden = 4096;
-    const auto all = schedule::optimizer_chunks(spec, schedule::ModelLayout{spec, 0});
-    spec.tiers.chunk_elements = all.elements() / chunks / 2048 * 2048;
-    return spec;
-}
 
 /// Rather more than less: a run that is planned to fit has to.
 void expect_no_less_than_the_whole(const spec::RunSpec& spec, double most = 1.1) {
@@ -262,79 +236,22 @@ TEST(ShortRun, OfDeepStagesIsNearTheWhole) {
     spec.train.global_batch = 20;
     for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
         spec.recompute.kind = kind;
+        std::map<int, TierBytes> exact_of_rank;
         for (const auto which : {PlannedRanks::several, PlannedRanks::several_in_search}) {
             const auto plan = plan_run(spec, {}, which);
             EXPECT_NE(plan.how_exact, "");
             for (const auto& stage : plan.stages) {
-                const auto exact = bytes_of_rank(spec, stage.program.rank);
+                const auto rank = stage.program.rank;
+                if (!exact_of_rank.contains(rank)) {
+                    exact_of_rank[rank] = bytes_of_rank(spec, rank);
+                }
+                const auto& exact = exact_of_rank[rank];
                 EXPECT_GE(stage.rank_bytes[0], exact[0]) << "stage " << stage.stage << ", " << plan.how_exact;
                 EXPECT_LE(static_cast<double>(stage.rank_bytes[0]), 1.2 * static_cast<double>(exact[0]))
                     << "stage " << stage.stage << ", " << plan.how_exact;
             }
         }
     }
-}
-
-/// Time is no measure in a test; what takes it are ops.
-TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";
-#endif
-    constexpr std::size_t most_ops = 1'250'000;
-    std::array runs{deep(10000, 8), wide(4), deep(127, 8)};
-    for (auto& run : runs) {
-        run.tiers.device_budget_bytes = run.tiers.host_budget_bytes = std::int64_t{1} << 26;
-        run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
-        run.model.hidden = 131072;
-        run.model.head_dim = 32768;
-        run.tiers.chunk_elements = 0;
-        run.tiers.nvme_paths = {"/nvme"};
-    }
-    runs[0].sharding = {8, 8, 8, 0, spec::ReducePlan::each_microbatch, 8};
-    runs[0].tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
-    // Four stages of layers in tiles, each with homes and recomputation of its own.
-    auto& pipeline = runs[2];
-    pipeline.parallel.stages = 4;
-    pipeline.parallel.data = 2;
-    pipeline.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
-    pipeline.train.micro_batches = 4;
-    pipeline.train.global_batch = 16;
-    pipeline.tiers.tiles = {{.match = "*", .in = 1, .out = 16}};
-    pipeline.tiers.open.activations = pipeline.recompute.is_open = true;
-    for (const auto& run : runs) {
-        std::size_t ops = 0;
-        const Watch watch = [&](std::size_t built) {
-            ops += built;
-            ASSERT_LE(ops, most_ops);
-        };
-        auto chosen = choose_homes(run, {}, watch);
-        const auto depths = choose_depths(chosen, {}, {.prefetch = true, .chunk = true}, watch);
-        chosen.overlap.prefetch = depths.prefetch;
-        chosen.tiers.chunk_elements = depths.chunk_elements;
-        memory_report(chosen, {}, {}, watch);
-        EXPECT_LE(ops, most_ops);
-    }
-}
-
-/// Chunks that a search could tell apart one by one, with programs that are built as they are.
-TEST(ShortRun, BoundsASearchAmongManyPieces) {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";
-#endif
-    auto run = deep(126);
-    run.train.micro_batches = 4;
-    run.train.global_batch = 8;
-    run.tiers.chunk_elements = 512;
-    run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
-    run.tiers.device_budget_bytes = bytes_of_rank(run, 0)[0] * 6 / 10;
-    run.tiers.host_budget_bytes = bytes_of_rank(run, 0)[0] * 3 / 10;
-    run.tiers.nvme_paths = {"/nvme"};
-    std::size_t ops = 0;
-
-    const auto chosen = choose_homes(run, {}, [&](std::size_t built) { ops += built; });
-
-    EXPECT_LE(ops, 470'000U);
-    EXPECT_TRUE(plan_run(chosen).footprint.fits());
 }
 
 TEST(ShortRun, SaysWhatItStandsFor) {

@@ -1,0 +1,124 @@
+#include "checkpoint/validation_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* file_name = "/VALIDATIONS";
+constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+
+/// Nothing where the line is not `STEP LOSS`.
+std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
+    ValidationRecord::Entry entry;
+    const char* end = line.data() + line.size();
+    const auto [gap, bad_step] = std::from_chars(line.data(), end, entry.step);
+    if (bad_step != std::errc{} || gap == end || *gap != ' ') {
+        return std::nullopt;
+    }
+    const auto [rest, bad_loss] = std::from_chars(gap + 1, end, entry.loss);
+    const bool is_whole = bad_loss == std::errc{} && rest == end;
+    return is_whole && entry.step >= 0 ? std::optional{entry} : std::nullopt;
+}
+
+}  // namespace
+
+ValidationRecord ValidationRecord::read(const std::string& root) {
+    const auto path = root + file_name;
+    return parse(storage::read_small_file(path, most_bytes).value_or(""), path);
+}
+
+ValidationRecord ValidationRecord::parse(std::string_view text, const std::string& path) {
+    ValidationRecord record;
+    auto rest = text;
+    for (int number = 1; !rest.empty(); ++number) {
+        const auto line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        const auto entry = entry_of(line);
+        const bool is_later = entry && (record.entries_.empty() || record.entries_.back().step < entry->step);
+        if (!is_later) {
+            throw Error{ErrorKind::checkpoint,
+                        fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS' with a step behind "
+                                    "those before). Restore the file, or delete it: then validations before "
+                                    "now do not count for checkpoint.keep.best and train.stop_when.",
+                                    number, printable(path))};
+        }
+        record.entries_.push_back(*entry);
+    }
+    return record;
+}
+
+std::string ValidationRecord::text() const {
+    std::string lines;
+    for (const auto& entry : entries_) {
+        fmt::format_to(std::back_inserter(lines), "{} {}\n", entry.step, entry.loss);
+    }
+    return lines;
+}
+
+void ValidationRecord::write(const std::string& root) const {
+    const auto path = root + file_name;
+    storage::write_small_file(path + ".tmp", text());
+    storage::rename_path(path + ".tmp", path);
+}
+
+void ValidationRecord::add(std::int64_t step, double loss) {
+    forget_after(step - 1);
+    entries_.push_back({step, loss});
+}
+
+void ValidationRecord::forget_after(std::int64_t step) {
+    while (!entries_.empty() && entries_.back().step > step) {
+        entries_.pop_back();
+    }
+}
+
+std::vector<std::int64_t> ValidationRecord::best(std::int64_t count) const {
+    auto by_loss = entries_;
+    std::erase_if(by_loss, [](const Entry& entry) { return !std::isfinite(entry.loss); });
+    std::ranges::stable_sort(by_loss, {}, &Entry::loss);
+    by_loss.resize(std::min(by_loss.size(), static_cast<std::size_t>(count)));
+    std::vector<std::int64_t> steps;
+    std::ranges::transform(by_loss, std::back_inserter(steps), &Entry::step);
+    return steps;
+}
+
+std::optional<std::string> best_checkpoint(const std::string& path) {
+    const fs::path named = fs::path{path}.lexically_normal();
+    std::error_code ignored;
+    if (named.filename() != "best" || fs::exists(named, ignored)) {
+        return std::nullopt;
+    }
+    const auto folder = named.has_parent_path() ? named.parent_path() : fs::path{"."};
+    const auto root = (fs::is_directory(folder / "ckpt", ignored) ? folder / "ckpt" : folder).string();
+    if (!fs::is_directory(root, ignored)) {
+        return std::nullopt;
+    }
+    const auto record = ValidationRecord::read(root);
+    for (const auto step : record.best(std::ssize(record.entries()))) {
+        const auto checkpoint = root + "/" + folder_name(step);
+        if (fs::exists(checkpoint + "/COMPLETE", ignored)) {
+            return checkpoint;
+        }
+    }
+    throw Error{ErrorKind::checkpoint,
+                fmt::format("there is no best checkpoint in '{}' (none of those there was validated). Train "
+                            "with validate.every and checkpoint.keep.best, or name a checkpoint.",
+                            printable(root))};
+}
+
+}  // namespace ziggurat::checkpoint

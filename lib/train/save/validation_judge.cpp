@@ -1,0 +1,97 @@
+#include "train/save/validation_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "comm/control.hpp"
+#include "train/report/reporter.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Of rank 0's disk, on all ranks.
+checkpoint::ValidationRecord record_of_first(const comm::Context& world, const std::string& root) {
+    std::string text, trouble;
+    if (world.rank() == 0) {
+        try {
+            text = checkpoint::ValidationRecord::read(root).text();
+        } catch (const Error& error) {
+            trouble = error.what();
+        }
+    }
+    trouble = comm::broadcast(world, trouble);
+    if (!trouble.empty()) {
+        throw Error{ErrorKind::checkpoint, trouble};
+    }
+    return checkpoint::ValidationRecord::parse(comm::broadcast(world, text), root);
+}
+
+}  // namespace
+
+ValidationJudge::ValidationJudge(const spec::RunSpec& spec,
+                                 const comm::Context& world,
+                                 const std::string& root,
+                                 std::optional<std::int64_t> resumed_step)
+    : checkpoint_{spec.checkpoint},
+      when_{spec.train.stop_when},
+      writes_{world.rank() == 0 && spec.checkpoint.every.has_value()} {
+    if (resumed_step) {
+        record_ = record_of_first(world, root);
+        record_.forget_after(*resumed_step);
+    }
+}
+
+void ValidationJudge::add(std::int64_t step, double loss, const std::string& root, Reporter& reporter) {
+    record_.add(step, loss);
+    if (!writes_) {
+        return;
+    }
+    try {
+        std::error_code failure;
+        std::filesystem::create_directories(root, failure);  // where nothing was saved yet
+        record_.write(root);
+    } catch (const Error& error) {
+        reporter.say(
+            message(Severity::warning,
+                    fmt::format("the record of validations is not written ({}). A job that continues "
+                                "this run may choose other checkpoints as the best",
+                                error.what())));
+    }
+}
+
+std::string ValidationJudge::why_stop() const {
+    if (record_.entries().empty()) {
+        return "";
+    }
+    const auto& latest = record_.entries().back();
+    if (when_.validation_loss && latest.loss <= *when_.validation_loss) {
+        return fmt::format(
+            "the validation loss of step {}, {:.4f}, is at most {} (train.stop_when.validation_loss)",
+            latest.step, latest.loss, *when_.validation_loss);
+    }
+    return when_.patience > 0 ? why_no_patience() : "";
+}
+
+std::string ValidationJudge::why_no_patience() const {
+    checkpoint::ValidationRecord::Entry best{.loss = std::numeric_limits<double>::infinity()};
+    std::int64_t waited = 0;  // validations since the best
+    for (const auto& entry : record_.entries()) {
+        const bool is_better = entry.loss < best.loss - when_.min_delta;
+        best = is_better ? entry : best;
+        waited = is_better ? 0 : waited + 1;
+    }
+    if (waited < when_.patience) {
+        return "";
+    }
+    const auto by = when_.min_delta > 0 ? fmt::format(" by more than {}", when_.min_delta) : "";
+    return fmt::format(
+        "{} validation{} in a row {} not lower than {:.4f}, that of step {}{} (train.stop_when.patience)",
+        waited, waited == 1 ? "" : "s", waited == 1 ? "is" : "are", best.loss, best.step, by);
+}
+
+}  // namespace ziggurat::train
