@@ -134,7 +134,7 @@ TokenHead read_token_head(const std::string& path) {
     if (look.numbers) {
         return raw_head(std::move(file), *look.numbers);
     }
-    if (look.is_certain && !is_called_so(path)) {
+    if (look.is_certain) {
         throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (it is " + look.what +
                                          "). " + look.remedy};
     }
