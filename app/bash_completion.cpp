@@ -7,7 +7,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Around the tables. The words of a line are taken as bash has them, cut at every '='.
+/// Completion functions around the generated tables. Bash splits the words of a line at every '='.
 constexpr const char* completing = R"bash(
 # The folder of decks that belongs to the program on the line.
 _ziggurat_decks() {
@@ -99,7 +99,7 @@ std::string of_commands() {
            " --help --version'; }\n\n_ziggurat_options() {\n  case $1 in\n" + cases + "  esac\n}\n";
 }
 
-/// Keys with a value of their own; those of lists are written as YAML.
+/// Returns true for keys that take a single value. Elements of lists are written as YAML.
 bool is_key(const deck::Row& row) {
     const std::string_view path = row.path;
     return row.type != deck::Type::map && row.type != deck::Type::variables &&
@@ -127,7 +127,7 @@ std::string of_keys() {
 }  // namespace
 
 std::string bash_completion() {
-    return "# Completion of ziggurat for bash; made with the program.\n" + of_commands() + of_keys() +
+    return "# Completion of ziggurat for bash; generated with the program.\n" + of_commands() + of_keys() +
            completing;
 }
 

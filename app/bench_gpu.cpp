@@ -21,7 +21,7 @@ namespace {
 
 constexpr double giga = 1e9;
 constexpr double mega = 1e6;
-/// What is timed lasts at least so long.
+/// Minimum duration of a measurement, in seconds.
 constexpr double enough_s = 0.05;
 constexpr std::int64_t widest_product = 8192;
 constexpr std::int64_t first_product = 256;
@@ -42,7 +42,8 @@ std::vector<std::shared_ptr<device::Device>> all_gpus(int count) {
     return gpus;
 }
 
-/// Bytes per second of each GPU while all copy; pieces grow until they take long enough.
+/// Measures bytes per second of each GPU while all copy.
+/// The size doubles until a copy takes `enough_s`.
 double copy_rate(const std::vector<std::unique_ptr<device::SampleCopy>>& links, bool to_device) {
     for (std::int64_t bytes = first_copy;; bytes *= 2) {
         const auto begin = monotonic_ns();
@@ -59,11 +60,11 @@ double copy_rate(const std::vector<std::unique_ptr<device::SampleCopy>>& links, 
     }
 }
 
-/// FLOP/s of bfloat16 products, which grow until they take long enough.
+/// Measures FLOP/s of bfloat16 products. The size doubles until a product takes `enough_s`.
 double product_rate(device::Device& device) {
     for (std::int64_t width = first_product;; width *= 2) {
         kernels::SampleProduct<tensor::bfloat16> product{device, width, width};
-        product.run();  // chooses and loads what computes it
+        product.run();  // selects and loads the kernel
         const auto begin = monotonic_ns();
         product.run();
         const double seconds = seconds_since(begin);
@@ -80,7 +81,7 @@ int bench_gpu(const Arguments& arguments) {
     if (found.count == 0) {
         throw Error{
             ErrorKind::resource,
-            fmt::format("there is no GPU to measure ({}). Start where there are some.", found.why_none)};
+            fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.", found.why_none)};
     }
     const MachineFile file{arguments};
     auto machine = file.machine();

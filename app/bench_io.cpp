@@ -29,7 +29,7 @@ void show_measured(int done, int all) {
     }
 }
 
-/// Rows are sizes of blocks, columns depths.
+/// Prints rates by block size (rows) and queue depth (columns).
 void print_table(const char* what, const std::vector<storage::SweepPoint>& points, bool is_read) {
     std::map<std::int64_t, std::string> rows;
     std::string heading;
@@ -46,7 +46,7 @@ void print_table(const char* what, const std::vector<storage::SweepPoint>& point
     }
 }
 
-/// `machine` with the disks as measured.
+/// Returns `machine` with the measured rates of the disks.
 spec::MachineSpec with_disks(spec::MachineSpec machine,
                              const Arguments& arguments,
                              const storage::SweepPoint& best) {

@@ -1,4 +1,4 @@
-/// Runs that this program plans and does not train.
+/// Check for runs that this program can plan but not train.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::app {
 
-/// In a few words, why this program does not train `run` though it fits its machine; empty where it does.
+/// Returns the reason why this program cannot train `run` although it fits; empty if it can.
 inline std::string why_not_by_this_program(const spec::RunSpec& run) {
     return run.tiers.device == spec::DeviceKind::cuda && !device::has_cuda
                ? "but this program trains on no GPU (built without CUDA)"

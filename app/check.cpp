@@ -18,7 +18,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// As `train` would on rank 0.
+/// Returns the outlook that rank 0 of `train` would compute.
 train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
     const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};

@@ -1,4 +1,4 @@
-/// `ziggurat check`: complains about a deck, or says what it means.
+/// Implementation of `ziggurat check`: reports errors of a deck, or its meaning.
 #pragma once
 
 #include <functional>
@@ -19,35 +19,37 @@ namespace ziggurat::app {
 struct CheckOptions {
     std::string deck;
     std::vector<std::string> overrides;  ///< `path.to.key=value`
-    /// Ranks, nodes and threads, of a machine that is known; none: as few ranks as the deck's degrees allow.
+    /// Sets ranks, nodes and threads once the machine is known. If empty: as few ranks as the degrees allow.
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
-    bool has_nccl = false;      ///< this program was built with NCCL; those of other machines are
-    AttentionFacts cudnn = {};  ///< of this machine; on others it is assumed
+    bool has_nccl = false;      ///< true if this program was built with NCCL; assumed for other machines
+    AttentionFacts cudnn = {};  ///< cuDNN of this machine; assumed for other machines
     std::string machine;        ///< name or file; empty: this machine
-    /// The best FLOP/s of a rank that trainings have seen on this machine; 0: none is known.
+    /// Returns the best FLOP/s per rank that trainings have reached on this machine; 0 if unknown.
     std::function<double(const spec::RunSpec&)> kept_peak = {};
-    bool print = false;   ///< the effective deck, and nothing else, on standard output
-    bool json = false;    ///< all answers as one JSON object, and nothing else
-    std::string explain;  ///< a key to explain; then the deck is not read
-    /// Homes that the deck leaves open; none: they stay so.
+    bool print = false;   ///< print only the effective deck on standard output
+    bool json = false;    ///< print only one JSON object with all results
+    std::string explain;  ///< key to describe; then the deck is not read
+    /// Chooses the homes that the deck leaves `auto`. If empty: they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
-    /// Depths that the deck leaves open; none: as deck::LoadOptions has it.
+    /// Chooses the depths that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
-    /// Leases that the deck leaves open; none: as deck::LoadOptions has it.
+    /// Chooses the leases that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
-    /// What the run would begin with, and news of it; errors as of training. None: nobody asks.
+    /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
     std::function<train::StartOutlook(const deck::LoadedDeck&)> start = {};
-    /// None: no memory table.
+    /// Returns the memory report. If empty: no memory table.
     std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.
-/// Gives 0; 2 for a deck with errors; 3 for one that does not fit its budgets; that of `train` for a
-/// checkpoint that it would refuse. Starts nothing.
+/// Starts no training.
+///
+/// Returns 0; 2 for a deck with errors; 3 for a deck that does not fit its budgets; the exit code of `train`
+/// for a checkpoint that it would refuse.
 int run_check(const CheckOptions& options);
 
-/// Model, parameters, batch arithmetic and layout of a run, in a few lines.
+/// Returns model, parameters, batch arithmetic and layout of a run, as a few lines of text.
 std::string summary(const spec::RunSpec& run, const Epochs& epochs = {});
 
 }  // namespace ziggurat::app

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// By tier; null where there is no limit.
+/// Returns bytes by tier; null for no limit.
 Json by_tier(const std::array<std::int64_t, 3>& bytes, std::int64_t none = spec::unlimited) {
     constexpr std::array names{"device_B", "host_B", "nvme_B"};
     Json json;

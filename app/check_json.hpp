@@ -11,20 +11,20 @@
 
 namespace ziggurat::app {
 
-/// The answer of a check. `loaded` is none where the deck, or the machine, is wrong.
+/// Result of a check. `loaded` is nullptr if the deck or the machine has errors.
 struct CheckAnswer {
     std::string deck;
     int exit_code = 0;
     const deck::Diagnostics& found;
     const deck::LoadedDeck* loaded = nullptr;
-    std::string start = {};  ///< what the run begins with; empty: initial values, or not known
+    std::string start = {};  ///< state that the run begins with; empty: initial values, or unknown
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};
     Epochs epochs = {};
 };
 
-/// One JSON object, valid whatever bytes texts have.
+/// Returns one JSON object; it is valid for any bytes in texts.
 std::string check_as_json(const CheckAnswer& answer);
 
 }  // namespace ziggurat::app

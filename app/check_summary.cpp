@@ -51,13 +51,13 @@ std::string layout_line(const spec::RunSpec& run) {
         run.sharding.secondary > 0 ? fmt::format(", second copy {}", run.sharding.secondary) : "";
     return fmt::format(
         "layout    ranks {} = tensor {} x context {} x data {} x stages {}{}; {} a node{}, {} threads each; "
-        "spans of parameters {}, gradients {}, optimizer {}{}\n",
+        "sharded over ranks: parameters {}, gradients {}, optimizer {}{}\n",
         parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,
         layout::describe_axes(parallel), parallel.ranks_per_node, pretended, parallel.threads,
         run.sharding.parameters, run.sharding.gradients, run.sharding.optimizer, again);
 }
 
-/// Empty where all ranks are on one node.
+/// Returns the placement of the axes on nodes; empty if all ranks are on one node.
 std::string nodes_line(const spec::RunSpec& run) {
     const auto node_of =
         layout::nodes_in_a_row(run.parallel.ranks, run.parallel.ranks_per_node, run.debug.nodes);
@@ -65,7 +65,7 @@ std::string nodes_line(const spec::RunSpec& run) {
     return text.empty() ? "" : "nodes     " + text + "\n";
 }
 
-/// Empty where all state is on the device.
+/// Returns the homes of all kinds of state; empty if all state is on the device.
 std::string homes_line(const spec::RunSpec& run) {
     const spec::Tiers& tiers = run.tiers;
     const bool is_away = tiers.parameters.device < 1 || tiers.gradients.device < 1 ||
@@ -81,7 +81,7 @@ std::string save_line(const spec::RunSpec& run) {
         return "saves     nothing\n";
     }
     const auto size = plan::checkpoint_size(run);
-    return fmt::format("saves     {} every {} and at the end; {} stay, {}\n", format_bytes(size.bytes),
+    return fmt::format("saves     {} every {} and at the end; keeps {} ({})\n", format_bytes(size.bytes),
                        deck::write_interval(*run.checkpoint.every), size.kept, format_bytes(size.bytes_kept));
 }
 

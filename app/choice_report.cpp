@@ -13,7 +13,7 @@ namespace {
 
 using data::Normalisation;
 
-/// Its key, and what it is called in the table.
+/// JSON key and table row of an accuracy.
 struct AccuracyName {
     Normalisation way;
     const char* key;
@@ -39,7 +39,7 @@ std::string choice_table(const ChoiceReport& report) {
         format_grouped(report.step), printable(report.task), format_grouped(counts.tasks),
         counts.tasks == 1 ? "" : "s",
         counts.labelled == counts.tasks ? ""
-        : counts.labelled == 0          ? ", none with a label"
+        : counts.labelled == 0          ? ", without labels"
                                : fmt::format(", {} of them with a label", format_grouped(counts.labelled)));
     for (const auto& name : accuracies) {
         if (counts.labelled > 0) {
@@ -48,7 +48,7 @@ std::string choice_table(const ChoiceReport& report) {
         }
     }
     if (counts.undecided > 0) {
-        text += fmt::format("not finite  {} task{}, in which nothing is chosen\n",
+        text += fmt::format("not finite  {} task{} without a choice\n",
                             format_grouped(counts.undecided), counts.undecided == 1 ? "" : "s");
     }
     return text + fmt::format("tokens      {} of endings, {} read\ntime        {}, {} tokens/s\n",

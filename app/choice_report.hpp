@@ -14,19 +14,19 @@ struct ChoiceReport {
     std::int64_t step = 0;
     std::string task;  ///< path
     data::ChoiceCounts counts;
-    std::int64_t ending_tokens = 0;  ///< whose log-probabilities are summed
-    std::int64_t read_tokens = 0;    ///< that the model has read for them
-    std::int64_t cut_rows = 0;       ///< endings whose context has lost its beginning
+    std::int64_t ending_tokens = 0;  ///< tokens whose log-probabilities are summed
+    std::int64_t read_tokens = 0;    ///< tokens that the model has read, with contexts
+    std::int64_t cut_rows = 0;       ///< endings whose context was cut at its beginning
     double seconds = 0;              ///< from the first batch to the last
 };
 
-/// For people: some lines.
+/// Returns the report as lines of text.
 std::string choice_table(const ChoiceReport& report);
 
-/// One line.
+/// Returns the report as one line of JSON.
 std::string choice_json(const ChoiceReport& report);
 
-/// A JSON line for each task: index, line of its file, label, what is chosen, and by what.
+/// Returns one JSON line per task: index, line in the file, label, choices and their scores.
 std::string choice_lines(std::span<const data::ChoiceTask> tasks, std::span<const data::TaskChoice> choices);
 
 }  // namespace ziggurat::app

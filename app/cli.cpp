@@ -19,7 +19,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A line that cannot be run, and the command whose help says what can; empty: the program's.
+/// Error of a command line, and the command whose help describes it; empty: the program's help.
 struct Refusal {
     std::string problem;
     std::string command;
@@ -42,15 +42,15 @@ std::string suggestion(const std::string& word, const Words& known) {
     return nearest.empty() ? "" : " Did you mean '" + nearest + "'?";
 }
 
-/// What somebody means who writes a key of a deck as an option, or an option of another program.
+/// Returns a hint for a deck key that was written as an option, or for an option of another program.
 ///
-/// \param next  the word after it, which may be its value; null: there is none
+/// \param next  the following argument, which may be the value; nullptr for the last argument
 std::string key_meant(const std::string& name, const std::string& word, const std::string* next) {
     const auto key = name.substr(std::min(name.find_first_not_of('-'), name.size()));
     if (key.find('.') != std::string::npos) {
         const auto override = word.substr(word.find(key));
         const bool has_value = next != nullptr && !next->starts_with('-') && next->find('=') == next->npos;
-        return fmt::format(" Keys of the deck stand without dashes: {}{}.", override,
+        return fmt::format(" Write keys of the deck without dashes: {}{}.", override,
                            override != key ? "" : "=" + (has_value ? *next : std::string{"VALUE"}));
     }
     const auto* peer = deck::find_peer_name(name);
@@ -70,7 +70,7 @@ Done refuse(const Refusal& refusal) {
     return {static_cast<int>(ErrorKind::deck)};
 }
 
-/// The rows of `bench`, of two words; of another word none.
+/// Returns the commands of two words that begin with `first` (`bench`); empty for any other word.
 std::vector<const CommandRow*> commands_below(const std::string& first) {
     std::vector<const CommandRow*> rows;
     for (const auto& row : commands()) {
@@ -81,7 +81,7 @@ std::vector<const CommandRow*> commands_below(const std::string& first) {
     return rows;
 }
 
-/// The command that the second word names.
+/// Removes the two words of a command from `words` and returns its row.
 const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows, Words& words) {
     Words known;
     for (const auto* row : rows) {
@@ -93,12 +93,12 @@ const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows,
     }
     const auto all = fmt::format("{}", fmt::join(known, " or "));
     throw Refusal{words.size() < 2
-                      ? "nothing is asked of '" + words[0] + "'. Name what to measure: " + all + "."
-                      : "'" + words[0] + "' does not measure '" + words[1] + "'. Use: " + all + ".",
+                      ? "'" + words[0] + "' needs a second word: " + all + "."
+                      : "'" + words[0] + "' does not measure '" + words[1] + "'. Use " + all + ".",
                   words[0]};
 }
 
-/// The command that the first words name, which are taken from `words`.
+/// Removes the one or two words of a command from `words` and returns its row.
 const CommandRow& take_command(Words& words) {
     const std::string first = words.front();
     if (const auto rows = commands_below(first); !rows.empty()) {
@@ -116,7 +116,7 @@ const CommandRow& take_command(Words& words) {
         for (const auto& option : row.options) {
             if (first.substr(0, first.find('=')) == option.name) {
                 throw Refusal{"'" + option.name +
-                                  "' stands before the command. Give the command first, as 'ziggurat " +
+                                  "' is before the command. Give the command first: 'ziggurat " +
                                   row.name + " ... " + option.name + "'.",
                               row.name};
             }
@@ -127,12 +127,12 @@ const CommandRow& take_command(Words& words) {
                   ""};
 }
 
-/// Takes the words of a line for the rows of a command.
+/// Parses the arguments of a command by its row.
 class LineReader {
   public:
     LineReader(const CommandRow& row, Arguments& arguments) : row_{row}, arguments_{arguments} {}
 
-    /// Throws Refusal, or HelpAsked.
+    /// Errors: Refusal; HelpAsked if the help is requested
     void read(const Words& words) {
         for (std::size_t i = 0; i < words.size(); ++i) {
             if (is_help(words[i])) {
@@ -166,7 +166,7 @@ class LineReader {
                       (meant.empty() ? key_meant(name, word, next) : meant));
     }
 
-    /// How many of the words after it are its own.
+    /// Parses an option and returns the number of following arguments that belong to it (0 or 1).
     std::size_t read_option(const std::string& word, const std::string* next) {
         const auto equals = word.find('=');
         const auto& option = option_called(word, next);
@@ -214,7 +214,7 @@ std::variant<Arguments, Done> parse(Words words, Arguments arguments) {
     }
     if (is_help(words.front()) || words.front() == "--version") {
         if (words.size() > 1) {
-            throw Refusal{"'" + words.front() + "' stands alone; '" + words[1] + "' is one word too many.",
+            throw Refusal{"'" + words.front() + "' takes no arguments, but '" + words[1] + "' was given.",
                           ""};
         }
         return print(is_help(words.front()) ? help_of_program()

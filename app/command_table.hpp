@@ -1,4 +1,4 @@
-/// The commands of the program as one table: what each takes, in the words of its help and its complaints.
+/// Table of the commands: their arguments and options, with the texts of help and errors.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace ziggurat::app {
 
-/// An option of a command.
+/// Option of a command.
 struct OptionRow {
     std::string name;   ///< `--ranks`
-    std::string value;  ///< how help calls its value: `N`; empty: it takes none
-    std::string takes;  ///< what is a value: `a whole number from 1 to 1000000`
+    std::string value;  ///< placeholder of its value in the help: `N`; empty: it takes no value
+    std::string takes;  ///< description of valid values: `a whole number from 1 to 1000000`
     std::string doc;
-    /// Keeps a value; false: it is none. A flag gets an empty text.
+    /// Stores a value; returns false if it is invalid. A flag gets an empty text.
     std::function<bool(Arguments&, const std::string&)> take;
 };
 
-/// What stands on the line without a name.
+/// Positional argument of a command.
 struct PositionalRow {
-    std::string name;  ///< `DECK`, or `PATH...` where there may be several
+    std::string name;  ///< `DECK`, or `PATH...` if it can be repeated
     std::string doc;
     std::function<void(Arguments&, const std::string&)> take;
 
@@ -35,7 +35,7 @@ struct Example {
     std::string doc;
 };
 
-/// The names of the options that a line has, and how many words without a name.
+/// Names of the options on a command line, and the number of its positional arguments.
 struct Given {
     std::set<std::string> options;
     std::size_t positionals = 0;
@@ -45,18 +45,18 @@ struct Given {
 
 struct CommandRow {
     Command command;
-    std::string name;  ///< of one or two words
+    std::string name;  ///< one or two words
     std::string doc;
     std::vector<PositionalRow> positionals;
     std::vector<OptionRow> options;
     std::vector<Example> examples;
-    /// What is wrong with the whole line; empty: nothing.
+    /// Returns an error about the combination of arguments; empty if they are valid.
     std::function<std::string(const Arguments&, const Given&)> problem;
 };
 
 const std::vector<CommandRow>& commands();
 
-/// The rows of the commands that read decks, checkpoints, texts, metrics and disks.
+/// Return the rows of the commands.
 CommandRow check_row();
 CommandRow train_row();
 CommandRow plan_row();
@@ -74,16 +74,16 @@ CommandRow doctor_row();
 CommandRow bench_io_row();
 CommandRow bench_gpu_row();
 
-/// What the program is, and what runs today: two paragraphs.
+/// Returns two paragraphs: what the program is, and what is implemented.
 std::string introduction();
 
-/// A line of each.
+/// Returns the exit codes and their meanings.
 std::string exit_codes();
 
-/// What the program is, what runs today, the commands, the exit codes.
+/// Returns the help of the program: introduction(), commands, options, examples, exit_codes().
 std::string help_of_program();
 
-/// The arguments and options of a command, and examples.
+/// Returns the help of a command: its arguments, options and examples.
 std::string help_of(const CommandRow& row);
 
 }  // namespace ziggurat::app

@@ -20,8 +20,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// The first of those that share a core with `cpu`, and how many they are; where the system does not say it,
-/// it is alone.
+/// First logical CPU of a core, and the number of its logical CPUs; 1 if the system does not report it.
 struct Siblings {
     int first = 0;
     int count = 1;
@@ -40,8 +39,9 @@ Siblings siblings_of(int cpu) {
     return found;
 }
 
-/// What Slurm has given the job of this node: the fewest where nodes have several numbers, as in 64(x2),32;
-/// 0: there is none.
+/// Returns the CPUs per node that Slurm has allocated to the job; 0 without Slurm.
+///
+/// If nodes have different numbers, as in 64(x2),32, returns the smallest.
 int cpus_by_slurm() {
     const char* said = std::getenv("SLURM_JOB_CPUS_PER_NODE");
     int fewest = 0;

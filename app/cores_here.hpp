@@ -1,4 +1,4 @@
-/// Cores of this machine, as the system would give them to this process.
+/// Cores of this machine that this process and its job may use.
 #pragma once
 
 #include <map>
@@ -11,25 +11,29 @@
 
 namespace ziggurat::app {
 
-/// The logical CPUs that the system would let this process use, if it were not bound to fewer. Of the calling
-/// thread, before it has started others.
+/// Returns the logical CPUs that the system allows for this process, without the binding to fewer CPUs.
+///
+/// Call before the process starts threads: it changes the affinity of the calling thread for a moment.
 std::vector<int> allowed_cpus();
 
-/// The core of each of these logical CPUs, by the first of its CPUs: two threads of one core are one.
+/// Maps each logical CPU to its core, identified by the first logical CPU of the core.
 std::map<int, int> cores_of(std::span<const int> cpus);
 
-/// Cores of this machine that the job may use: those that Slurm has given it, which the ranks that srun
-/// starts may be bound to few of, or those of allowed_cpus(); as far as a control group grants them.
+/// Returns the number of cores of this machine that the job may use.
+///
+/// These are the cores that Slurm has allocated (srun may bind ranks to a part of them), else the cores of
+/// allowed_cpus(); limited by the control group.
 int cores_of_job();
 
-/// What to say at the start of a job: variables that were set aside (thread_binding.hpp), and nodes of which
-/// the ranks use fewer cores than there are. On rank 0; empty elsewhere.
+/// Returns notes for the start of a job, on rank 0; empty on other ranks.
 ///
-/// \param threads  of each rank
+/// Notes are about ignored variables (thread_binding.hpp) and nodes on which the ranks leave cores idle.
+///
+/// \param threads  threads per rank
 /// Collective: over `world`
 std::vector<std::string> core_notes(const comm::Context& world, int threads, train::ThreadsBy by);
 
-/// Prints them.
+/// Prints the notes of core_notes(). Collective: over `world`
 void tell_core_notes(const comm::Context& world, int threads, train::ThreadsBy by);
 
 }  // namespace ziggurat::app

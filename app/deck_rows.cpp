@@ -1,4 +1,4 @@
-/// The commands that read a deck: check, train, plan, slurm.
+/// Table rows of the commands that read a deck: check, train, plan, slurm.
 #include <fmt/format.h>
 
 #include <climits>
@@ -17,34 +17,34 @@ namespace {
 std::vector<PositionalRow> deck_and_overrides() {
     return {
         {"DECK",
-         "the YAML deck that says what to train, and how it is spread; or the folder of a run, whose deck it "
-         "then is",
+         "YAML deck with the model, the data and the parallel layout; or the folder of a run, whose deck is "
+         "used",
          [](Arguments& arguments, const std::string& word) { arguments.deck = word; }},
-        {"KEY=VALUE...", "takes the place of the deck's value, as train.steps=100",
+        {"KEY=VALUE...", "overrides a value of the deck, for example train.steps=100",
          [](Arguments& arguments, const std::string& word) { arguments.overrides.push_back(word); }}};
 }
 
 OptionRow ranks_row() {
     return whole("--ranks", "N", &Arguments::ranks, 1, most_ranks,
-                 "as if started on so many ranks (default: as one node has, or the deck wants)");
+                 "number of ranks to assume (default: those of one node, or of the deck's degrees)");
 }
 
 OptionRow nodes_row() {
     return whole("--nodes", "N", &Arguments::nodes, 1, most_ranks,
-                 "as if on so many nodes, each with as many ranks as the machine has, or the deck wants");
+                 "number of nodes to assume; ranks per node come from the machine or the deck's degrees");
 }
 
 OptionRow machine_row() {
     return text_option("--machine", "NAME", &Arguments::machine, "the name of a machine, or a file",
-                       "as if on this machine: a name in decks/machines, or a file");
+                       "machine to assume: a name in decks/machines, or a file (default: this machine)");
 }
 
-/// What to write instead of `key: value`, `key value`, or the words `key` and `value`.
+/// Returns a correction for `key: value`, `key value`, or the two arguments `key` and `value`.
 ///
-/// \param rest  the overrides after `word`, which may be its value
+/// \param rest  the overrides after `word`; the first may be its value
 std::string advice_on(const std::string& word, std::span<const std::string> rest) {
     if (!rest.empty() && rest.front() == "=") {
-        rest = rest.subspan(1);  // of `key = value`
+        rest = rest.subspan(1);  // the form `key = value`
     }
     const auto next = rest.empty() ? std::string{} : rest.front();
     const auto end = word.find_first_of(": ");
@@ -59,7 +59,7 @@ std::string advice_on(const std::string& word, std::span<const std::string> rest
     return "Write " + key + "=" + (value.find(' ') == std::string::npos ? value : "'" + value + "'") + ".";
 }
 
-/// What is wrong with a line that names a deck.
+/// Returns the error of a command line that takes a deck; empty if it is valid.
 std::string problem_of_deck(const Arguments& arguments) {
     if (arguments.deck.empty()) {
         return "no deck is given. Name one, for instance decks/quickstart.yaml.";
@@ -79,13 +79,13 @@ std::string problem_of_deck(const Arguments& arguments) {
     return "";
 }
 
-/// The same, where options say on what it is as if started.
+/// Returns problem_of_deck(), or an error if --ranks is not a multiple of --nodes.
 std::string problem_of_job(const Arguments& arguments) {
     const int ranks = arguments.ranks.value_or(0);
     const int nodes = arguments.nodes.value_or(1);
     return ranks % nodes == 0 ? problem_of_deck(arguments)
                               : fmt::format(
-                                    "--ranks {} cannot be spread evenly over --nodes {}. Give a "
+                                    "--ranks {} is not a multiple of --nodes {}. Give a "
                                     "multiple, or leave out one of them.",
                                     ranks, nodes);
 }
@@ -93,17 +93,17 @@ std::string problem_of_job(const Arguments& arguments) {
 std::string problem_of_check(const Arguments& arguments, const Given& given) {
     if (!given.has("--explain")) {
         return given.has("--json") && given.has("--print")
-                   ? "--json and --print are two forms of an answer. Ask for one."
+                   ? "--json and --print exclude each other. Leave out one of them."
                    : problem_of_job(arguments);
     }
     const bool is_alone = given.options.size() == 1 && given.positionals == 0;
-    return is_alone ? "" : "--explain says what a key means and reads no deck. Leave out everything else.";
+    return is_alone ? "" : "--explain describes a key and reads no deck. Leave out all other arguments.";
 }
 
-/// `12-20`, or `12` for one.
+/// Option --ops: `12-20`, or `12` for one op.
 OptionRow ops_row() {
-    return {"--ops", "A-B", "places of the program such as 12-20, or one place",
-            "print ops from place A to B, as numbered by --all",
+    return {"--ops", "A-B", "a range of op numbers such as 12-20, or one number",
+            "print ops A to B, as numbered by --all",
             [](Arguments& arguments, const std::string& text) {
                 const auto dash = text.find('-');
                 const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
@@ -124,7 +124,7 @@ std::string problem_of_plan(const Arguments& arguments, const Given& given) {
     for (const char* option :
          {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all", "--json"}) {
         if (given.has(option) && !given.has("--program")) {
-            return fmt::format("{} is about what a rank does in a step. Add --program.", option);
+            return fmt::format("{} selects ops of a step program. Add --program.", option);
         }
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
@@ -141,8 +141,8 @@ std::string problem_of_plan(const Arguments& arguments, const Given& given) {
 }
 
 OptionRow time_row() {
-    return {"--time", "T", "a time as Slurm has it, such as 90 (minutes), 12:00:00 or 2-00 (days-hours)",
-            "how long one start of the job may take (default 24:00:00)",
+    return {"--time", "T", "a time in Slurm's format, such as 90 (minutes), 12:00:00 or 2-00 (days-hours)",
+            "time limit of each start of the job (default 24:00:00)",
             [](Arguments& arguments, const std::string& text) {
                 arguments.time = text;
                 return deck::slurm_seconds(text).has_value();
@@ -155,11 +155,11 @@ std::string problem_of_slurm(const Arguments& arguments, const Given&) {
     }
     for (const auto& text : {arguments.account, arguments.partition, arguments.job_name}) {
         if (printable(text) != text) {
-            return "'" + text + "' cannot stand in a batch script. Use characters that can be printed.";
+            return "'" + text + "' is not valid in a batch script. Use printable characters.";
         }
     }
     if (arguments.tasks_per_node.value_or(1) > most_ranks / arguments.nodes.value_or(1)) {
-        return "--nodes x --ntasks-per-node are more than " + std::to_string(most_ranks) +
+        return "--nodes x --ntasks-per-node is more than " + std::to_string(most_ranks) +
                " ranks. Ask for fewer.";
     }
     return "";
@@ -171,18 +171,18 @@ CommandRow check_row() {
     return {
         .command = Command::check,
         .name = "check",
-        .doc = "Says whether a deck is right and fits, and what it means. Starts nothing.",
+        .doc = "Checks a deck: values, memory, meaning. Does not train.",
         .positionals = deck_and_overrides(),
         .options = {ranks_row(), nodes_row(), machine_row(),
                     flag("--print", &Arguments::print,
-                         "print the effective deck: every value, and where it comes from"),
-                    flag("--json", &Arguments::json, "all answers as JSON; decks/CHECK.md has the fields"),
+                         "print the effective deck: every value and its origin"),
+                    flag("--json", &Arguments::json, "print all results as JSON (fields: decks/CHECK.md)"),
                     text_option("--explain", "KEY", &Arguments::explain, "a key of the deck",
-                                "explain one key of the deck, without a deck")},
-        .examples = {{"ziggurat check decks/quickstart.yaml", "is it right, does it fit, what does it mean?"},
+                                "describe one key; reads no deck")},
+        .examples = {{"ziggurat check decks/quickstart.yaml", "is it valid, does it fit?"},
                      {"ziggurat check decks/quickstart.yaml --ranks 2 --print",
-                      "every value in effect on two ranks, and where it comes from"},
-                     {"ziggurat check --explain sharding.zero", "what a key means and takes"}},
+                      "every effective value on two ranks, and its origin"},
+                     {"ziggurat check --explain sharding.zero", "meaning and values of a key"}},
         .problem = problem_of_check};
 }
 
@@ -190,15 +190,15 @@ CommandRow train_row() {
     return {
         .command = Command::train,
         .name = "train",
-        .doc = "Trains, on the ranks that mpirun or srun starts; without them on one.",
+        .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
         .positionals = deck_and_overrides(),
         .options = {flag("--backup", &Arguments::backup,
-                         "with run.resume=never: keep the checkpoints of an earlier run in run.dir aside")},
-        .examples = {{"ziggurat train decks/quickstart.yaml", "in this process"},
+                         "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
+        .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
                      {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
                       "on two ranks, one value changed"},
                      {"ziggurat train runs/quickstart train.steps=4000",
-                      "goes on with a run as it was, for longer, where its folder lies now"}},
+                      "resume a run with its own deck, for more steps"}},
         .problem = [](const Arguments& arguments, const Given&) { return problem_of_deck(arguments); }};
 }
 
@@ -206,29 +206,30 @@ CommandRow plan_row() {
     return {
         .command = Command::plan,
         .name = "plan",
-        .doc = "Shows memory, time and what a rank will do, on any number of ranks. Starts nothing.",
+        .doc = "Shows planned memory, time and step program, for any number of ranks. Does not train.",
         .positionals = deck_and_overrides(),
         .options = {ranks_row(), nodes_row(), machine_row(),
                     flag("--program", &Arguments::program,
-                         "print what a rank does in a step: a summary, on GPUs with launches and bytes of "
-                         "kernels, or the ops that are asked for"),
-                    whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1, "whose program (default 0)"),
+                         "print the step program of a rank: a summary (on GPUs with kernel launches and "
+                         "bytes), or selected ops"),
+                    whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1,
+                          "rank whose program is printed (default 0)"),
                     one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
-                           "which program: train (default) or evaluate"),
+                           "program variant: train (default) or evaluate"),
                     text_option("--unit", "NAME", &Arguments::unit, "the name of a unit, such as layers.0",
-                                "print its ops: embedding, layers.0 ... head; step: of no unit"),
+                                "print ops of a unit: embedding, layers.0 ... head; step: without a unit"),
                     text_option("--lane", "NAME", &Arguments::lane, "the name of a lane, such as compute",
-                                "print its ops: compute, collective, nvme_read ..."),
+                                "print ops of a lane: compute, collective, nvme_read ..."),
                     text_option("--kind", "NAME", &Arguments::kind, "a kind of op, such as all_gather",
-                                "print ops of that kind: compute, all_gather, update ..."),
+                                "print ops of a kind: compute, all_gather, update ..."),
                     ops_row(), flag("--all", &Arguments::all, "print every op"),
-                    flag("--json", &Arguments::json, "every op as JSON")},
+                    flag("--json", &Arguments::json, "print every op as JSON")},
         .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
-                      "does it fit there, and how long does it take?"},
+                      "does it fit on that machine, and how long does it take?"},
                      {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
-                      "what rank 0 of two does, by unit and lane"},
+                      "summary of rank 0's program, by unit and lane"},
                      {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
-                      "when rank 1 communicates"}},
+                      "collectives of rank 1"}},
         .problem = problem_of_plan};
 }
 
@@ -236,29 +237,29 @@ CommandRow slurm_row() {
     return {
         .command = Command::slurm,
         .name = "slurm",
-        .doc = "Prints a batch script for Slurm that trains a deck in as many turns as it takes.",
+        .doc = "Prints a Slurm batch script that trains a deck and requeues until done.",
         .positionals = deck_and_overrides(),
         .options =
-            {whole("--nodes", "N", &Arguments::nodes, 1, most_ranks, "so many nodes (default 1)"),
+            {whole("--nodes", "N", &Arguments::nodes, 1, most_ranks, "number of nodes (default 1)"),
              whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, most_ranks,
-                   "so many ranks on each (default: as the machine has, or the deck wants)"),
+                   "ranks per node (default: from the machine, or from the deck's degrees)"),
              time_row(),
              text_option("--account", "NAME", &Arguments::account, "the name of an account",
-                         "who pays for it"),
+                         "Slurm account"),
              text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
-                         "where it runs"),
+                         "Slurm partition"),
              text_option("--job-name", "NAME", &Arguments::job_name, "a name",
-                         "what it is called (default: run.name)"),
+                         "name of the job (default: run.name)"),
              whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, most_ranks,
-                   "so many GPUs on each node (default: one for each rank, where the deck computes on GPUs)"),
+                   "GPUs per node (default: one per rank if the deck computes on GPUs)"),
              machine_row()},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
-                      "on a node as a file describes it; to be kept in a file, for sbatch"},
+                      "for a node described by a machine file; save the output and submit it with sbatch"},
                      {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",
-                      "two ranks, in turns of two hours; sbatch also takes it by a pipe"},
+                      "two ranks, starts of two hours; can be piped into sbatch"},
                      {"ziggurat slurm decks/sharded.yaml --nodes 2 --ntasks-per-node 4 --account physics "
                       "train.steps=500",
-                      "who pays, and one value changed"}},
+                      "with an account and one value changed"}},
         .problem = problem_of_slurm};
 }
 

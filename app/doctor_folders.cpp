@@ -54,7 +54,7 @@ doctor::Diagnoses examine(const FolderToExamine& folder) {
     return found;
 }
 
-/// A file, or the name of one.
+/// Returns true if `word` is a file, or has the suffix of a deck and is not a folder.
 bool names_a_deck(const std::string& word) {
     std::error_code unreadable;
     const auto ending = fs::path{word}.extension();
@@ -63,7 +63,7 @@ bool names_a_deck(const std::string& word) {
             (ending == ".yaml" || ending == ".yml" || ending == ".json"));
 }
 
-/// run.dir and tiers.nvme.paths.
+/// Adds run.dir and tiers.nvme.paths of `run`.
 void add_folders(const spec::RunSpec& run, std::vector<FolderToExamine>& folders) {
     const auto needed = run.checkpoint.every ? plan::checkpoint_size(run).bytes_at_most : 0;
     folders.push_back({run.run.dir, doctor::FolderUse::run, needed});
@@ -72,7 +72,9 @@ void add_folders(const spec::RunSpec& run, std::vector<FolderToExamine>& folders
     }
 }
 
-/// What loading has found that is no mistake of the deck, and the data.
+/// Returns the errors of loading a valid deck, such as missing data.
+///
+/// Without errors, returns the number of its data sources.
 doctor::Diagnoses examine_deck(const std::string& name, const deck::LoadedDeck& loaded) {
     constexpr const char* check = "deck";
     doctor::Diagnoses found;
@@ -80,13 +82,13 @@ doctor::Diagnoses examine_deck(const std::string& name, const deck::LoadedDeck& 
         if (problem.severity == Severity::error) {
             const auto why = problem.why.empty() ? "" : " (" + problem.why + ")";
             found.push_back(doctor::error(check, problem.at.text() + ": " + problem.problem + why,
-                                          problem.advice.empty() ? "Mend the deck." : problem.advice));
+                                          problem.advice.empty() ? "Fix the deck." : problem.advice));
         }
     }
     if (found.empty()) {
         const auto num_sources = loaded.run.data.train.size() + loaded.run.data.validation.size();
         found.push_back(doctor::well(
-            check, fmt::format("'{}': its data are there, {}", name,
+            check, fmt::format("'{}': its data exist, {}", name,
                                num_sources == 1 ? "1 source" : fmt::format("{} sources", num_sources))));
         found.back().subject = name;
     }

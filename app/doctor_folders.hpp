@@ -1,4 +1,4 @@
-/// Folders that `ziggurat doctor` looks at: those of its command line, and those that decks name.
+/// Folders that `ziggurat doctor` checks: those of its command line, and those that decks name.
 #pragma once
 
 #include <string>
@@ -10,41 +10,43 @@
 
 namespace ziggurat::app {
 
-/// A folder, and what is to lie there.
+/// Folder to check, and its use.
 struct FolderToExamine {
     std::string path = {};
     doctor::FolderUse use = doctor::FolderUse::given;
     std::int64_t needed_bytes = 0;  ///< 0: unknown
 };
 
-/// What the words of a command line come to on one node.
+/// Folders and diagnoses from the arguments of the command line, on one node.
 struct Subjects {
     std::vector<FolderToExamine> folders = {};
-    doctor::Diagnoses of_decks = {};  ///< data, and what a deck asks for that is not there
+    doctor::Diagnoses of_decks = {};  ///< data of the decks, and requirements that are missing
 };
 
-/// A deck as other nodes are to load it.
+/// Deck in the form that other nodes load.
 struct SharedDeck {
     std::string name = {};
-    std::string effective = {};  ///< empty: it could not be loaded for what is not there
+    std::string effective = {};  ///< empty if it could not be loaded because something is missing
 };
 
-/// Loads what is a deck. One that is wrong is told on stderr, and gives an exit code other than 0.
+/// Loads the arguments that are decks; the others are folders.
 ///
-/// \param overrides  of each deck
-/// \param decks      where others take them from
+/// Returns 0, or the exit code of the first deck with errors, which are printed on stderr.
+///
+/// \param overrides  applied to each deck
+/// \param decks      receives the decks for other nodes
 int find_subjects(const std::vector<std::string>& words,
                   const std::vector<std::string>& overrides,
                   const deck::LoadOptions& options,
                   Subjects& subjects,
                   std::vector<SharedDeck>& decks);
 
-/// The same on another node, with the decks that the first has loaded.
+/// Returns folders and diagnoses on another node, from the decks that the first rank has loaded.
 Subjects find_subjects_of(const std::vector<std::string>& words,
                           const std::vector<SharedDeck>& decks,
                           const deck::LoadOptions& options);
 
-/// Makes a small file in each, which goes at once.
+/// Checks each folder; creates a small file in it and removes it.
 doctor::Diagnoses examine_folders(const std::vector<FolderToExamine>& folders);
 
 }  // namespace ziggurat::app

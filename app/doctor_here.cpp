@@ -40,7 +40,7 @@ bool is_set(const char* variable) {
     return std::getenv(variable) != nullptr;
 }
 
-/// `OMPI_MCA_pml=ucx` and the like that somebody has set, and no launcher.
+/// Returns the settings of Open MPI that the user, not the launcher, has set: `OMPI_MCA_pml=ucx`.
 std::vector<std::string> mpi_settings() {
     std::vector<std::string> settings;
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -67,7 +67,7 @@ doctor::Limit limit_of(__rlimit_resource resource) {
                                             : doctor::Limit{};
 }
 
-/// As the shell finds it; empty: nowhere.
+/// Returns the path of `command` on the PATH; empty if it is not found.
 std::string on_path(const std::string& command) {
     const char* path = std::getenv("PATH");
     std::istringstream folders{path == nullptr ? "" : path};
@@ -81,14 +81,14 @@ std::string on_path(const std::string& command) {
     return "";
 }
 
-/// A network card whose messages go around the kernel; empty: there is none.
+/// Returns the name of an RDMA network card (kernel bypass); empty without one.
 std::string first_fabric() {
     std::error_code unreadable;
     const fs::directory_iterator entry{folder_of_fabrics, unreadable};
     return unreadable || entry == end(entry) ? "" : entry->path().filename().string();
 }
 
-/// Bytes that programs may take without swapping.
+/// Returns the bytes of memory that programs can allocate without swapping.
 std::int64_t available_bytes(std::int64_t otherwise) {
     std::ifstream file{"/proc/meminfo"};
     std::string name;
@@ -142,7 +142,7 @@ doctor::Diagnoses examine_launcher() {
     const bool can_start =
         found.front().health == doctor::Health::ok && root.empty() && linked.name == "Open MPI";
     if (can_start && !is_set("OMPI_COMM_WORLD_RANK")) {
-        // mpirun fails where ranks find something: what they print tells whether they came so far.
+        // mpirun also fails if ranks report problems. Their output shows whether the ranks started.
         constexpr const char* trial =
             "mpirun -n 2 --oversubscribe --bind-to none \"$0\" doctor --mpi --json 2>&1; true";
         constexpr double trial_seconds = 60;

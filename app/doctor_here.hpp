@@ -1,23 +1,23 @@
-/// Facts of this process and its node, gathered and judged: what `ziggurat doctor` says of one place.
+/// Diagnoses of this process and its node for `ziggurat doctor`.
 #pragma once
 
 #include "doctor/diagnosis.hpp"
 
 namespace ziggurat::app {
 
-/// The job that this process belongs to, or is to belong to.
+/// Size of the job that this process belongs to, or of a planned job.
 struct JobSize {
     int ranks = 1;
     int ranks_on_node = 1;
 };
 
-/// mpirun on the PATH, and whether it starts anything for this user. Starts it for its version.
+/// Checks mpirun on the PATH: its version, and if it can start ranks for this user. Runs it.
 doctor::Diagnoses examine_launcher();
 
-/// What each rank has for itself: its limits.
+/// Checks the resource limits of this process.
 doctor::Diagnoses examine_process(const JobSize& job);
 
-/// What the ranks of a node share: /dev/shm, memory, libraries, GPUs.
+/// Checks the shared resources of a node: /dev/shm, memory, libraries, GPUs.
 doctor::Diagnoses examine_node(const JobSize& job);
 
 }  // namespace ziggurat::app

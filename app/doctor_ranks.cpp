@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// For a message of a neighbour, and for whoever is late.
+/// Timeout of a message from a neighbour, in seconds; it includes the start of late ranks.
 constexpr double message_patience_seconds = 20;
 constexpr double patience_seconds = 60;
 
@@ -49,7 +49,7 @@ std::vector<SharedDeck> share(const comm::Context& world, const std::vector<Shar
     return all;
 }
 
-/// What tells two builds apart, also two of one commit.
+/// Returns version and hash of the program file, which differ between builds of the same commit.
 std::string build_of_this() {
     const data::MappedFile program{"/proc/self/exe", "the program"};
     return fmt::format("{} {:08x}", version(),
@@ -74,7 +74,7 @@ std::vector<doctor::RankCores> gather_cores(const comm::Context& world, int node
     return all;
 }
 
-/// By rank, on rank 0.
+/// Gathers the diagnoses of all ranks, in rank order, on rank 0.
 std::vector<doctor::RankDiagnoses> gather_reports(const comm::Context& world,
                                                   int node,
                                                   const doctor::Diagnoses& mine) {
@@ -87,7 +87,7 @@ std::vector<doctor::RankDiagnoses> gather_reports(const comm::Context& world,
     return reports;
 }
 
-/// What is between the ranks; means something on rank 0.
+/// Checks the connections between ranks, their cores, clocks and builds. Result valid on rank 0.
 doctor::Diagnoses examine_job(const comm::Context& world, const comm::NodeTopology& nodes) {
     comm::exchange_with_neighbours(world, message_patience_seconds);
     const auto why_not = comm::why_memory_is_not_shared(world);

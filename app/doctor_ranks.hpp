@@ -1,4 +1,4 @@
-/// doctor_on_ranks: `ziggurat doctor --mpi`.
+/// Implementation of `ziggurat doctor --mpi`.
 #pragma once
 
 #include "app/cli.hpp"
@@ -6,8 +6,10 @@
 
 namespace ziggurat::app {
 
-/// Every rank looks at itself, the first of each node at the node and the folders, all at what is between
-/// them; rank 0 prints. The exit code, alike on all ranks. Collective: over `world`
+/// Runs all checks and prints the results on rank 0. Returns the same exit code on all ranks.
+///
+/// Every rank checks its process; the first rank of each node checks the node and the folders; all ranks
+/// check the connections between them. Collective: over `world`
 int doctor_on_ranks(const Arguments& arguments, const comm::Context& world);
 
 }  // namespace ziggurat::app

@@ -1,4 +1,4 @@
-/// The command that looks for what would spoil a training.
+/// Table row of the command that checks the environment of a training: doctor.
 #include <filesystem>
 #include <system_error>
 
@@ -8,7 +8,7 @@ namespace ziggurat::app {
 
 namespace {
 
-/// `train.steps=6`; no name of a file.
+/// Returns true if `word` is an override such as `train.steps=6` and not the path of an existing file.
 bool is_override(const std::string& word) {
     constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
     const auto end = word.find_first_not_of(letters);
@@ -24,21 +24,20 @@ CommandRow doctor_row() {
         .command = Command::doctor,
         .name = "doctor",
         .doc =
-            "Says whether this machine, this launch and these folders are fit to train on, and what to do "
-            "where they are not.",
+            "Checks machine, launch and folders, and suggests fixes.",
         .positionals = {{"[FOLDER|DECK|KEY=VALUE]...",
-                         "a folder that runs or NVMe state are to lie in, or a deck, whose folders and data "
-                         "are looked at; an override is for all decks",
+                         "a folder for runs or NVMe state, or a deck, whose folders and data are checked; "
+                         "overrides apply to all decks",
                          [](Arguments& arguments, const std::string& word) {
                              (is_override(word) ? arguments.overrides : arguments.paths).push_back(word);
                          }}},
         .options = {flag("--mpi", &Arguments::mpi,
-                         "all ranks that mpirun or srun started look, and rank 0 says what they found; "
-                         "without it, MPI is not started"),
-                    flag("--json", &Arguments::json, "one JSON object instead of lines")},
+                         "check on all ranks that mpirun or srun started; rank 0 prints the results "
+                         "(without --mpi, MPI is not started)"),
+                    flag("--json", &Arguments::json, "print one JSON object instead of lines")},
         .examples =
-            {{"ziggurat doctor decks/quickstart.yaml /nvme0", "this machine, a deck's folders, and another"},
-             {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch that is to train"},
+            {{"ziggurat doctor decks/quickstart.yaml /nvme0", "this machine, a deck's folders and /nvme0"},
+             {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
              {"srun --mpi=pmix ziggurat doctor --mpi --json runs", "all nodes of a job, for a script"}},
         .problem = [](const Arguments&, const Given&) -> std::string { return ""; }};
 }

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// For what another node has just written: file systems of a network keep for a while what they have seen.
+/// Seconds to wait for a file that another node has just written: network file systems cache folders.
 constexpr double network_patience_seconds = 10;
 constexpr double local_patience_seconds = 0.5;
 constexpr std::chrono::milliseconds nap{10};
@@ -33,13 +33,13 @@ std::string write(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// The file, which is gone with this.
+/// Temporary file in a folder, removed by the destructor.
 class Mark {
   public:
     explicit Mark(const std::string& folder)
         : path_{fmt::format("{}/.seen-by-all-{}-{}", folder, ::getpid(), monotonic_ns())} {
         const FileHandle file{::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
-        if (!file) {  // writing there tells why that cannot be
+        if (!file) {  // the check of the folder itself reports the reason
             path_.clear();
         }
     }
@@ -47,26 +47,26 @@ class Mark {
     Mark(Mark&& other) noexcept : path_{std::exchange(other.path_, {})} {}
     Mark& operator=(Mark&&) = delete;
 
-    /// Empty where no file could be made.
+    /// Returns the path of the file; empty if it could not be created.
     const std::string& path() const { return path_; }
 
   private:
     std::string path_;
 };
 
-/// Why the file is not seen here; empty: it is.
+/// Returns the reason why the file is not visible on this node; empty if it is visible.
 std::string look_for(const std::string& mark) {
     const auto begin_ns = monotonic_ns();
     const auto folder = std::filesystem::path{mark}.parent_path().string();
     while (!mark.empty() && ::access(mark.c_str(), F_OK) != 0) {
         const int reason = errno;
         const bool is_there = ::access(folder.c_str(), F_OK) == 0;
-        // A folder that is not there may be of a file system that is not mounted: nothing will come.
+        // A missing folder may belong to a file system that is not mounted: waiting longer does not help.
         const bool is_local = !is_there || storage::is_local(folder);
         if (seconds_between(begin_ns, monotonic_ns()) >
             (is_local ? local_patience_seconds : network_patience_seconds)) {
-            return !is_there          ? "it is not there"
-                   : reason == ENOENT ? "a folder of that name is there, but another one"
+            return !is_there          ? "it does not exist"
+                   : reason == ENOENT ? "a different folder of that name exists"
                                       : std::strerror(reason);
         }
         std::this_thread::sleep_for(nap);

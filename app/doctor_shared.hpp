@@ -1,4 +1,4 @@
-/// examine_shared_folders: whether all nodes see one folder where runs are to lie.
+/// Check that all nodes see the same folders of runs.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,12 @@
 
 namespace ziggurat::app {
 
-/// Rank 0 makes a file in each run.dir, or where it would be made, and the first rank of each other node
-/// looks for it; a network file system gets some seconds to show it. Nothing on one node. On rank 0; empty
-/// elsewhere.
+/// Returns a diagnosis for each run.dir, on rank 0; empty on other ranks and in a job on one node.
 ///
-/// \param folders  of rank 0
+/// Rank 0 creates a file in each run.dir, or in its first existing parent. The first rank of each node waits
+/// for it: some seconds on a network file system.
+///
+/// \param folders  valid on rank 0
 /// Collective: over `world`
 doctor::Diagnoses examine_shared_folders(const std::vector<FolderToExamine>& folders,
                                          const comm::NodeTopology& nodes,

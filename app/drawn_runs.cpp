@@ -29,18 +29,19 @@ void tell(Severity severity, const std::string& text) {
 void tell_bad_lines(const plot::History& history) {
     if (history.bad_lines > 0) {
         tell(Severity::warning,
-             fmt::format("{} line{} of '{}' {} no event of a run and passed over; the first is line {}",
+             fmt::format("{} line{} of '{}' {} skipped (not events of a run); first: line {}",
                          history.bad_lines, history.bad_lines == 1 ? "" : "s", history.path,
-                         history.bad_lines == 1 ? "is" : "are", history.first_bad_line));
+                         history.bad_lines == 1 ? "was" : "were", history.first_bad_line));
     }
     if (history.is_last_line_cut) {
         tell(Severity::note, "the last line of '" + history.path +
-                                 "' is not whole (the run is writing it, or was killed) and passed over");
+                                 "' is incomplete (the run is writing it, or was killed) and was skipped");
     }
 }
 
-/// Makes the saves of a run whose folder is here those that lie on its disk: marks those that were removed,
-/// and adds those that metrics do not tell of.
+/// Matches the saves of a run with the checkpoints on its disk, if its folder is on this machine.
+///
+/// Marks saves whose checkpoint was removed, and adds checkpoints that the metrics do not list.
 void compare_with_disk(plot::History& history) {
     const auto root = fs::path{history.path}.parent_path() / "ckpt";
     std::error_code unreadable;
@@ -66,7 +67,7 @@ void compare_with_disk(plot::History& history) {
     std::ranges::stable_sort(history.saves, {}, &plot::Save::step);
 }
 
-/// Says which part of the axis the runs have.
+/// Returns the range of the axis that the runs cover, as text.
 std::string extent_of(const std::vector<plot::History>& histories, plot::XUnit unit) {
     double low = plot::x_of(histories.front().steps.front(), unit);
     double high = low;
@@ -85,7 +86,7 @@ std::string extent_of(const std::vector<plot::History>& histories, plot::XUnit u
     return "";
 }
 
-/// The position that an option gives; nothing where it is not given.
+/// Returns the position that an option gives; empty if the option is not given.
 std::optional<double> position_of(const char* option, const std::string& text, plot::XUnit unit) {
     if (text.empty()) {
         return std::nullopt;
@@ -93,7 +94,7 @@ std::optional<double> position_of(const char* option, const std::string& text, p
     const auto position = plot::parse_x(text, unit);
     if (!position) {
         throw Error{ErrorKind::deck,
-                    std::string{option} + " " + printable(text) + " is no position of the axis. " +
+                    std::string{option} + " " + printable(text) + " is not a position on the axis. " +
                         (unit == plot::XUnit::time
                              ? "Give a time such as 90s, 30min, 2h or 1d."
                              : "Give a number such as 1000, 1.5k or 2M; times need --axis time.")};
@@ -110,7 +111,7 @@ void add_lost_end(plot::History& history) {
         return;
     }
     if (const auto lost = train::find_lost_end(folder)) {
-        const auto reason = "no job is in this folder: " + printable(lost->reason);
+        const auto reason = "no job runs in this folder: " + printable(lost->reason);
         history.events.push_back({lost->time, lost->step, reason});
         history.end = plot::End{lost->time, std::nullopt, reason};
     }
@@ -121,14 +122,14 @@ plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plo
     const plot::XRange range{unit, position_of("--from", arguments.from, unit),
                              position_of("--to", arguments.to, unit)};
     if (range.from && range.to && *range.from > *range.to) {
-        throw Error{ErrorKind::deck, "--from " + printable(arguments.from) + " lies after --to " +
+        throw Error{ErrorKind::deck, "--from " + printable(arguments.from) + " is after --to " +
                                          printable(arguments.to) + ". Swap them."};
     }
     const auto is_drawn = [&](const plot::Step& step) { return range.has(plot::x_of(step, unit)); };
     if (std::ranges::none_of(
             histories, [&](const plot::History& run) { return std::ranges::any_of(run.steps, is_drawn); })) {
         throw Error{ErrorKind::deck,
-                    fmt::format("no run has a step in the part that --from and --to choose. There are {}.",
+                    fmt::format("no run has a step between --from and --to. The runs have {}.",
                                 extent_of(histories, unit))};
     }
     return {.x = range, .smooth = arguments.smooth, .is_log = arguments.log};

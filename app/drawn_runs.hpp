@@ -1,4 +1,4 @@
-/// Parts of the commands that draw what runs have told.
+/// Shared parts of the commands that show the metrics of runs.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,36 @@
 
 namespace ziggurat::app {
 
-/// The metrics of runs that have made a step; lines that are none are told of.
+/// Reads the metrics of runs; prints a warning about lines that are not events of a run.
 /// Errors: those of plot::read_history
 std::vector<plot::History> read_histories(const std::vector<std::string>& runs);
 
-/// Adds the end of a job that the metrics of its run do not tell of, if no job is in its folder. It is no
-/// mark: these may be copies of a run that continues elsewhere.
+/// Adds an end to a history whose job died without recording one, if no job runs in its folder.
+///
+/// Only in memory, not in the file: the metrics may be a copy of a run that continues in another folder.
 void add_lost_end(plot::History& history);
 
-/// Style of --axis, --from, --to, --smooth and --log. Most points and contents are left to the caller.
+/// Returns the style for --axis, --from, --to, --smooth and --log.
 ///
-/// Errors: Error{deck} if --from or --to is no position of the axis, or no run has a step between them
+/// The caller sets the number of points.
+///
+/// Errors: Error{deck} if --from or --to is not a position on the axis, or no run has a step between them
 plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories);
 
-/// The file beside the metrics of the first run, where `given` is empty.
+/// Returns `given`; if it is empty, the path of `name` in the folder of the first run's metrics.
 std::string drawing_of(const std::vector<plot::History>& histories,
                        const std::string& given,
                        const char* name);
 
-/// Writes a drawing, complete or not at all, so that a viewer never sees half of it, and says what is in it.
+/// Writes a drawing atomically, and prints a summary of its contents.
 ///
-/// \param remedy  what a person does where it cannot be written
+/// Viewers never see a partial file.
+///
+/// \param remedy  advice for the user if it cannot be written
 /// Errors: Error{resource}
 void write_drawing(const std::string& path,
                    const std::string& text,
                    const std::vector<plot::History>& histories,
-                   const char* remedy = "Name a file that may be written: --out FILE.");
+                   const char* remedy = "Name a file that can be written: --out FILE.");
 
 }  // namespace ziggurat::app

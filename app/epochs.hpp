@@ -1,4 +1,4 @@
-/// Epochs: how many times a training goes through its data.
+/// Number of times that a training reads its data.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,28 @@
 
 namespace ziggurat::app {
 
-/// Of each source of data.train; nothing where its size is not known.
+/// Epochs of each source of data.train; empty for a source of unknown size.
 using Epochs = std::vector<std::optional<double>>;
 
-/// Tokens of sources by their place in the deck, as `data.train[0].path`.
+/// Number of tokens of each source, by its key in the deck such as `data.train[0].path`.
 class SourceSizes {
   public:
-    /// For deck::LoadOptions::read_source: remembers how many there are.
+    /// Reads a source and stores its number of tokens; for deck::LoadOptions::read_source.
     /// Errors: those of read_source()
     deck::SourceFacts read(const spec::Source& source, const std::string& key);
 
     void set(const std::string& key, std::int64_t tokens) { tokens_[key] = tokens; }
 
-    /// Tokens that the run takes from a source by its weight / those of it that are not held out.
+    /// Returns, for each source, the tokens that the run reads from it / its tokens that are not held out.
     Epochs epochs(const spec::RunSpec& run) const;
 
   private:
     std::map<std::string, std::int64_t> tokens_;
 };
 
-/// `, 1.25 epochs`, of several sources `, epochs of data.train 1.25, unknown and 3`; empty where nothing is
-/// known.
+/// Returns `, 1.25 epochs`, or for several sources `, epochs of data.train 1.25, unknown and 3`.
+///
+/// Empty if the sizes of all sources are unknown.
 std::string epochs_text(const Epochs& epochs);
 
 }  // namespace ziggurat::app

@@ -23,20 +23,21 @@
 namespace ziggurat::app {
 namespace {
 
-/// Errors: Error{deck} where nothing was foretold, so that there is no loss
+/// Checks that at least one token was predicted.
+/// Errors: Error{deck} if the data have no target tokens, so that no loss exists
 void expect_targets(const Arguments& arguments, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
         const auto name = name_of_data(arguments, run);
         throw Error{
             ErrorKind::deck,
-            fmt::format("{} has no target tokens (each of its tokens begins a document, and the model "
-                        "was trained with data.reset_at_document: nothing before it foretells it). "
-                        "Name files with longer documents by --data.",
+            fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
+                        "model's data.reset_at_document no context predicts it). "
+                        "Give files with longer documents with --data.",
                         printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
     }
 }
 
-/// Bits that the model needs for a byte of the text that targets stand for.
+/// Returns the model's bits per byte of the text of the target tokens.
 double bits_per_byte(const train::ValidationLoss& loss) {
     return loss.mean.value() * std::numbers::log2e * static_cast<double>(loss.tokens) /
            static_cast<double>(loss.bytes);

@@ -30,7 +30,7 @@ bool takes_own_data(const Arguments& arguments) {
     return arguments.data.empty();
 }
 
-/// What the data of the command line are, where it does not say it.
+/// Returns the format of --data: --format, else derived from the file name and the tokenizer.
 std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
     const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
                          (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
@@ -40,12 +40,12 @@ std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokeniz
                                                              : "llmc";
 }
 
-/// Whether the text to evaluate is still to be encoded. A run with the file of a tokenizer trains on tokens.
+/// Returns true if --data is text that this command encodes.
 bool is_encoded_here(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
     return !takes_own_data(arguments) && format_of(arguments, tokenizer) == "text";
 }
 
-/// Refuses a folder, by what is in it.
+/// Throws an error with advice that depends on the content if `path` is a folder.
 void expect_files(const std::string& path) {
     std::error_code unreadable;
     if (!std::filesystem::is_directory(path, unreadable)) {
@@ -56,7 +56,7 @@ void expect_files(const std::string& path) {
     throw Error{
         ErrorKind::deck,
         kind == checkpoint::FolderKind::published
-            ? fmt::format("--data: '{}' is a model of Hugging Face, not data. To evaluate that model, import "
+            ? fmt::format("--data: '{}' is a Hugging Face model, not data. To evaluate that model, import "
                           "it: ziggurat import {} RUN, then ziggurat eval RUN --data FILE.",
                           name, name)
         : kind == checkpoint::FolderKind::checkpoints
@@ -67,7 +67,7 @@ void expect_files(const std::string& path) {
                           name)};
 }
 
-/// The data of the command line in the place of the deck's.
+/// Returns the data of the run, with --data instead of the deck's sources.
 spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
     const auto& tokenizer = run.data.tokenizer;
     const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
@@ -76,7 +76,7 @@ spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
     if (reads_bytes && arguments.format.empty() && format == "megatron") {
         throw Error{
             ErrorKind::deck,
-            fmt::format("--data: '{}' is a Megatron pair, token numbers, and the model reads bytes of text. "
+            fmt::format("--data: '{}' is a Megatron pair of token files, but the model reads bytes of text. "
                         "Name a text, or a run that was trained on such tokens.",
                         printable(arguments.data))};
     }
@@ -85,12 +85,12 @@ spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
                     fmt::format("--format {} does not fit the model ({}). Use {}.", format,
                                 reads_bytes ? "it reads bytes of text" : "it reads token numbers",
                                 reads_bytes ? "text"
-                                            : "llmc, megatron or raw, or name its tokenizer by --tokenizer")};
+                                            : "llmc, megatron or raw, or give --tokenizer PATH")};
     }
     spec::Data data = run.data;
     if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
         throw Error{ErrorKind::deck,
-                    fmt::format("--format {} does not say where documents begin (the model was trained with "
+                    fmt::format("--format {} does not mark documents (the model was trained with "
                                 "data.reset_at_document). Use --format megatron.",
                                 format)};
     }
@@ -102,7 +102,7 @@ spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
     return data;
 }
 
-/// What the run validates on; its training files alone where a share of them is held out.
+/// Returns the validation data of the run; with data.held_out, also its training files.
 spec::Data own_data(const spec::RunSpec& run) {
     spec::Data data = run.data;
     if (data.held_out > 0) {
@@ -111,13 +111,13 @@ spec::Data own_data(const spec::RunSpec& run) {
     if (data.validation.empty()) {
         throw Error{ErrorKind::deck,
                     "the run has no validation data (its deck has neither data.validation nor "
-                    "data.held_out). Name some by --data FILE."};
+                    "data.held_out). Give --data FILE."};
     }
     data.train.clear();
     return data;
 }
 
-/// Options in the place of what a deck would say.
+/// Replaces the deck keys in `message` by the options of this command.
 std::string in_options(std::string message) {
     for (const auto& [of_deck, option] :
          {std::pair{"data.validation[0].path", "--data"},
@@ -134,7 +134,7 @@ std::string in_options(std::string message) {
 [[noreturn]] void complain(const Arguments& arguments, const Error& error) {
     const std::string what = error.what();
     throw Error{error.kind(),
-                takes_own_data(arguments) ? what + " Other data are named by --data FILE." : in_options(what),
+                takes_own_data(arguments) ? what + " For other data, give --data FILE." : in_options(what),
                 error.where()};
 }
 
@@ -142,9 +142,9 @@ void warn(const std::string& text) {
     std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
 }
 
-/// A file of another format than it is read as is a warning here too.
+/// Warns, as `train` does, if a file seems to have another format than the one it is read as.
 ///
-/// \param is_guessed  nobody has said the format: then a file that certainly has another is an error
+/// \param is_guessed  true if no --format is given: then a file that certainly has another format is an error
 void warn_of_doubts(const spec::Source& source, bool is_guessed) {
     if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
         return;
@@ -160,22 +160,23 @@ void warn_of_doubts(const spec::Source& source, bool is_guessed) {
     }
 }
 
-/// Of files that were trained on, another part may be held out than then.
+/// Warns if files of the run changed since the checkpoint: another part of them may be held out now.
 void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& manifest) {
     for (const auto& file : data::fingerprints(corpus.files())) {
         const bool is_known = std::ranges::any_of(
             manifest.data, [&](const data::FileFingerprint& other) { return other.is_of_same_bytes(file); });
         if (!is_known && !manifest.data.empty()) {
             warn(
-                fmt::format("{}: '{}' is not as it was when the checkpoint was written: the loss may be of "
-                            "other data than that of the run's validations, or of some that it trained on.",
+                fmt::format("{}: '{}' has changed since the checkpoint was written: the loss may be of "
+                            "other data than the run's validations, or of data that it trained on.",
                             file.key, printable(file.path)));
         }
     }
 }
 
-/// As a training opens sources, but for text inside of JSON lines and packed files, whose bytes become tokens
-/// here.
+/// Opens a source as a training does, except text in JSON lines or compressed files.
+///
+/// The bytes of such text become tokens.
 std::unique_ptr<data::TokenSource> open_named(const spec::Source& source, const std::string& key) {
     if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, key)) {
         return std::make_unique<data::EncodedText>(source.path, *data::make_byte_tokenizer(),
@@ -209,7 +210,7 @@ spec::Tokenizer find_tokenizer(const Arguments& arguments,
     if (comm::broadcast(world, does_without ? "without" : "with") == "without") {
         if (world.rank() == 0) {
             const auto note = fmt::format(
-                "'{}' is not here, by which bits per byte would be told. Name it by "
+                "'{}' is not here, so bits per byte are not printed. Give its path with "
                 "--tokenizer.",
                 printable(tokenizer.path));
             std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
@@ -260,7 +261,7 @@ std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run) {
                             100 * data.held_out, paths(data.train));
     }
     return run.validate.batches > 0
-               ? name + fmt::format(" ({} batch{}, as validate.batches has it)", run.validate.batches,
+               ? name + fmt::format(" ({} batch{}, from validate.batches)", run.validate.batches,
                                     run.validate.batches == 1 ? "" : "es")
                : name;
 }

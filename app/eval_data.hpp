@@ -1,5 +1,4 @@
-/// The data that `ziggurat eval` measures the loss on: those of the command line, or those that the run
-/// validates on.
+/// Data of `ziggurat eval`: those of the command line, else the run's validation data.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,28 @@
 
 namespace ziggurat::app {
 
-/// The tokenizer to evaluate with, the same on all ranks. That of a run may be elsewhere by now: tokens are
-/// evaluated without it, which rank 0 says.
+/// Returns the tokenizer to evaluate with, the same on all ranks.
+///
+/// If the file of the run's tokenizer is missing, token files are evaluated without it; rank 0 prints a note.
 ///
 /// Collective: over `world`
 spec::Tokenizer find_tokenizer(const Arguments& arguments,
                                const spec::Tokenizer& of_run,
                                const comm::Context& world);
 
-/// Opens the data, tells of what may be wrong with them, and looks at their tokens: for one rank.
-/// Errors: Error{deck}, also where the run has no data of its own and none are named
+/// Opens the data, prints warnings about doubtful files, and checks all tokens. Called on one rank.
+/// Errors: Error{deck}, also if the run has no validation data and --data is not given
 void check_data(const Arguments& arguments, const TrainedModel& model);
 
-/// Every window of --data once, the rest of each source included; of the run's own data as many as its
-/// validations take, so that the loss is theirs. Errors: those of check_data()
+/// Returns the windows to evaluate.
+///
+/// From --data: every window once, including the partial last window of each source. From the run's own data:
+/// the same windows as in its validations, so that the loss is equal. Errors: those of check_data()
 data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run);
 
-/// The data in a few words, for people and programs: the path of --data, or `data.validation of the run:
-/// 'other.txt'`.
+/// Returns a short description of the data.
+///
+/// This is the path of --data, or `data.validation of the run: 'other.txt'`.
 std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run);
 
 }  // namespace ziggurat::app

@@ -25,9 +25,9 @@
 namespace ziggurat::app {
 namespace {
 
-constexpr const char* remedy_of_choices = "Name a file that may be written: --choices FILE.";
+constexpr const char* remedy_of_choices = "Name a file that can be written: --choices FILE.";
 
-/// What rank 0 knows of the tasks.
+/// Tasks and their tokens; filled on rank 0 only.
 struct ReadTasks {
     std::vector<data::ChoiceTask> tasks;
     data::EncodedChoices encoded;
@@ -48,15 +48,15 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
     print_tokenizer_notes(*tokenizer, add_bos);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
         const auto note = fmt::format(
-            "{} of {} contexts {} cut at the beginning, as the model reads {} tokens at a "
-            "time (model.max_seq)",
+            "{} of {} contexts {} cut at the beginning, because the model reads at most {} tokens "
+            "(model.max_seq)",
             cut, read.encoded.rows.rows.size(), cut == 1 ? "is" : "are", limits.max_seq);
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
     return read;
 }
 
-/// Evaluates rows of at most `longest_read` tokens, several in a sequence.
+/// Returns a run that evaluates rows of at most `longest_read` tokens, several per sequence.
 spec::RunSpec run_on_rows(const Arguments& arguments, const TrainedModel& model, std::int64_t longest_read) {
     auto run = evaluated_run(arguments, model);
     run.data.seq = std::max(run.data.seq, longest_read);
@@ -64,7 +64,7 @@ spec::RunSpec run_on_rows(const Arguments& arguments, const TrainedModel& model,
     return run;
 }
 
-/// On rank 0. Gives the exit code.
+/// Prints the report and writes --choices. Called on rank 0. Returns the exit code.
 int tell(const Arguments& arguments,
          const TrainedModel& model,
          const ReadTasks& read,

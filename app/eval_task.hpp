@@ -1,4 +1,4 @@
-/// The evaluation of multiple-choice tasks: `ziggurat eval RUN_DIR --task FILE`.
+/// Evaluation of multiple-choice tasks: `ziggurat eval RUN_DIR --task FILE`.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@
 
 namespace ziggurat::app {
 
-/// Prints how often `model` chooses right, by likelihood. Rank 0 alone reads the tasks and the tokenizer. The
-/// exit code; nothing as of with_weights().
+/// Prints the accuracy of `model`, which chooses by likelihood.
+///
+/// Only rank 0 reads the tasks and the tokenizer. Returns the exit code; empty as with_weights().
 ///
 /// Collective: over `world`
 std::optional<int> eval_task(const Arguments& arguments, const comm::Context& world, TrainedModel& model);

@@ -30,21 +30,21 @@ namespace ziggurat::app {
 
 namespace {
 
-/// What goes with a model's weights.
+/// Files and keys that are exported with a model's weights.
 struct Companions {
-    std::string folder;  ///< to copy from; empty: none
-    std::string file;    ///< of the tokenizer, if its name is not the one that transformers looks for
-    std::string usage;   ///< more keys of config.json
+    std::string folder;  ///< source folder of the files; empty: no files
+    std::string file;    ///< path of the tokenizer, if transformers expects another file name
+    std::string usage;   ///< additional keys of config.json
 };
 
-/// The tokenizer at `path`, if it is that of the run.
-/// Errors: Error{deck} if it is not
+/// Opens the tokenizer at `path`.
+/// Errors: Error{deck} if it is not the tokenizer of the run
 std::unique_ptr<const data::TextTokenizer> open_at(spec::Tokenizer tokenizer, const std::string& path) {
     tokenizer.path = path;
     return data::open_tokenizer(tokenizer);
 }
 
-/// Of a tokenizer that the run has not taken from a published model.
+/// Returns the companions of a tokenizer that the run has not taken from a published model.
 Companions companions_of(const std::string& path, const data::TextTokenizer& tokenizer) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -54,14 +54,16 @@ Companions companions_of(const std::string& path, const data::TextTokenizer& tok
         const bool has_own_name = file == "tokenizer.json" || file == "tokenizer.model";
         found.folder = has_own_name ? fs::path{path}.parent_path().string() : "";
         found.folder = has_own_name && found.folder.empty() ? "." : found.folder;
-        found.file = has_own_name ? "" : path;  // other files in its folder need not belong to it
+        found.file = has_own_name ? "" : path;  // other files of the folder may be unrelated
     }
     const auto keys = found.folder.empty() ? std::nullopt : checkpoint::hf::usage_keys(found.folder);
     found.usage = keys.value_or(checkpoint::hf::usage_keys_of(tokenizer.document_token().value_or(-1)));
     return found;
 }
 
-/// \param kept  what the run has kept of the published model that it began with; may be missing
+/// Returns the companions of the run's model.
+///
+/// \param kept  folder with files of the published model that the run began with; may not exist
 Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& kept) {
     const auto kept_keys = checkpoint::hf::usage_keys(kept);
     if (!tokenizer.has_file()) {
@@ -72,19 +74,19 @@ Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& 
         try {
             open_at(tokenizer, kept);
             return {kept, "", *kept_keys};
-        } catch (const Error&) {  // the run has a tokenizer of its own
+        } catch (const Error&) {  // the run has another tokenizer than the published model
         }
     }
     try {
         return companions_of(tokenizer.path, *open_at(tokenizer, tokenizer.path));
     } catch (const Error& error) {
-        const auto note = fmt::format("the model goes without its tokenizer ({})", error.what());
+        const auto note = fmt::format("the model is exported without its tokenizer ({})", error.what());
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
     return {"", "", checkpoint::hf::usage_keys_of(-1)};
 }
 
-/// Copies companions beside the model, and returns a list of them for the summary.
+/// Copies companions into the folder of the model, and returns a list of them for the summary.
 std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer, const std::string& folder) {
     std::vector<std::string> names;
     if (!companions.folder.empty()) {
@@ -96,15 +98,15 @@ std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer,
     return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
 }
 
-/// Type of the numbers that are written.
+/// Number type of the exported tensors.
 struct ExportType {
     spec::DType type = spec::DType::bf16;
-    std::string reason;  ///< empty: it was asked for
+    std::string reason;  ///< empty if it was given by --dtype
 };
 
-/// By the command, else as the model came in, else as it was computed.
+/// Chooses the number type: --dtype, else the type of the imported model, else precision.compute.
 ///
-/// \param kept  what the run has kept of the published model that it began with; may be missing
+/// \param kept  folder with files of the published model that the run began with; may not exist
 ExportType choose_type(const std::string& asked, const std::string& kept, spec::DType computed) {
     if (!asked.empty()) {
         return {asked == "f32" ? spec::DType::f32 : spec::DType::bf16, ""};
@@ -115,22 +117,22 @@ ExportType choose_type(const std::string& asked, const std::string& kept, spec::
     }
     if (came != "bfloat16" && came != "float32") {
         const auto note = fmt::format(
-            "the model came in {}, which is not written; f32 holds its numbers. --dtype bf16 makes the files "
-            "half as large.",
+            "the model came in {}, which cannot be written; f32 keeps its values. --dtype bf16 halves the "
+            "size of the files.",
             printable(came));
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
     return {came == "bfloat16" ? spec::DType::bf16 : spec::DType::f32, " as the model came in"};
 }
 
-/// The base that the files of adapters name.
+/// Returns the base model for the files of adapters.
 ///
-/// \param asked  by the command; empty: as the run knows it
+/// \param asked  value of --base; empty: the base that the run recorded
 std::string base_of_adapters(const std::string& asked, const std::string& root) {
     const auto base = asked.empty() ? checkpoint::hf::kept_base(root) : asked;
     if (base.empty()) {
         const auto note = std::string{
-            "the adapters name no base (the run started from weights of no published model). PEFT needs it: "
+            "the adapters name no base model (the run did not start from a published model). PEFT needs it: "
             "export again with --base and the name or folder of that model."};
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
@@ -139,7 +141,7 @@ std::string base_of_adapters(const std::string& asked, const std::string& root) 
 
 /// Exports one checkpoint.
 ///
-/// \param is_begun  the target holds what was exported of another, which was removed meanwhile
+/// \param is_begun  true if the target holds parts of another checkpoint, which was removed during the export
 void export_from(checkpoint::CheckpointReader& reader, const Arguments& arguments, bool& is_begun) {
     const auto begin_ns = monotonic_ns();
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
@@ -154,7 +156,7 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
     if (is_whole && !arguments.base.empty()) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("--base names the base of adapters, and '{}' is exported as a whole model. Leave "
+            fmt::format("--base names the base of adapters, but '{}' is exported as a full model. Leave "
                         "out --base{}.",
                         printable(reader.path()), arguments.merge ? " or --merge" : "")};
     }
@@ -194,7 +196,7 @@ int export_model(const Arguments& arguments) {
             arguments.folder, checkpoint::ReadCheck::hashes, print_note,
             [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
     } catch (...) {
-        if (is_begun) {  // what is not whole would be in the way of the next try
+        if (is_begun) {  // incomplete files would make the next attempt fail
             checkpoint::hf::remove_begun_model(arguments.target);
         }
         throw;

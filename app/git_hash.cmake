@@ -1,5 +1,5 @@
-# Writes OUTPUT, a header with the commit that SOURCE stands at; leaves it alone when nothing has changed.
-# "unknown" outside a clone.
+# Writes OUTPUT, a header with the commit of SOURCE ("unknown" outside a clone).
+# Does not rewrite the file if its content is unchanged.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env GIT_OPTIONAL_LOCKS=0
   git -C ${SOURCE} describe --always --dirty --abbrev=9 --exclude=*

@@ -41,7 +41,7 @@ std::string attention_line(const std::optional<AttentionForecast>& forecast) {
     }
     return fmt::format("attention {}{}; compute capability {}.{}{}{}\n", layout::describe(forecast->kernel),
                        forecast->reason.empty() ? "" : ": " + forecast->reason, forecast->capability / 10,
-                       forecast->capability % 10, forecast->is_capability_assumed ? " is assumed" : "",
+                       forecast->capability % 10, forecast->is_capability_assumed ? " (assumed)" : "",
                        forecast->library.empty() ? "" : ", " + forecast->library);
 }
 
@@ -64,11 +64,11 @@ std::string communicators_line(const std::vector<plan::CommunicatorBlocks>& comm
         return "";
     }
     return fmt::format(
-        "nccl      {} communicator{} of a rank, up to {} thread blocks at once on {} "
+        "nccl      {} communicator{} per rank, up to {} concurrent thread blocks on {} "
         "multiprocessors{}\n",
         communicators.size(), communicators.size() == 1 ? "" : "s", plan::blocks_of_all(communicators),
         plan::multiprocessors_of(machine),
-        machine.device_multiprocessors > 0 ? "" : " (of an H100, assumed)");
+        machine.device_multiprocessors > 0 ? "" : " (assumed: H100)");
 }
 
 }  // namespace ziggurat::app

@@ -1,4 +1,4 @@
-/// AttentionForecast and blocks of NCCL: what `check` reports of a run on GPUs without having one.
+/// Attention kernel and NCCL thread blocks of a run on GPUs, predicted by `check` without a GPU.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,32 @@
 
 namespace ziggurat::app {
 
-/// cuDNN as `check` knows it.
+/// Facts about cuDNN on the machine of a check.
 struct AttentionFacts {
     bool is_usable = true;         ///< false: missing or too old
     std::string name = {};         ///< with its version; empty: assumed on another machine
-    std::string lack_reason = {};  ///< for people, if it is not usable
+    std::string lack_reason = {};  ///< why it is not usable, for messages
 };
 
-/// The kernel that attention of the training will use, chosen by the function that binds it.
+/// Kernel that attention of the training will use, chosen by the same function as at run time.
 struct AttentionForecast {
     layout::AttentionKernel kernel = layout::AttentionKernel::host;
-    std::string reason;  ///< why not a faster one; empty: it is the fastest
+    std::string reason;  ///< why no faster kernel is used; empty: it is the fastest
     int capability = 90;
-    bool is_capability_assumed = false;  ///< the machine does not say it
-    std::string library = {};            ///< cuDNN that was taken into account
+    bool is_capability_assumed = false;  ///< true if the machine file does not give it
+    std::string library = {};            ///< assumed or installed cuDNN, for messages
 };
 
-/// Nothing for a run on the host's cores.
+/// Returns the forecast; empty for a run on the host's cores.
 std::optional<AttentionForecast> forecast_attention(const spec::RunSpec& run,
                                                     const spec::MachineSpec& machine,
                                                     const AttentionFacts& cudnn);
-/// `attention cuDNN ...`, a line; empty for a run on the host's cores.
+/// Returns the line `attention cuDNN ...`; empty for a run on the host's cores.
 std::string attention_line(const std::optional<AttentionForecast>& forecast);
 
-/// Thread blocks of the communicators of a rank, as NCCL_MAX_CTAS of the environment limits them.
+/// Returns the communicators of a rank, with their thread blocks limited by NCCL_MAX_CTAS.
 std::vector<plan::CommunicatorBlocks> limited_by_environment(std::vector<plan::CommunicatorBlocks> all);
-/// `nccl      48 thread blocks ...`, a line; empty where nothing goes by NCCL.
+/// Returns the line `nccl      2 communicators ...`; empty if the run does not use NCCL.
 std::string communicators_line(const std::vector<plan::CommunicatorBlocks>& communicators,
                                const spec::MachineSpec& machine);
 

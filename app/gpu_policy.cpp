@@ -8,7 +8,7 @@
 namespace ziggurat::app {
 
 void choose_gpu_policy() {
-    constexpr int keep = 0;  // what the user has set
+    constexpr int keep = 0;  // do not overwrite values that the user has set
     if constexpr (device::has_cuda) {
         setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", keep);
     }

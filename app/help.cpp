@@ -9,19 +9,19 @@ namespace {
 constexpr std::size_t widest_name = 22;
 
 constexpr const char* introduction_text =
-    R"(Ziggurat trains transformer language models, spread over the ranks of an MPI job.
+    R"(Ziggurat trains transformer language models, sharded over the ranks of an MPI job.
 
-Today it runs them on CPU cores: data, tensor, sequence and pipeline parallelism in any combination, every ZeRO stage,
-state at home in device, host or NVMe memory, checkpoints that any number of ranks resumes from, jobs under Slurm. It
-runs on one GPU; several GPUs have only been emulated. Context parallelism is planned and printed (ziggurat plan), not run.
-Families of models: )";
+It runs on CPU cores: data, tensor, sequence and pipeline parallelism in any combination, all ZeRO stages, state in
+device, host or NVMe memory, checkpoints that any number of ranks can resume, jobs under Slurm. It runs on one GPU;
+several GPUs have only been emulated. Context parallelism can be planned (ziggurat plan), not run.
+Model families: )";
 
 constexpr const char* exit_codes_text =
-    R"(Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk, ranks or
-device; 4 checkpoint; 5 numerics; 6 MPI or a peer; 70 a bug; 75 stopped as asked, with more to do.
+    R"(Exit codes: 0 done; 1 inspect --diff found differences; 2 deck or command line; 3 memory, disk, ranks or device;
+4 checkpoint; 5 numerics; 6 MPI or a peer; 70 a bug; 75 stopped on request, training is not finished.
 )";
 
-/// `  NAME   doc`; a long name gets a line of its own.
+/// Returns `  NAME   doc`; a long name gets its own line.
 std::string entry(const std::string& name, const std::string& doc) {
     const std::size_t width = widest_name + 2;
     const std::string begin = "  " + name;
@@ -53,17 +53,17 @@ std::string exit_codes() {
 
 std::string help_of_program() {
     std::string text = introduction();
-    text += "\nUsage: ziggurat COMMAND ...\n\nCommands (ziggurat COMMAND --help has the options of each):\n";
+    text += "\nUsage: ziggurat COMMAND ...\n\nCommands (ziggurat COMMAND --help prints its options):\n";
     for (const auto& row : commands()) {
         text += entry(row.name, row.doc);
     }
     text += "\nOptions:\n" + entry("--help, -h", "print this, or the help of a command") +
-            entry("--version", "print the version, and those of libraries");
+            entry("--version", "print the versions of Ziggurat and its libraries");
     text +=
-        examples_of({{"ziggurat check decks/quickstart.yaml", "is the deck right, does it fit?"},
+        examples_of({{"ziggurat check decks/quickstart.yaml", "is the deck valid, does it fit?"},
                      {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
                       "train on two ranks, one value changed"},
-                     {"ziggurat sample runs/quickstart --prompt 'In the'", "a text by what was trained"}});
+                     {"ziggurat sample runs/quickstart --prompt 'In the'", "generate text"}});
     return text + "\n" + exit_codes();
 }
 

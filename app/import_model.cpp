@@ -35,7 +35,7 @@ deck::LoadedDeck load(const std::string& text) {
         deck::load_text(text, "the deck of the import", {},
                         {.ranks = 1, .threads = 1, .needs_data = false, .read_tokenizer = read_tokenizer});
     if (!loaded.ok()) {
-        std::string errors;  // alone: warnings and notes are about a deck that the user has not written
+        std::string errors;  // no warnings and notes: the user has not written this deck
         for (const auto& problem : loaded.found.sorted()) {
             errors += problem.severity == Severity::error ? "\n" + problem.text() : "";
         }
@@ -44,16 +44,16 @@ deck::LoadedDeck load(const std::string& text) {
     return loaded;
 }
 
-/// The last part of a path, whether it ends in a slash or not.
+/// Returns the last component of a path, with or without a slash at its end.
 std::string name_of_run(const std::string& folder) {
     const auto path = fs::path{folder}.lexically_normal();
     return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// A deck of what every run has to say, for tokens in the folder of the import, where there are none yet.
+/// Returns a minimal deck that trains on `folder`/train.bin, which does not exist yet.
 ///
-/// \param model      its part on the model, in YAML
-/// \param tokenizer  the same of data.tokenizer
+/// \param model      value of the key `model`, in YAML
+/// \param tokenizer  value of the key `data.tokenizer`, in YAML
 std::string deck_text(const std::string& folder,
                       const std::string& model,
                       const std::string& tokenizer,
@@ -70,18 +70,20 @@ std::string deck_text(const std::string& folder,
 }
 
 struct TokenizerText {
-    std::string text = "none";  ///< data.tokenizer
-    std::string reason = {};    ///< for a tokenizer that the deck goes without
+    std::string text = "none";  ///< value of data.tokenizer
+    std::string reason = {};    ///< why the deck has no tokenizer; empty if it has one
 };
 
-/// data.tokenizer of a model with its own, if that is built and its tokens have rows.
+/// Returns data.tokenizer for the tokenizer in the model's folder.
+///
+/// The tokenizer must be readable and fit the vocabulary.
 TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
     std::error_code error;
     const auto is_there = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
     std::string why = "it has neither tokenizer.json nor tokenizer.model";
     if (is_there("tokenizer.json") || is_there("tokenizer.model")) {
         try {
-            // The folder may be called `bytes`, which alone is a kind of tokenizer.
+            // "./" because the folder may be named `bytes`, which alone is a kind of tokenizer.
             const auto tokenizer = tokenizer_of({}, (fs::path{"."} / folder).string());
             if (const auto facts = read_tokenizer(tokenizer); facts.vocab <= vocab) {
                 return {fmt::format("{{kind: {}, path: {}}}",
@@ -96,7 +98,7 @@ TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
     return {.reason = why};
 }
 
-/// The keys of `model` that config.json gives, with weights as `init` says.
+/// Returns the keys of `model` from config.json, with `init` as the value of model.init.
 std::string model_text(const deck::PublishedConfig& config, const std::string& init) {
     constexpr std::string_view section = "model.";
     constexpr std::string_view nested = "model.rope_scaling.";
@@ -118,14 +120,14 @@ void expect_new(const std::string& folder) {
     for (const char* name : {"ckpt", "deck.yaml", "metrics.jsonl"}) {
         if (fs::exists(fs::path{folder} / name, error)) {
             throw Error{ErrorKind::deck,
-                        fmt::format("'{}' holds a run already (there is '{}'). Name a new folder.",
+                        fmt::format("'{}' already holds a run ('{}' exists). Name a new folder.",
                                     printable(folder), name)};
         }
     }
     fs::create_directories(folder, error);
     if (error) {
         throw Error{ErrorKind::resource,
-                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
+                    fmt::format("cannot create '{}' ({}). Name a folder that you can write to.",
                                 printable(folder), error.message())};
     }
 }
@@ -138,7 +140,7 @@ int import_model(const Arguments& arguments) {
     if (config.is_missing) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("cannot read '{}' (there is no such file in {}). Name the folder of a model in the "
+            fmt::format("cannot read '{}' (no such file in {}). Name the folder of a model in the "
                         "Hugging Face format.",
                         printable(config.file), looked_in(config.file))};
     }
@@ -166,8 +168,8 @@ int import_model(const Arguments& arguments) {
     checkpoint::hf::keep_companions(arguments.source, arguments.source, folder + "/ckpt");
     const auto deck_path = folder + "/deck.yaml";
     storage::write_small_file(
-        deck_path, fmt::format("# Trains the model that was imported from {}\n# further. Name your tokens in "
-                               "data.train, then\n#\n#   ziggurat train {}\n{}",
+        deck_path, fmt::format("# Continues the training of the model imported from {}.\n# Set data.train to "
+                               "your tokens, then run\n#\n#   ziggurat train {}\n{}",
                                printable(arguments.source), printable(deck_path), written));
     progress.end();
     fmt::print("{}  {} tensors, {}; in {}\ndeck        {}\n", printable(made.path), made.tensors,

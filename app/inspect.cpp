@@ -31,7 +31,7 @@ namespace {
 using checkpoint::CheckpointReader;
 
 constexpr int is_different = 1;
-/// At a run that removes all that it had while they are checked.
+/// Maximum number of listings if a running training removes all listed checkpoints during verification.
 constexpr int most_looks = 10;
 constexpr int is_damaged = static_cast<int>(ErrorKind::checkpoint);
 
@@ -39,12 +39,12 @@ void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-/// Calls `use` with the checkpoint that `path` means; says what is passed over.
+/// Calls `use` with the checkpoint at `path` (of a run: the newest). Prints skipped checkpoints.
 void read(const std::string& path, const std::function<void(CheckpointReader&)>& use) {
     checkpoint::read_beside_training(path, checkpoint::ReadCheck::sizes, print_note, use);
 }
 
-/// A line on a terminal while something takes its time.
+/// Progress line on a terminal during a long operation.
 class ProgressLine {
   public:
     explicit ProgressLine(std::string what) : what_{std::move(what)} {}
@@ -81,7 +81,7 @@ int list_tensors(const Arguments& arguments) {
     return 0;
 }
 
-/// The text about one tensor of the checkpoint.
+/// Returns the statistics of one tensor of the checkpoint, as text or JSON.
 std::string show_tensor(CheckpointReader& reader, const Arguments& arguments) {
     std::vector<Numbers> kinds;
     std::vector<std::string> names;
@@ -116,16 +116,18 @@ std::vector<checkpoint::Damage> damages_of(const std::string& path) {
         if (error.kind() != ErrorKind::checkpoint) {
             throw;
         }
-        return {{"COMPLETE", error.what()}};  // it was right when the folder was listed
+        return {{"COMPLETE", error.what()}};  // it was valid when the folder was listed
     }
 }
 
-/// Checks what `found` lists, without what a running training removes meanwhile, which it says.
+/// Verifies the checkpoints in `found`.
+///
+/// Skips those that a running training removes meanwhile, with a note.
 Verification verify_all(const checkpoint::Catalogue& found) {
     Verification all;
     for (const auto& entry : found.entries) {
         if (entry.state == checkpoint::EntryState::unfinished && !found.is_one_step) {
-            continue;  // nobody reads it, and the next save removes it
+            continue;  // it is never read, and the next save removes it
         }
         const bool is_complete = entry.state == checkpoint::EntryState::complete;
         Verified checked{.path = entry.path,
@@ -137,7 +139,7 @@ Verification verify_all(const checkpoint::Catalogue& found) {
             if (found.is_one_step) {
                 throw checkpoint::removed_meanwhile(entry.path);
             }
-            print_note(printable(entry.path) + " was removed by its run meanwhile");
+            print_note(printable(entry.path) + " was removed by its run during verification");
             continue;
         }
         all.bytes += is_complete ? entry.bytes : 0;
@@ -150,7 +152,7 @@ int verify(const Arguments& arguments) {
     const auto begin_ns = monotonic_ns();
     auto all = verify_all(checkpoint::catalogue(arguments.folder));
     for (int looks = 1; all.checkpoints.empty() && looks < most_looks; ++looks) {
-        all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: there are newer ones
+        all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: newer ones exist
     }
     all.seconds = seconds_between(begin_ns, monotonic_ns());
     print(arguments.json ? json_of(all) : text_of(all));
@@ -182,7 +184,7 @@ int compare(const Arguments& arguments) {
 int show_tokens(const Arguments& arguments) {
     if (arguments.verify || arguments.tensors || !arguments.tensor.empty() || !arguments.other.empty()) {
         throw Error{ErrorKind::deck,
-                    fmt::format("'{}' is a file, and what is asked is asked of checkpoints. Name the "
+                    fmt::format("'{}' is a file, and the given option is for checkpoints. Name the "
                                 "folder of a run, or one checkpoint.",
                                 printable(arguments.folder))};
     }

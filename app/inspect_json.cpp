@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 using checkpoint::EntryState;
 using checkpoint::TensorVerdict;
 
-/// Text of unknown origin stays valid JSON, in ASCII: nothing in it steers a terminal.
+/// Returns JSON in ASCII: text of unknown origin stays valid and cannot control a terminal.
 std::string written(const Json& json) {
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
@@ -51,7 +51,7 @@ const char* name_of(checkpoint::DeckChangeClass change_class) {
                                                                  : "noted";
 }
 
-/// A number that is not finite is null: JSON has no word for it.
+/// Returns null for a number that is not finite, because JSON cannot represent it.
 Json number(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }

@@ -15,7 +15,7 @@ namespace {
 using checkpoint::EntryState;
 using checkpoint::TensorVerdict;
 
-/// Differing tensors that are told one by one; JSON has them all.
+/// Maximum number of differing tensors that the text lists; JSON lists all.
 constexpr int most_told = 40;
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -33,7 +33,7 @@ std::string date_text(double seconds) {
 const char* state_text(EntryState state) {
     return state == EntryState::complete     ? "complete"
            : state == EntryState::unfinished ? "unfinished"
-                                             : "DAMAGED";
+                                             : "CORRUPT";
 }
 
 std::string line_of(const checkpoint::CatalogueEntry& entry) {
@@ -48,7 +48,7 @@ std::string line_of(const checkpoint::CatalogueEntry& entry) {
     return entry.why_not.empty() ? line : line + fmt::format("{:>14}{}\n", "", printable(entry.why_not));
 }
 
-/// Of the files that were trained on: all of a few, else how many.
+/// Returns the files that were trained on; only their number if there are many.
 std::string data_text(const std::vector<data::FileFingerprint>& files) {
     constexpr std::size_t most = 4;
     std::string text;
@@ -93,11 +93,11 @@ const char* verdict_text(TensorVerdict verdict) {
         case TensorVerdict::same:
             return "same bits";
         case TensorVerdict::other_numbers:
-            return "other numbers";
+            return "different values";
         case TensorVerdict::other_type:
-            return "other type";
+            return "different type";
         case TensorVerdict::other_shape:
-            return "other shape";
+            return "different shape";
         case TensorVerdict::only_in_first:
             return "only in the first";
         case TensorVerdict::only_in_second:
@@ -132,10 +132,10 @@ std::string line_of(const checkpoint::TensorDifference& tensor) {
     return line + "\n";
 }
 
-/// What follows from a difference of decks, where anything does.
+/// Returns the consequence of a difference between decks; may be empty.
 const char* meaning_of(checkpoint::DeckChangeClass change_class) {
-    return change_class == checkpoint::DeckChangeClass::refused  ? " (another model)"
-           : change_class == checkpoint::DeckChangeClass::warned ? " (another training)"
+    return change_class == checkpoint::DeckChangeClass::refused  ? " (changes the model)"
+           : change_class == checkpoint::DeckChangeClass::warned ? " (changes the training)"
                                                                  : "";
 }
 
@@ -187,9 +187,9 @@ std::string text_of(const std::string& path, const std::vector<Numbers>& kinds) 
     for (const auto& [tensor, numbers] : kinds) {
         text += fmt::format(
             "  {} {} {} {}\n"
-            "    least {:.9g}, greatest {:.9g}, mean {:.9g}, norm {:.9g}\n"
+            "    min {:.9g}, max {:.9g}, mean {:.9g}, norm {:.9g}\n"
             "    {} elements, {} zeros, {} NaN or infinite\n"
-            "    begins {:.9g}{}\n",
+            "    first {:.9g}{}\n",
             to_string(tensor.kind), printable(tensor.name), shape_text(tensor.shape), type_text(tensor.type),
             numbers.min, numbers.max, numbers.mean, numbers.norm, format_grouped(numbers.elements),
             format_grouped(numbers.zeros), format_grouped(numbers.nonfinite), fmt::join(numbers.first, ", "),
@@ -202,7 +202,7 @@ std::string text_of(const Verification& verification) {
     std::string text;
     for (const Verified& checked : verification.checkpoints) {
         for (const auto& damage : checked.damages) {
-            text += fmt::format("damage: {}: {}: {}\n", printable(checked.path), printable(damage.file),
+            text += fmt::format("corrupt: {}: {}: {}\n", printable(checked.path), printable(damage.file),
                                 printable(damage.what));
         }
     }
@@ -213,16 +213,16 @@ std::string text_of(const Verification& verification) {
                               verification.checkpoints.size() == 1 ? "" : "s",
                               format_bytes(verification.bytes), format_duration(verification.seconds),
                               format_bytes(static_cast<std::int64_t>(rate)),
-                              damages == 0   ? "every byte is right"
-                              : damages == 1 ? std::string{"1 damage"}
-                                             : fmt::format("{} damages", damages));
+                              damages == 0   ? "all bytes verified"
+                              : damages == 1 ? std::string{"1 corrupt item"}
+                                             : fmt::format("{} corrupt items", damages));
 }
 
 std::string text_of(const Compared& compared) {
     const auto& comparison = compared.comparison;
     std::string text = fmt::format("first   {}\nsecond  {}\n", printable(compared.first_path),
                                    printable(compared.second_path));
-    text += "progress: " + std::string{comparison.is_same_progress ? "the same\n" : "another\n"};
+    text += "progress: " + std::string{comparison.is_same_progress ? "the same\n" : "differs\n"};
     text += progress_line("step", compared.first.step, compared.second.step);
     text += progress_line("tokens", compared.first.tokens, compared.second.tokens);
     text += progress_line("next sample", compared.first.next_sample, compared.second.next_sample);

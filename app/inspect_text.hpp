@@ -1,4 +1,4 @@
-/// Output of `ziggurat inspect`, for people and for programs.
+/// Output of `ziggurat inspect`, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace ziggurat::app {
 
-/// What --verify found in one folder.
+/// Result of --verify for one checkpoint.
 struct Verified {
     std::string path;
     std::vector<checkpoint::Damage> damages;
 };
 
-/// Everything that --verify found.
+/// Result of --verify for all checkpoints.
 struct Verification {
     std::vector<Verified> checkpoints;
     std::int64_t bytes = 0;
@@ -27,15 +27,15 @@ struct Verification {
     std::int64_t num_damages() const;
 };
 
-/// A line for each checkpoint.
+/// Return the list of checkpoints, one line or JSON object each.
 std::string text_of(const checkpoint::Catalogue& catalogue);
 std::string json_of(const checkpoint::Catalogue& catalogue);
 
-/// A checkpoint and a line for each of its tensors.
+/// Return a checkpoint and its tensors, one line or JSON object each.
 std::string text_of_tensors(const checkpoint::CheckpointReader& reader);
 std::string json_of_tensors(const checkpoint::CheckpointReader& reader);
 
-/// One kind of a tensor, and its numbers.
+/// Statistics of one kind (weights, moments ...) of a tensor.
 struct Numbers {
     checkpoint::StoredTensor tensor;
     checkpoint::Statistics statistics;
@@ -46,11 +46,11 @@ std::string json_of(const std::string& path, const std::vector<Numbers>& kinds);
 std::string text_of(const Verification& verification);
 std::string json_of(const Verification& verification);
 
-/// The head of a token file.
+/// Return the header of a token file.
 std::string text_of(const data::TokenHead& head);
 std::string json_of(const data::TokenHead& head);
 
-/// Two checkpoints that were compared.
+/// Result of a comparison of two checkpoints.
 struct Compared {
     std::string first_path;
     std::string second_path;

@@ -1,4 +1,4 @@
-/// The head of a token file, as text and as JSON.
+/// Header of a token file, as text and as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ using data::TokenHead;
 
 std::string format_line(const TokenHead& head) {
     const std::string name = spec::word_of(head.format);
-    return head.format == spec::TokenFormat::raw ? name + " (a guess: nothing in the file says it)"
+    return head.format == spec::TokenFormat::raw ? name + " (assumed: the file has no header)"
            : head.magic.empty()                  ? name
                                 : fmt::format("{} (begins with {}, version {})", name, head.magic,
                                               head.version ? fmt::format("{}", *head.version) : "unknown");
@@ -37,7 +37,7 @@ std::string tokens_line(const TokenHead& head) {
                                    head.type.empty() ? "unknown" : head.type, head.token_bytes);
     return counted == head.stored_tokens
                ? line
-               : line + fmt::format("; the size makes {}", format_grouped(head.stored_tokens));
+               : line + fmt::format("; the file size gives {}", format_grouped(head.stored_tokens));
 }
 
 template <class T>

@@ -13,7 +13,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// By rank, on rank 0.
+/// Gathers the bytes of all ranks, in rank order, on rank 0.
 std::vector<plan::RankBytes> gather_bytes(const comm::Context& world, const plan::RankBytes& mine) {
     const std::array<double, 4> words{static_cast<double>(mine.tiers[0]), static_cast<double>(mine.tiers[1]),
                                       static_cast<double>(mine.tiers[2]),
@@ -38,7 +38,7 @@ bool is_to_fit(const comm::Context& world,
     return is_agreed(world, exit_code, [&] {
         const auto needed = plan::footprint_of(run, machine, by_rank, nodes.node_of);
         if (!needed.fits()) {
-            throw Error{ErrorKind::resource, "the run does not fit (see the plan). Nothing was started.\n" +
+            throw Error{ErrorKind::resource, "the run does not fit (see the plan). It was not started.\n" +
                                                  plan::memory_report(run, machine, needed).table};
         }
     });

@@ -1,4 +1,4 @@
-/// Refuses what the budgets do not hold.
+/// Check of a run against its memory budgets, on all ranks.
 #pragma once
 
 #include "comm/context.hpp"
@@ -7,9 +7,11 @@
 
 namespace ziggurat::app {
 
-/// Before anything is reserved: every rank builds its own programs and knows what they take, to the byte.
-/// False, on all ranks, where budgets do not hold it; then rank 0 has told the plan, what it lacks and, for a
-/// training, what would help, and `exit_code` is that of Error{resource}. Collective: over `world`
+/// Returns true, on all ranks, if the run fits its budgets. Call before any memory is reserved.
+///
+/// Every rank builds its own programs and computes their memory exactly. If the run does not fit, rank 0
+/// prints the plan, the missing bytes and, for a training, remedies, and `exit_code` is that of
+/// Error{resource}. Collective: over `world`
 bool is_to_fit(const comm::Context& world,
                const spec::RunSpec& run,
                const spec::MachineSpec& machine,

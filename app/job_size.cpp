@@ -18,7 +18,7 @@ int rounded_up(int all, int parts) {
     return static_cast<int>((std::int64_t{all} + parts - 1) / parts);
 }
 
-/// `options` for looking at degrees: nothing is searched for, and no data is read.
+/// Returns `options` for reading the degrees only: no automatic choices, and no data is read.
 deck::LoadOptions for_degrees(deck::LoadOptions options) {
     options.job_end = {};
     options.read_source = {};
@@ -29,12 +29,12 @@ deck::LoadOptions for_degrees(deck::LoadOptions options) {
     return options;
 }
 
-/// Of as few ranks as its degrees allow.
+/// Returns the smallest number of ranks that the degrees of the deck allow.
 int fewest_ranks(const JobDeck& deck, const deck::LoadOptions& options) {
     return std::max(1, deck::load(deck.file, deck.overrides, options).run.parallel.ranks);
 }
 
-/// Ranks that a node is made for; 0 where nobody has said it.
+/// Returns the ranks per node of the machine file, else the GPUs of this node; 0 if both are unknown.
 int ranks_of_a_node(const deck::LoadOptions& options) {
     return options.machine ? options.machine->ranks_per_node : device::discover().count;
 }
@@ -56,7 +56,7 @@ int choose_tasks(
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks) {
     if (tasks > most_ranks / nodes) {
         throw Error{ErrorKind::deck,
-                    fmt::format("--nodes: {} nodes of {} ranks are more than {} ranks. Ask for fewer.", nodes,
+                    fmt::format("--nodes: {} nodes x {} ranks exceed {} ranks. Ask for fewer.", nodes,
                                 tasks, most_ranks)};
     }
     options.ranks = nodes * tasks;

@@ -1,4 +1,4 @@
-/// The number of ranks of a job: as it is asked for, or as the machine and the deck have it.
+/// Number of ranks of a job, from the command line, the machine and the deck.
 #pragma once
 
 #include <functional>
@@ -10,36 +10,38 @@
 
 namespace ziggurat::app {
 
-/// The deck of a job, as the command line names it.
+/// Deck of a job, as given on the command line.
 struct JobDeck {
     std::string file;
     std::vector<std::string> overrides;  ///< `path.to.key=value`
 };
 
-/// Load options of a job with so many ranks on each node.
+/// Returns the load options of a job with `tasks` ranks per node.
 using OfTasks = std::function<deck::LoadOptions(int tasks)>;
 
-/// Most ranks of a job that is planned.
+/// Maximum number of ranks of a planned job.
 inline constexpr int most_ranks = 1'000'000;
 
-/// Ranks of each of `nodes` nodes where nobody says it: all that a node is made for, or, where the degrees of
-/// the deck are for fewer, as many as these take.
+/// Chooses the ranks per node if they are not given.
 ///
-/// \param all      that a node is made for; 0: nobody knows, so those of the degrees
-/// \param options  of the job, its size unsaid
+/// They are `all`, or fewer if only that fits the deck's degrees.
+///
+/// \param all      ranks that a node is made for; 0 = unknown, then the degrees decide
+/// \param options  options of the job, without its size
 int choose_tasks(
     const JobDeck& deck, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job);
 
-/// `options` for a job of `nodes` nodes with `tasks` ranks on each.
+/// Returns `options` for a job of `nodes` nodes with `tasks` ranks each.
 ///
-/// Errors: Error{deck} when that are more than most_ranks
+/// Errors: Error{deck} if that is more than most_ranks
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks);
 
-/// `options` for a job of so many ranks, or nodes, or both. Where neither is said it is as large as one node
-/// of the machine, or, where the degrees of the deck take more or fewer ranks, as these have it. A machine
-/// that is not described counts as its GPUs.
+/// Returns `options` for a job of `ranks` ranks, or `nodes` nodes, or both.
 ///
-/// \pre ranks are a multiple of nodes, where both are said
+/// If neither is given, the job has one node of the machine, or the number of ranks that the deck's degrees
+/// require. Without a machine file, a node has one rank per GPU.
+///
+/// \pre ranks is a multiple of nodes, if both are given
 /// Errors: as of_nodes()
 deck::LoadOptions sized(const JobDeck& deck,
                         deck::LoadOptions options,

@@ -1,4 +1,4 @@
-/// The best rates of products that trainings have seen on this machine, kept beside its machine file.
+/// Best rates of matrix products on this machine, stored in the folder of its machine file.
 #pragma once
 
 #include <map>
@@ -9,33 +9,35 @@
 
 namespace ziggurat::app {
 
-/// FLOP/s of a rank, by what computes: see way_of().
+/// FLOP/s of a rank, by configuration: see way_of().
 using Peaks = std::map<std::string, double>;
 
-/// `bf16 on host, 2 ranks x 4 threads a node`: runs that reach the same rate.
+/// Returns the configuration that determines the rate: `bf16 on host, 2 ranks x 4 threads a node`.
 std::string way_of(const spec::RunSpec& run);
 
-/// Nothing of a text that is no such file.
+/// Parses the file; returns an empty map if it is invalid.
 Peaks read_peaks(const std::string& text);
 std::string write_peaks(const Peaks& peaks);
 
-/// The file of them, of one process at a time: rank 0. It is written without being asked for, so nothing is
-/// said where it cannot be read or written, and the user's folder of settings is not made.
+/// File of the peaks. Used by one process at a time: rank 0.
+///
+/// It is written without a request of the user. Failures to read or write it are therefore silent, and the
+/// user's configuration folder (~/.config) is not created.
 class KnownPeaks {
   public:
-    /// `machine-HOST.peaks.json` beside the user's machine file.
+    /// Opens `machine-HOST.peaks.json` in the folder of the user's machine file.
     explicit KnownPeaks(const deck::Environment& environment);
 
-    /// 0: none is known.
+    /// Returns the peak of a configuration; 0 if unknown.
     double of(const std::string& way) const;
 
-    /// Keeps `flops` where it is more than what is known, the file whole at any moment.
+    /// Stores `flops` if it is larger than the known peak. The file is replaced atomically.
     void raise(const std::string& way, double flops) const;
 
   private:
     Peaks read() const;
 
-    std::string path_;  ///< empty: there is no place
+    std::string path_;  ///< empty if the environment names no configuration folder
 };
 
 }  // namespace ziggurat::app

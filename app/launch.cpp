@@ -30,7 +30,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Where this rank runs.
+/// Returns host, cores and threads of this rank.
 train::RankPlace my_place() {
     return {.host = comm::machine_name(),
             .cores = train::usable_cores(),
@@ -39,7 +39,7 @@ train::RankPlace my_place() {
             .job_cores = cores_of_job()};
 }
 
-/// The threads that every rank can have.
+/// Returns the number of threads that every rank can have.
 int fewest_threads(const std::vector<train::RankPlace>& places) {
     int fewest = std::numeric_limits<int>::max();
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
@@ -63,7 +63,9 @@ RatesToMeasure what_to_measure(const spec::RunSpec& run,
     return wanted;
 }
 
-/// Chooses on rank 0 by what the slowest rank was measured to do, for which it calls the others.
+/// Returns the function that chooses depths on rank 0 by the rates of the slowest rank.
+///
+/// It measures on all ranks: the others take part in receive_deck().
 auto depths_by_measuring(const comm::Context& world) {
     return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
         const auto wanted = agree_to_measure(world, what_to_measure(run, machine, open));
@@ -77,7 +79,7 @@ auto depths_by_measuring(const comm::Context& world) {
     };
 }
 
-/// The deck that rank 0 has made of its own, on another rank, which measures when it is called.
+/// Receives the effective deck from rank 0. Until then, measures rates when rank 0 requests it.
 std::string receive_deck(const comm::Context& world) {
     while (const auto wanted = agree_to_measure(world, std::nullopt)) {
         measure_rates(world, *wanted);
@@ -85,7 +87,7 @@ std::string receive_deck(const comm::Context& world) {
     return comm::broadcast(world, "");
 }
 
-/// The highest exit code of all ranks.
+/// Returns the highest exit code of all ranks.
 int highest(const comm::Context& world, int exit_code) {
     std::array<std::int64_t, 1> code{exit_code};
     comm::all_reduce_max(world, code);
@@ -139,9 +141,9 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
     std::string effective;
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);
-        options.read_tokenizer = read_tokenizer;  // others are told of it by the deck
+        options.read_tokenizer = read_tokenizer;  // other ranks get its facts from the effective deck
         options.has_token = has_token;
-        options.read_source = read_source;  // others do it when they open what they train on
+        options.read_source = read_source;  // other ranks read the sources when they open the training data
         options.find_shared_files = find_shared_files;
         loaded = deck::load(arguments.deck, arguments.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->tells_of_record) {
@@ -165,7 +167,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
                                           comm::machine_name(), loaded->found.print()));
     exit_code = highest(world, loaded->found.exit_code());
     if (exit_code == 0) {
-        // That of others has the secrets that only rank 0's environment may have.
+        // The deck that other ranks have loaded contains secrets, which only rank 0's environment may have.
         loaded->effective = comm::broadcast(world, loaded->effective);
         return loaded;
     }

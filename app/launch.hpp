@@ -1,4 +1,4 @@
-/// Launch of the ranks: what they were given, and the deck that they agree to run.
+/// Launch of the ranks: their resources, and the deck that they run.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,26 @@
 
 namespace ziggurat::app {
 
-/// The number of ranks and, alike on all of them, ranks per node and threads per rank: OMP_NUM_THREADS where
-/// it is set, else the smallest share of cores that a rank has.
+/// Returns the number of ranks, ranks per node and threads per rank; the same on all ranks.
+///
+/// Threads are OMP_NUM_THREADS if it is set, else the smallest share of cores of a rank.
 /// Collective: over `world`
 deck::LoadOptions find_launch(const comm::Context& world);
 
-/// Threads per rank that the environment asks for; 0 when nobody asked.
+/// Returns the threads per rank that the environment sets; 0 if it does not.
 int threads_asked();
 
-/// The threads per rank of that many ranks started from here, on this machine; 0: as many as fit its cores.
+/// Returns the threads per rank if `ranks` ranks were started on this machine.
+///
+/// \param ranks  0 = unknown; then the result is threads_asked()
 int threads_if_started(int ranks);
 
-/// The deck that the command line names: read, resolved and checked by rank 0, for which all ranks measure
-/// what they can do where depths are open, then by all ranks from its effective form. Nothing when it is
-/// wrong, or cannot be run where one of them is, which rank 0 has then told; then `exit_code` is set, alike
-/// on all ranks. Collective: over `world`
+/// Loads the deck of the command line on all ranks.
+///
+/// Rank 0 reads, resolves and checks the deck. If depths are `auto`, all ranks measure their rates for it.
+/// Then all ranks load its effective form. Returns empty if the deck has errors or cannot run on some rank:
+/// then rank 0 has printed the errors, and `exit_code` is set to the same value on all ranks.
+/// Collective: over `world`
 std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
                                                   const comm::Context& world,
                                                   int& exit_code);

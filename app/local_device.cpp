@@ -13,7 +13,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Words: the host, then ids.
+/// Parses the host, followed by the ids of its devices.
 device::SeenDevices seen_from(const std::string& text) {
     std::istringstream words{text};
     device::SeenDevices seen;
@@ -24,7 +24,7 @@ device::SeenDevices seen_from(const std::string& text) {
     return seen;
 }
 
-/// On the first rank, two numbers for each.
+/// Returns index and number of sharing ranks of each rank's device. Called on the first rank.
 std::string write_devices(const std::vector<std::string>& texts) {
     std::vector<device::SeenDevices> by_rank;
     by_rank.reserve(texts.size());

@@ -1,4 +1,4 @@
-/// find_local_device: the device of this rank among those of its host.
+/// Choice of this rank's device among those of its host.
 #pragma once
 
 #include "comm/context.hpp"
@@ -7,8 +7,9 @@
 
 namespace ziggurat::app {
 
-/// Of all ranks alike: as device::spread_ranks says where every rank sees a device; else the first, of its
-/// own.
+/// Returns the device that device::spread_ranks assigns to this rank, if every rank sees a device.
+///
+/// Otherwise returns the default: the first device, not shared. All ranks take the same branch.
 ///
 /// Collective: over `world`
 device::RankDevice find_local_device(const comm::Context& world, const device::Discovery& devices);

@@ -32,8 +32,8 @@ void make_folder_of(const std::string& file) {
                                    : std::string{"it is not a folder"};
         throw Error{
             ErrorKind::resource,
-            fmt::format("cannot keep results in '{}' ({}). Name a file by --machine-file, or set HOME to a "
-                        "folder of yours.",
+            fmt::format("cannot write results to '{}' ({}). Give --machine-file FILE, or set HOME to a "
+                        "folder that you can write to.",
                         printable(file), why)};
     }
 }
@@ -57,8 +57,8 @@ spec::MachineSpec MachineFile::machine() const {
     const auto known = deck::load_machine(path_, found);
     if (!known) {
         std::fputs(found.print().c_str(), stderr);
-        throw Error{ErrorKind::deck, fmt::format("'{}' is there and is not a machine file (see above). Name "
-                                                 "another one by --machine-file.",
+        throw Error{ErrorKind::deck, fmt::format("'{}' exists and is not a machine file (see above). Give "
+                                                 "another file with --machine-file.",
                                                  printable(path_))};
     }
     return *known;
@@ -67,8 +67,8 @@ spec::MachineSpec MachineFile::machine() const {
 void MachineFile::keep(const spec::MachineSpec& machine) const {
     if (path_.empty()) {
         std::fputs(message(Severity::warning,
-                           "it is not kept (neither XDG_CONFIG_HOME nor HOME is set). Name a file by "
-                           "--machine-file.\n")
+                           "results are not stored (neither XDG_CONFIG_HOME nor HOME is set). Give "
+                           "--machine-file FILE.\n")
                        .c_str(),
                    stderr);
         return;

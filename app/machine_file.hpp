@@ -1,4 +1,4 @@
-/// MachineFile: where what is measured of this machine is kept.
+/// File with the measured rates of this machine.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace ziggurat::app {
 
-/// The user's own file of this machine, or the one that --machine-file names.
+/// The user's machine file for this machine, or the one that --machine-file names.
 class MachineFile {
   public:
-    /// Makes its folder: what cannot be kept would be measured in vain.
+    /// Creates its folder, so that an unwritable path fails before the measurement.
     ///
-    /// Errors: Error{resource} when nothing can be written there
+    /// Errors: Error{resource} if the folder is not writable
     explicit MachineFile(const Arguments& arguments);
 
-    /// What it says; this machine where it is not there.
+    /// Returns the content of the file; if it does not exist, the detected facts of this machine.
     ///
-    /// Errors: Error{deck} when it is there and is not a machine file, which is told
+    /// Errors: Error{deck} if the file exists and is not a machine file; its problems are printed
     spec::MachineSpec machine() const;
-    /// Writes it and says where, or warns that it is not kept where there is no place for it.
+    /// Writes the file and prints its path; prints a warning if there is no path.
     void keep(const spec::MachineSpec& machine) const;
 
   private:
-    std::string path_;  ///< empty: there is no place
+    std::string path_;  ///< empty if the environment names no configuration folder
 };
 
 }  // namespace ziggurat::app

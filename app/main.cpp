@@ -1,4 +1,4 @@
-/// The program: reads the command line, runs one command, turns errors into messages and exit codes.
+/// Main program: parses the command line, runs one command, maps errors to messages and exit codes.
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -20,7 +20,7 @@ using namespace ziggurat;
 using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
-    // A limit on the size of files (ulimit -f) is an error of each write, whatever it writes.
+    // With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails with an error.
     std::signal(SIGXFSZ, SIG_IGN);
     choose_heap_policy();
     choose_gpu_policy();

@@ -7,7 +7,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Words as they are: no hyphen is a dash, no line a request.
+/// Escapes `text` for man: hyphens stay hyphens, and no line becomes a macro.
 std::string plain(const std::string& text) {
     std::string made;
     bool begins = true;
@@ -25,12 +25,12 @@ std::string section(const std::string& name) {
     return ".SH " + name + "\n";
 }
 
-/// A paragraph with a bold name in front.
+/// Returns a paragraph with a bold name as its tag.
 std::string entry(const std::string& name, const std::string& doc) {
     return ".TP\n.B " + plain(name) + "\n" + plain(doc) + "\n";
 }
 
-/// Empty lines part paragraphs.
+/// Returns `text` with each empty line as a paragraph break.
 std::string paragraphs(const std::string& text) {
     std::string made;
     for (std::size_t at = 0; at < text.size();) {
@@ -65,7 +65,7 @@ std::string command(const CommandRow& row) {
 
 std::string man_page() {
     std::string text = ".TH ZIGGURAT 1 \"\" \"" + plain(version()) + "\" \"User Commands\"\n";
-    text += section("NAME") + "ziggurat \\- trains transformer language models, spread over ranks of MPI\n";
+    text += section("NAME") + "ziggurat \\- trains transformer language models on MPI ranks\n";
     text += section("SYNOPSIS") + ".B ziggurat\n.I COMMAND\n[ARGUMENTS] [OPTIONS]\n";
     text += section("DESCRIPTION") + paragraphs(introduction());
     text += section("COMMANDS");
@@ -73,24 +73,24 @@ std::string man_page() {
         text += command(row);
     }
     text += section("OPTIONS") + entry("--help, -h", "print help, of the program or of a command") +
-            entry("--version", "print the version, and those of libraries");
+            entry("--version", "print the versions of Ziggurat and its libraries");
     text += section("EXIT STATUS") + paragraphs(exit_codes());
     text += section("FILES");
     text += entry("PREFIX/share/ziggurat/decks",
-                  "decks to begin with, descriptions of machines in machines, every key of a deck in "
-                  "REFERENCE.md, token files in DATA.md; schema.json tells editors what a deck may say (a "
-                  "first line '# yaml-language-server: $schema=FILE')");
+                  "example decks; machine files in machines; all deck keys in REFERENCE.md; token files in "
+                  "DATA.md; schema.json for the completion of deck keys in editors (first line of a deck: "
+                  "'# yaml-language-server: $schema=FILE')");
     text += entry("PREFIX/share/ziggurat/train.sbatch",
-                  "a job for Slurm that goes on until training is done; 'ziggurat slurm' fills it in");
+                  "template of a Slurm job that requeues until training is done; used by 'ziggurat slurm'");
     text += entry("PREFIX/share/modulefiles", "for 'module use' of Lmod");
     text += entry("~/.config/ziggurat",
-                  "rates of this machine, kept by 'ziggurat bench io' and 'ziggurat bench gpu'");
+                  "measured rates of this machine, written by 'ziggurat bench io' and 'ziggurat bench gpu'");
     text += section("ENVIRONMENT");
-    text += entry("OMP_NUM_THREADS", "threads of a rank; unset: an equal part of the cores");
+    text += entry("OMP_NUM_THREADS", "threads per rank (default: an equal share of the cores)");
     text += entry("OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY",
-                  "set aside: threads have the cores that the launcher gives");
-    text += entry("NO_COLOR", "set: no colours on a terminal");
-    text += entry("ZIGGURAT_STOP_AT", "seconds since 1970 by which a training saves and ends");
+                  "ignored: threads use the cores that the launcher assigns to the rank");
+    text += entry("NO_COLOR", "if set: no colours on a terminal");
+    text += entry("ZIGGURAT_STOP_AT", "time (seconds since 1970) before which a training saves and stops");
     return text;
 }
 

@@ -25,7 +25,9 @@
 namespace ziggurat::app {
 namespace {
 
-/// A run of `work` when nothing disturbs it: the first of these touch memory and wake the processor.
+/// Returns the shortest of several timings of `work`.
+///
+/// The first ones touch memory and wake the processor.
 double least_seconds(const std::function<void()>& work) {
     constexpr int runs = 6;
     double least = 1e9;
@@ -37,17 +39,18 @@ double least_seconds(const std::function<void()>& work) {
     return std::max(least, 1e-9);
 }
 
-/// Of a product with `rows` inputs and a square weight.
+/// Shape of a product with `rows` inputs and a square weight.
 struct ProductShape {
     std::int64_t rows, width;
 };
-/// As the layers of a small model have them.
+/// Shape of products in the layers of a small model.
 constexpr ProductShape small_product{256, 512};
-/// Large enough to come near to what a processor can do; short enough that the system seldom takes it away
-/// from one of the host meanwhile.
+/// Shape for the peak of a CPU: large enough to approach the peak, short enough to be rarely preempted.
 constexpr ProductShape peak_product{128, 1024};
-/// A GPU reaches its peak when a product takes much longer than its launch. An emulated one stays at the
-/// first.
+/// Shapes for the peak of a GPU, in the order of their sizes.
+///
+/// A GPU reaches its peak if a product takes much longer than its launch. An emulated
+/// GPU uses the first shape.
 constexpr std::array gpu_peak_products{ProductShape{512, 1024}, ProductShape{2048, 2048},
                                        ProductShape{4096, 4096}, ProductShape{8192, 8192}};
 constexpr double long_product_s = 5e-4;
@@ -64,7 +67,7 @@ double seconds_of_flop(spec::DType type, device::Device& device) {
                                      : seconds_of_flop<float>(device);
 }
 
-/// The first product that takes long enough to show the peak of a GPU.
+/// Returns the first shape whose product takes long enough to show the peak of a GPU.
 template <class T>
 ProductShape choose_gpu_peak_product(device::Device& device) {
     for (const auto& shape : gpu_peak_products) {
@@ -76,7 +79,7 @@ ProductShape choose_gpu_peak_product(device::Device& device) {
     return gpu_peak_products.back();
 }
 
-/// FLOP/s of the product at its best.
+/// Returns FLOP/s of the fastest sample.
 template <class T>
 double best_rate(device::Device& device, spec::DeviceKind kind, double known) {
     const auto shape = kind == spec::DeviceKind::cuda ? choose_gpu_peak_product<T>(device) : peak_product;
@@ -97,7 +100,9 @@ double seconds_of_copied_byte() {
     return least_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
 }
 
-/// Of a read and of a write. `never` where disks cannot be used, `unknown` where folders have other names.
+/// Returns seconds per byte of reads and of writes.
+///
+/// Infinity if the disks cannot be used; 0 (unknown) if the folders do not exist under these names.
 std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
     constexpr std::array never{std::numeric_limits<double>::infinity(),
                                std::numeric_limits<double>::infinity()};
@@ -149,7 +154,7 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
     const double flop = seconds_of_flop(wanted.type, *device::make_host(wanted.threads));
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
-        comm::barrier(world);  // those who compute would slow disks down
+        comm::barrier(world);  // ranks that still compute would slow down the disks
         world.liveness()->does("measuring disks", monotonic_ns());
         std::ranges::copy(seconds_of_disk_byte(wanted), slowest.begin() + 2);
     }

@@ -1,4 +1,4 @@
-/// The commands that measure the machine.
+/// Table rows of the commands that measure the machine: bench io, bench gpu.
 #include "app/option_rows.hpp"
 #include "deck/values/units.hpp"
 
@@ -9,7 +9,7 @@ constexpr std::int64_t least_size = std::int64_t{1} << 20;
 
 OptionRow size_row() {
     return {"--size", "BYTES", "a size of at least 1MiB with its unit, such as 512MiB",
-            "of the file in each folder (default 1GiB); it is gone at the end, whatever ends it",
+            "size of the test file in each folder (default 1GiB); it is removed at every exit",
             [](Arguments& arguments, const std::string& text) {
                 const auto bytes = deck::read_bytes(text);
                 arguments.size_bytes = bytes.value_or(0);
@@ -20,7 +20,7 @@ OptionRow size_row() {
 OptionRow machine_file_row() {
     return text_option(
         "--machine-file", "FILE", &Arguments::machine_file, "a file",
-        "where results are kept (default: machine-HOST.yaml in ~/.config/ziggurat, which check "
+        "file for the results (default: machine-HOST.yaml in ~/.config/ziggurat, which check "
         "and train read)");
 }
 
@@ -29,12 +29,12 @@ OptionRow machine_file_row() {
 CommandRow bench_gpu_row() {
     return {.command = Command::bench_gpu,
             .name = "bench gpu",
-            .doc = "Measures GPUs: their memory, their products and their links, and keeps it for plans.",
+            .doc = "Measures GPUs (memory, matrix products, links) and saves the rates for plans.",
             .positionals = {},
             .options = {machine_file_row()},
             .examples = {{"ziggurat bench gpu", "all GPUs of this node at once"},
-                         {"CUDA_VISIBLE_DEVICES=0 ziggurat bench gpu", "one of them"},
-                         {"ziggurat bench gpu --machine-file here.yaml", "kept in a file of one's own"}},
+                         {"CUDA_VISIBLE_DEVICES=0 ziggurat bench gpu", "one GPU"},
+                         {"ziggurat bench gpu --machine-file here.yaml", "results in another file"}},
             .problem = [](const Arguments&, const Given&) -> std::string { return ""; }};
 }
 
@@ -42,15 +42,15 @@ CommandRow bench_io_row() {
     return {
         .command = Command::bench_io,
         .name = "bench io",
-        .doc = "Measures disks by the size and number of blocks, and keeps what is best for decks.",
-        .positionals = {{"PATH...", "a folder on each disk that is to be used at the same time",
+        .doc = "Measures disks with several block sizes and queue depths, and saves the best for decks.",
+        .positionals = {{"PATH...", "a folder on each disk; all disks are measured at the same time",
                          [](Arguments& arguments, const std::string& word) {
                              arguments.paths.push_back(word);
                          }}},
         .options = {size_row(), machine_file_row()},
         .examples = {{"ziggurat bench io /nvme0", "one disk"},
-                     {"ziggurat bench io /nvme0 /nvme1 --size 4GiB", "two at once, longer"},
-                     {"ziggurat bench io /nvme0 --machine-file here.yaml", "kept in a file of one's own"}},
+                     {"ziggurat bench io /nvme0 /nvme1 --size 4GiB", "two disks at once, with larger files"},
+                     {"ziggurat bench io /nvme0 --machine-file here.yaml", "results in another file"}},
         .problem = [](const Arguments& arguments, const Given&) {
             return arguments.paths.empty() ? "no folder is given. Name one on each disk." : "";
         }};

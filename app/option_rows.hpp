@@ -1,4 +1,4 @@
-/// Rows of options by what they take.
+/// Factories of OptionRow for common kinds of values.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::app {
 
-/// All of `text` as a number within bounds.
+/// Parses all of `text` as a number within bounds (inclusive); empty if it is not one.
 template <class T>
 std::optional<T> number_in(const std::string& text, T least, T most) {
     T number{};
@@ -27,7 +27,7 @@ inline OptionRow flag(std::string name, bool Arguments::*field, std::string doc)
             [field](Arguments& arguments, const std::string&) { return arguments.*field = true; }};
 }
 
-/// A whole number.
+/// Option that takes a whole number within bounds (inclusive).
 template <class Field, class T>
 OptionRow whole(
     std::string name, std::string value, Field Arguments::*field, T least, T most, std::string doc) {
@@ -42,7 +42,7 @@ OptionRow whole(
             }};
 }
 
-/// A text that is not empty, called `takes`.
+/// Option that takes a text that is not empty. `takes` describes the text in messages.
 inline OptionRow text_option(
     std::string name, std::string value, std::string Arguments::*field, std::string takes, std::string doc) {
     return {std::move(name), std::move(value), std::move(takes), std::move(doc),
@@ -52,7 +52,7 @@ inline OptionRow text_option(
             }};
 }
 
-/// One of some words.
+/// Option that takes one of `words`.
 inline OptionRow one_of(std::string name,
                         std::string value,
                         std::string Arguments::*field,
@@ -69,12 +69,14 @@ inline OptionRow one_of(std::string name,
             }};
 }
 
-/// Whether texts begin with a token of their own.
+/// Option --add-bos: adds the begin-of-text token before each text.
+///
+/// \param otherwise  the default, for the help
 inline OptionRow add_bos_row(const std::string& otherwise) {
     return one_of(
         "--add-bos", "CHOICE", &Arguments::add_bos, {"auto", "true", "false"},
-        "the begin-of-text token before each text: auto, true or false; auto: as the tokenizer's files "
-        "say (default: " +
+        "add the begin-of-text token before each text: auto (as the tokenizer's files specify), true or "
+        "false (default: " +
             otherwise + ")");
 }
 

@@ -52,7 +52,7 @@ std::vector<std::string> unit_names(const spec::RunSpec& run) {
     return names;
 }
 
-/// Refuses a name that the program does not have.
+/// Throws Error{deck} if `name` is not empty and not in `there`.
 void expect_there(const char* option,
                   const std::string& what,
                   const std::string& name,
@@ -66,7 +66,7 @@ void expect_there(const char* option,
                                              meant.empty() ? "" : fmt::format(" Did you mean '{}'?", meant))};
 }
 
-/// The ops that the command line chooses, one line each.
+/// Prints the ops that the command line selects, one line each.
 void print_chosen(const Arguments& arguments,
                   const schedule::Program& program,
                   const std::vector<std::string>& units,
@@ -88,7 +88,7 @@ void print_chosen(const Arguments& arguments,
     print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
 }
 
-/// Nothing for a run whose ranks compute on the host's cores.
+/// Returns the kernels of `program`; empty if the ranks compute on the host's cores.
 std::optional<plan::KernelTable> kernels_on_gpu(const spec::RunSpec& run, const schedule::Program& program) {
     if (run.tiers.device != spec::DeviceKind::cuda) {
         return std::nullopt;
@@ -112,7 +112,7 @@ void print_text(const Arguments& arguments,
     if (const auto kernels = kernels_on_gpu(run, program)) {
         print(plan::print_kernel_table(*kernels));
     }
-    print("--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
+    print("--unit, --lane, --kind and --ops A-B print single ops, --all prints all ops\n");
 }
 
 deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
@@ -130,7 +130,7 @@ int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress
     plan::MemoryReport memory;
     std::string text;
     {
-        const Watched watched{progress};  // its line is gone before anything is printed
+        const Watched watched{progress};  // the end of this scope removes its line before anything is printed
         memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
                                      why_not_by_this_program(loaded.run));
         text = plan_summary(loaded, epochs, memory, watched.watch());

@@ -21,20 +21,23 @@ std::string machine_line(const spec::RunSpec& run, const spec::MachineSpec& mach
                        nodes == 1 ? "" : " each");
 }
 
-/// A long program is not built for the sake of its length: that takes as long as a plan of its own.
+/// Returns the number of ops of rank 0.
+///
+/// Long programs are not built to count their ops, which would take as
+/// long as a plan.
 std::string program_line(const spec::RunSpec& run, const plan::Watch& watch) {
     const auto passes = plan::passes_of_step(run) * plan::weight_of_layer(run);
     if (passes > plan::most_passes) {
         return fmt::format(
-            "program   of {} passes through layers in a step; its ops are not counted here (--program "
-            "does)\n",
+            "program   {} passes through layers per step; its ops are not counted (use --program "
+            "for that)\n",
             format_grouped(plan::passes_of_step(run)));
     }
     const auto ops = schedule::build_program(run, 0, schedule::Variant::train).ops.size();
     if (watch) {
         watch(ops);
     }
-    return fmt::format("program   rank 0 does {} ops in a step\n",
+    return fmt::format("program   rank 0 executes {} ops per step\n",
                        format_grouped(static_cast<std::int64_t>(ops)));
 }
 
@@ -50,10 +53,10 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
            time_text(run, loaded.machine) +
            (loaded.only_planned.empty()
                 ? ""
-                : fmt::format("training  not built yet: {}; this is a plan alone\n", loaded.only_planned)) +
+                : fmt::format("training  not implemented: {}; planning only\n", loaded.only_planned)) +
            memory.table + memory.infinity + program_line(run, watch) +
-           "more      --program: what a rank does in a step, by unit and lane; --program --all: op by op; "
-           "--nodes, --ranks, --machine: elsewhere\n";
+           "more      --program: ops of a rank per step, by unit and lane; --program --all: every op; "
+           "--nodes, --ranks, --machine: other sizes and machines\n";
 }
 
 }  // namespace ziggurat::app

@@ -1,4 +1,4 @@
-/// `ziggurat plan DECK`: all that is known of a run before it starts, in short.
+/// Summary of a run before it starts, printed by `ziggurat plan DECK`.
 #pragma once
 
 #include <string>
@@ -9,11 +9,13 @@
 
 namespace ziggurat::app {
 
-/// Model, layout, time, what cannot be trained yet, memory with its verdict, the ops of rank 0, and which
-/// options show more.
+/// Returns the summary of a plan.
 ///
-/// \param loaded  a deck without errors, loaded for a plan
-/// \param watch   told of the programs that are built
+/// It has machine, model, layout, time, settings that are not implemented, memory with its verdict, number
+/// of ops of rank 0, and the options that show more.
+///
+/// \param loaded  deck without errors, loaded for a plan
+/// \param watch   called for each program that is built
 std::string plan_summary(const deck::LoadedDeck& loaded,
                          const Epochs& epochs,
                          const plan::MemoryReport& memory,

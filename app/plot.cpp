@@ -26,7 +26,7 @@ void print_drawing(const std::vector<plot::History>& histories, plot::FigureStyl
     print(plot::terminal_text(plot::make_figure(histories, style), terminal));
 }
 
-/// As wide as a terminal; where nobody looks, all runs are beside each other.
+/// Prints the table at the width of the terminal; without a terminal, all runs in one row of columns.
 void print_table(const std::vector<plot::History>& histories) {
     print(plot::comparison_text(histories, differences_of(histories), screen_of_output().columns()));
 }
@@ -42,7 +42,7 @@ void give_numbers(const std::vector<plot::History>& histories,
     if (file == "-") {
         print(numbers);
     } else {
-        write_drawing(file, numbers, histories, "Name a file that may be written: --csv FILE.");
+        write_drawing(file, numbers, histories, "Name a file that can be written: --csv FILE.");
     }
 }
 

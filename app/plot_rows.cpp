@@ -1,4 +1,4 @@
-/// The commands that draw what runs have told: plot, report, top.
+/// Table rows of the commands that show the metrics of runs: plot, report, top.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -15,7 +15,7 @@ PositionalRow runs(const char* name, const char* doc) {
             [](Arguments& arguments, const std::string& word) { arguments.paths.push_back(word); }};
 }
 
-/// A file with this ending.
+/// Option that takes a file name with the given suffix.
 OptionRow file_row(const char* name, const char* ending, std::string Arguments::*field, const char* doc) {
     return {name, std::string{"FILE"} + ending, std::string{"a file whose name ends in "} + ending, doc,
             [ending, field](Arguments& arguments, const std::string& text) {
@@ -35,12 +35,12 @@ std::vector<OptionRow> with_curve_rows(std::vector<OptionRow> rows) {
     std::vector<OptionRow> more{
         one_of("--axis", "UNIT", &Arguments::axis, {"steps", "tokens", "time"},
                "the horizontal axis: steps, tokens, or time in training (default: steps)"),
-        text_option("--from", "X", &Arguments::from, takes, "the first position of the axis that is shown"),
-        text_option("--to", "X", &Arguments::to, takes, "the last one"),
+        text_option("--from", "X", &Arguments::from, takes, "first position of the axis"),
+        text_option("--to", "X", &Arguments::to, takes, "last position of the axis"),
         whole("--smooth", "STEPS", &Arguments::smooth, std::int64_t{1}, most_smoothed,
-              "draw means of so many steps: each step and those before it"),
+              "draw a running mean over the last STEPS steps"),
         flag("--log", &Arguments::log,
-             "logarithmic axes of loss, learning rate and gradient norm, where they are positive")};
+             "logarithmic axes for loss, learning rate and gradient norm, if they are positive")};
     std::ranges::move(more, std::back_inserter(rows));
     return rows;
 }
@@ -49,7 +49,7 @@ std::string problem_of_plot(const Arguments& arguments, const Given& given) {
     std::string first;
     for (const char* form : {"--out", "--terminal", "--png", "--csv", "--table"}) {
         if (given.has(form) && !first.empty()) {
-            return first + " and " + form + " are two forms of one drawing. Ask for one at a time.";
+            return first + " and " + form + " exclude each other. Give one at a time.";
         }
         first = given.has(form) ? form : first;
     }
@@ -57,8 +57,8 @@ std::string problem_of_plot(const Arguments& arguments, const Given& given) {
         for (const char* option : {"--smooth", "--log", "--from", "--to", "--axis"}) {
             const bool cuts = std::string_view{option} != "--smooth" && std::string_view{option} != "--log";
             if (given.has(form) && given.has(option) && !(cuts && std::string_view{form} == "--csv")) {
-                return std::string{option} + " changes a drawing, and " + form +
-                       " has the numbers as they are. Leave one of them out.";
+                return std::string{option} + " applies to drawings only, and " + form +
+                       " prints plain numbers. Leave one of them out.";
             }
         }
     }
@@ -70,25 +70,25 @@ std::string problem_of_plot(const Arguments& arguments, const Given& given) {
 CommandRow plot_row() {
     return {.command = Command::plot,
             .name = "plot",
-            .doc = "Draws loss, learning rate, gradient norm, speed and waits of runs. Starts nothing.",
+            .doc = "Plots loss, learning rate, gradient norm, speed and stalls of runs.",
             .positionals = {runs(
-                "RUN...", "the folder of a run, or its metrics.jsonl; several are drawn beside each other")},
+                "RUN...", "the folder of a run, or its metrics.jsonl; several runs share one drawing")},
             .options = with_curve_rows(
                 {file_row("--out", ".svg", &Arguments::out,
-                          "what is written (default: plot.svg beside the metrics of the first run)"),
+                          "output file (default: plot.svg in the folder of the first run's metrics)"),
                  flag("--terminal", &Arguments::terminal,
-                      "draw with characters instead, as wide as the terminal"),
+                      "draw in the terminal instead, at its full width"),
                  file_row("--png", ".png", &Arguments::png,
-                          "write pixels instead, by rsvg-convert, inkscape or cairosvg, whichever is "
+                          "write a PNG file instead, with the first of rsvg-convert, inkscape and cairosvg "
                           "on the PATH"),
                  text_option("--csv", "FILE", &Arguments::csv, "a file, or - for standard output",
-                             "write the numbers instead, a row for each step; - is standard output"),
+                             "write the numbers instead, one row per step; - is standard output"),
                  flag("--table", &Arguments::table,
-                      "print runs side by side instead: losses, speed, and the keys that their decks "
-                      "differ in")}),
-            .examples = {{"ziggurat plot runs/quickstart", "into runs/quickstart/plot.svg"},
-                         {"ziggurat plot runs/a runs/b --table", "which is better, and what is different?"},
-                         {"ziggurat plot runs/a --csv a.csv", "for a spreadsheet, or a program of yours"}},
+                      "print a table of the runs instead: losses, speed, and the keys in which their decks "
+                      "differ")}),
+            .examples = {{"ziggurat plot runs/quickstart", "writes runs/quickstart/plot.svg"},
+                         {"ziggurat plot runs/a runs/b --table", "which run is better, and what differs?"},
+                         {"ziggurat plot runs/a --csv a.csv", "for a spreadsheet or your own program"}},
             .problem = problem_of_plot};
 }
 
@@ -96,16 +96,15 @@ CommandRow report_row() {
     return {.command = Command::report,
             .name = "report",
             .doc =
-                "Writes one HTML page of runs: curves, memory, checkpoints, events; no script, nothing from "
-                "elsewhere.",
+                "Writes a self-contained HTML page of runs: curves, memory, checkpoints, events; no scripts.",
             .positionals = {runs(
-                "RUN...", "the folder of a run, or its metrics.jsonl; several are laid over each other")},
+                "RUN...", "the folder of a run, or its metrics.jsonl; several runs share the curves")},
             .options = with_curve_rows(
                 {file_row("--out", ".html", &Arguments::out,
-                          "what is written (default: report.html beside the metrics of the first run)")}),
-            .examples = {{"ziggurat report runs/quickstart", "into runs/quickstart/report.html"},
-                         {"ziggurat report runs/a runs/b --out both.html", "two runs over each other"},
-                         {"ziggurat report runs/*/metrics.jsonl --out all.html", "all of them"}},
+                          "output file (default: report.html in the folder of the first run's metrics)")}),
+            .examples = {{"ziggurat report runs/quickstart", "writes runs/quickstart/report.html"},
+                         {"ziggurat report runs/a runs/b --out both.html", "compare two runs"},
+                         {"ziggurat report runs/*/metrics.jsonl --out all.html", "all runs"}},
             .problem = [](const Arguments& arguments, const Given&) { return needs_a_run(arguments); }};
 }
 
@@ -113,16 +112,16 @@ CommandRow top_row() {
     return {
         .command = Command::top,
         .name = "top",
-        .doc = "Shows a run while it trains: steps, speed, waits, memory, loss. q leaves; the run goes on.",
+        .doc = "Monitors a run: steps, speed, stalls, memory, loss. q quits, the run continues.",
         .positionals = {runs("RUN", "the folder of a run, or its metrics.jsonl")},
-        .options = {flag("--once", &Arguments::once, "print what there is now and leave, as into a pipe")},
+        .options = {flag("--once", &Arguments::once, "print the current state once and exit")},
         .examples = {{"ziggurat top runs/quickstart",
-                      "until q is pressed, from any machine that sees the folder"},
+                      "until q is pressed, from any machine that mounts the folder"},
                      {"ziggurat top runs/quickstart --once", "for a script or a mail"},
-                     {"ziggurat top /scratch/me/run/metrics.jsonl", "wherever its metrics are"}},
+                     {"ziggurat top /scratch/me/run/metrics.jsonl", "with the path of the metrics"}},
         .problem = [](const Arguments& arguments, const Given&) -> std::string {
             return arguments.paths.size() > 1
-                       ? "one screen shows one run. Name one; ziggurat report lays several over each other."
+                       ? "top shows one run at a time. Name one; ziggurat report compares several."
                        : needs_a_run(arguments);
         }};
 }

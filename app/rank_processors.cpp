@@ -12,7 +12,8 @@
 namespace ziggurat::app {
 namespace {
 
-/// Notes on ranks that do not run next to their GPUs; on rank 0. Collective: over `world`
+/// Returns notes on ranks that are not bound to the socket of their GPU; valid on rank 0.
+/// Collective: over `world`
 std::vector<std::string> binding_notes(const comm::Context& world, device::Binding binding, int threads) {
     const auto all = comm::gather(world, std::to_string(static_cast<int>(binding)));
     const auto count = [&](device::Binding wanted) {
@@ -48,7 +49,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     if constexpr (device::has_cuda) {
         const auto devices = device::discover();
         mine = find_local_device(world, devices);
-        // Before any thread starts and any memory is touched: both stay on the GPU's socket.
+        // Before any thread starts and any memory is touched, so that both stay on the GPU's socket.
         const auto place = static_cast<std::size_t>(mine.index);
         const auto binding = place < devices.pci_ids.size()
                                  ? device::bind_near(devices.pci_ids[place], threads)

@@ -1,4 +1,4 @@
-/// Processors that this rank works with.
+/// Devices of this rank: host or GPU, with their threads.
 #pragma once
 
 #include <memory>
@@ -15,24 +15,24 @@
 
 namespace ziggurat::app {
 
-/// What a rank computes with, and the threads behind it. One per process; outlives everything that computes.
+/// Devices of a rank and their threads. One per process; must outlive all computation.
 class RankProcessors {
   public:
-    /// What the run's tiers.device says, with its threads; of several GPUs that of this rank.
+    /// Creates the device of the run's tiers.device; of several GPUs, the GPU of this rank.
     ///
-    /// \param world  its WaitContext, of the calling thread, hears of waits for a device, and for threads
-    ///               beside one
+    /// \param world  waits for a GPU and for the host threads next to it are reported to its WaitContext (of
+    ///               the calling thread)
     /// Collective: over `world`
-    /// Errors:     Error{resource} where the GPU cannot be used
+    /// Errors:     Error{resource} if the GPU cannot be used
     RankProcessors(const spec::RunSpec& run, const comm::Context& world);
 
     const device::Processors& all() const noexcept { return processors_; }
-    /// Notes for people on where ranks run; on rank 0.
+    /// Returns notes for the user on the binding of ranks; valid on rank 0.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
-    comm::OwnWaits waits_;                        ///< beside a device
-    std::unique_ptr<device::HostThread> thread_;  ///< beside a device
+    comm::OwnWaits waits_;                        ///< used with a GPU
+    std::unique_ptr<device::HostThread> thread_;  ///< exists with a GPU only
     std::optional<kernels::Runtime> runtime_;
     device::Processors processors_;
     std::vector<std::string> notes_;

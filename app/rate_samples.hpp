@@ -1,4 +1,4 @@
-/// RateSamples: short samples of one rate, of which the best counts.
+/// Short samples of one rate, of which the best is used.
 #pragma once
 
 #include <algorithm>
@@ -6,21 +6,23 @@
 
 namespace ziggurat::app {
 
-/// On a machine that others use as well most samples are slow, and none is too fast: the best of many short
-/// ones is nearest to what the machine can do.
+/// Best rate of many short samples.
+///
+/// On a shared machine, other processes slow down most samples, and nothing makes a sample too fast. The best
+/// of many short samples is therefore closest to the peak of the machine.
 class RateSamples {
   public:
-    static constexpr int least = 2;         ///< the first of them touch memory and wake the processor
-    static constexpr int most = 100;        ///< beyond, there is nothing new to see
-    static constexpr double enough = 0.98;  ///< of what is known, to look no further
+    static constexpr int least = 2;         ///< minimum number; the first touch memory and wake the processor
+    static constexpr int most = 100;        ///< maximum number; more do not improve the result
+    static constexpr double enough = 0.98;  ///< share of the known rate at which sampling stops
 
-    /// \param work        of a sample, such as its FLOP
-    /// \param known_rate  the best that was ever seen; 0: none
+    /// \param work        work of a sample, such as its FLOP
+    /// \param known_rate  best rate that was ever measured; 0 = unknown
     /// \param patience_s  seconds for all samples
     RateSamples(double work, double known_rate, double patience_s)
         : work_{work}, known_rate_{known_rate}, patience_s_{patience_s} {}
 
-    /// False when what is known has been reached, or nothing better is to be expected in time.
+    /// Returns false if the known rate has been reached, or the time or number of samples is used up.
     bool wants_more() const noexcept {
         return count_ < least || (count_ < most && spent_s_ < patience_s_ &&
                                   (known_rate_ <= 0 || best() < enough * known_rate_));
@@ -32,11 +34,11 @@ class RateSamples {
         least_s_ = std::min(least_s_, std::max(seconds, shortest_s));
     }
 
-    /// Work per second of the fastest; 0 before there is one.
+    /// Returns the work per second of the fastest sample; 0 before the first sample.
     double best() const noexcept { return count_ > 0 ? work_ / least_s_ : 0; }
 
   private:
-    static constexpr double shortest_s = 1e-9;  ///< that a clock can tell
+    static constexpr double shortest_s = 1e-9;  ///< resolution of the clock
 
     double work_, known_rate_, patience_s_;
     int count_ = 0;

@@ -50,9 +50,9 @@ int explain(const std::string& key) {
     const auto values = deck::find_peer_values(key);
     const auto advice = peer != nullptr ? describe(*peer)
                         : !values.empty()
-                            ? fmt::format("It is a value: here that is {}.", fmt::join(values, " or "))
+                            ? fmt::format("It is a value. The setting is {}.", fmt::join(values, " or "))
                         : !meant.empty() ? fmt::format("Did you mean '{}'?", meant)
-                                         : std::string{"decks/REFERENCE.md lists them all."};
+                                         : std::string{"decks/REFERENCE.md lists all keys."};
     print(stderr,
           message(Severity::error, fmt::format("unknown key {}. {}\n", deck::in_quotes(key), advice)));
     return deck_is_wrong;
@@ -62,7 +62,7 @@ void expect_run_folder(deck::LoadedDeck& loaded) {
     const std::string& folder = loaded.run.run.dir;
     if (const auto why = why_not_writable(folder); !why.empty()) {
         loaded.found.lack({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
-                          why, "Set run.dir to a folder of yours.");
+                          why, "Set run.dir to a folder that you can write to.");
     }
 }
 
@@ -82,14 +82,17 @@ void warn_of_lacking_room(deck::LoadedDeck& loaded) {
                     format_bytes(system.free_bytes),
                     lacks_one ? "one checkpoint takes" : "checkpoints come to",
                     format_bytes(lacks_one ? size.bytes : size.bytes_at_most)),
-        lacks_one ? std::string{"no save of this run can end"}
-                  : fmt::format("checkpoint.keep keeps {} of them, and one more is there while it is written",
+        lacks_one ? std::string{"no checkpoint of this run can be completed"}
+                  : fmt::format("checkpoint.keep keeps {} of them, and one more exists while it is written",
                                 size.kept),
-        fmt::format("Free some space there, {}or set run.dir to a folder on another disk.",
+        fmt::format("Free space on that disk, {}or set run.dir to a folder on another disk.",
                     lacks_one ? "" : "keep fewer, "));
 }
 
-/// A plan counts with all that the machine, or the control group, grants; others may hold some of it now.
+/// Warns if other processes use memory that the run needs.
+///
+/// The plan itself counts all memory that the machine
+/// or the control group grants.
 void warn_of_memory_in_use(deck::LoadedDeck& loaded, const plan::Footprint& footprint) {
     const auto of_tiers =
         std::max(footprint.memory_needed, footprint.needed[static_cast<std::size_t>(spec::Tier::host)]);
@@ -98,15 +101,15 @@ void warn_of_memory_in_use(deck::LoadedDeck& loaded, const plan::Footprint& foot
     const auto left = available_memory_bytes();
     if (footprint.fits() && needed > left) {
         loaded.found.warning({"memory", 0, 0},
-                             fmt::format("the run takes up to {} of this node's memory, and {} are available",
+                             fmt::format("the run needs up to {} of this node's memory, but {} are available",
                                          format_bytes(needed), format_bytes(left)),
-                             "other processes hold the rest now",
-                             "End them before the run starts, or let it take less, by tiers.host.budget and "
+                             "other processes use the rest",
+                             "Stop them before the run starts, or lower tiers.host.budget and "
                              "tiers.device.budget.");
     }
 }
 
-/// Of a deck, or a machine, with errors.
+/// Prints the errors of a deck or a machine file and returns the exit code.
 int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
     if (options.json) {
         print(stdout, check_as_json({.deck = options.deck, .exit_code = found.exit_code(), .found = found}));
@@ -116,13 +119,13 @@ int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
     return found.exit_code();
 }
 
-/// What `train` would say to this start.
+/// Start of a training as `train` would report it.
 struct Start {
-    std::string line;  ///< what it begins with; empty: initial values, or nobody asks
+    std::string line;  ///< state that the run begins with; empty: initial values, or not requested
     int exit_code = 0;
 };
 
-/// Asks that; news of it, and why it is refused, go to what was found.
+/// Returns the start of the run; adds its warnings, notes and errors to `loaded.found`.
 Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     if (!options.start) {
         return {};
@@ -145,13 +148,13 @@ Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
     return start;
 }
 
-/// What is said of a deck without errors.
+/// Results for a deck without errors.
 struct Answers {
     Start start;
     Epochs epochs;
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
-    std::vector<plan::CommunicatorBlocks> communicators = {};  ///< as the environment limits them
+    std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
 
     int exit_code(const deck::Diagnostics& found) const {
         const bool fits = !memory || memory->fits;
@@ -159,7 +162,7 @@ struct Answers {
     }
 };
 
-/// Plans the run; kernels of NCCL that do not fit on a GPU are an error of the machine.
+/// Plans the run. NCCL kernels that do not fit on a GPU are an error of the machine.
 void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& answers) {
     answers.attention = forecast_attention(loaded.run, loaded.machine,
                                            options.machine.empty() ? options.cudnn : AttentionFacts{});
@@ -228,7 +231,7 @@ int run_check(const CheckOptions& options) {
         .choose_homes = options.choose_homes,
         .choose_depths = options.choose_depths,
         .choose_leases = options.choose_leases};
-    if (options.machine.empty()) {  // as a run that starts here and now
+    if (options.machine.empty()) {  // the run would start on this machine, now
         load.job_end = deck::find_own_job_end;
     } else {
         deck::Diagnostics found;

@@ -29,13 +29,13 @@ void note(const std::string& text) {
     std::fputs((message(Severity::note, text) + "\n").c_str(), stderr);
 }
 
-/// The deck that the run has recorded beside its metrics; nothing, after a note, where there is none.
+/// Returns the deck that the run recorded in the folder of its metrics; if none exists, prints a note.
 std::optional<std::string> recorded_deck(const plot::History& history) {
     const auto file = fs::path{history.path}.replace_filename(deck::record_name).string();
     deck::Diagnostics found;
     auto text = deck::read_file(file, "deck", {file, 0, 0}, found);
     if (!text) {
-        note(fmt::format("'{}' cannot be read, so what its run differs in is not told", printable(file)));
+        note(fmt::format("'{}' cannot be read; the differences of its run are not shown", printable(file)));
     }
     return text;
 }
@@ -44,20 +44,20 @@ bool is_chosen_by_the_program(const std::string& place) {
     return deck::origin_of_comment(place).kind == deck::OriginKind::automatic;
 }
 
-/// Whether a person has brought it about.
+/// Returns true if a user has made the change, not the program.
 bool is_worth_telling(const checkpoint::DeckChange& change) {
     const bool is_auto =
         is_chosen_by_the_program(change.before_place) && is_chosen_by_the_program(change.after_place);
     return !change.are_defaults && !is_auto && change.key != "run.name" && change.key != "run.dir";
 }
 
-/// What each run has in the place of the first run's values, by key.
+/// Value of a key in the first run, and the values of the runs that differ from it.
 struct Values {
     std::string of_first;
     std::map<std::size_t, std::string> of_others;
 };
 
-/// The places of keys in the schema, which is the order of the reference.
+/// Returns the index of a key in the schema, which has the order of the reference.
 std::size_t place_of(const std::string& key) {
     const auto& rows = deck::deck_schema().rows();
     const auto* row = deck::deck_schema().find(key);
@@ -85,8 +85,8 @@ std::vector<plot::RunDifference> differences_of(const std::vector<plot::History>
             }
         } catch (const Error&) {
             note(fmt::format(
-                "what '{}' and '{}' differ in is not told: another version of the program wrote the "
-                "deck of one of them",
+                "differences between '{}' and '{}' are not shown: another version of the program wrote "
+                "one of their decks",
                 plot::label_of(histories[number_of_first]), plot::label_of(histories[run])));
             decks[run].reset();
         }

@@ -1,4 +1,4 @@
-/// Keys by which the decks of runs differ.
+/// Differences between the decks of runs.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,13 @@
 
 namespace ziggurat::app {
 
-/// Every key that some run has otherwise than the first, in the order of the reference, as the decks beside
-/// their metrics say it: but names and folders of runs, and what the program has chosen in both. A run
-/// without such a deck, or with one of another version, is told of and has `?` everywhere.
+/// Returns the keys whose values differ between the first run and another.
+///
+/// They are in the order of the reference.
+///
+/// Values come from the decks in the folders of the metrics. Excluded are the names and folders of runs, and
+/// values that the program has chosen in both. For a run without a deck, or with a deck of another version, a
+/// note is printed and all values are `?`.
 std::vector<plot::RunDifference> differences_of(const std::vector<plot::History>& histories);
 
 }  // namespace ziggurat::app

@@ -5,11 +5,12 @@
 
 namespace ziggurat::app {
 
-/// Why the folder at `path`, or the first of those above it that is there, cannot be written by this process;
-/// empty: it can.
+/// Returns the reason why this process cannot write to the folder at `path`; empty if it can.
+///
+/// If the folder does not exist, its first existing parent is checked.
 std::string why_not_writable(const std::string& path);
 
-/// `path`, or the first of the folders above it that exists.
+/// Returns `path`, or its first existing parent folder.
 std::string first_that_is_there(const std::string& path);
 
 }  // namespace ziggurat::app

@@ -22,7 +22,8 @@
 namespace ziggurat::app {
 namespace {
 
-/// Tokens of the prompt. Errors: Error{deck} if the model has no row for one
+/// Returns the number of tokens of the prompt.
+/// Errors: Error{deck} if a token is outside of the model's vocabulary
 std::int64_t expect_rows_for(const std::string& prompt,
                              const data::TextTokenizer& tokenizer,
                              spec::AddBos add_bos,
@@ -32,8 +33,8 @@ std::int64_t expect_rows_for(const std::string& prompt,
     if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("the prompt has token {}, and the model {} tokens. Name the tokenizer that it was "
-                        "trained with: --tokenizer PATH.",
+            fmt::format("the prompt has token {}, but the model has {} tokens. Give the tokenizer that it "
+                        "was trained with: --tokenizer PATH.",
                         *largest, vocab)};
     }
     return std::ssize(ids);
@@ -52,8 +53,8 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
         }
         if (world.rank() == 0 && tokens > model.run.data.seq) {
             std::fputs((message(Severity::note,
-                                fmt::format("the prompt has {} tokens, and the model sees {} at a time "
-                                            "(data.seq): it goes on from the last {}",
+                                fmt::format("the prompt has {} tokens, but the model reads at most {} "
+                                            "(data.seq): it continues from the last {}",
                                             tokens, model.run.data.seq, model.run.data.seq)) +
                         "\n")
                            .c_str(),
@@ -63,7 +64,7 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;
     }
-    if (!tokenizer) {  // on other ranks than the one that was asked
+    if (!tokenizer) {  // on all ranks except rank 0
         open();
     }
     model.run.run.seed = arguments.seed.value_or(model.run.run.seed);

@@ -1,14 +1,14 @@
-/// Texts that are installed beside the program and made of the same tables as its help.
+/// Texts that are installed with the program, generated from the same tables as its help.
 #pragma once
 
 #include <string>
 
 namespace ziggurat::app {
 
-/// The manual page ziggurat(1), in the man macros.
+/// Returns the manual page ziggurat(1), in man macros.
 std::string man_page();
 
-/// Completion for bash: commands, options, keys of a deck and their words, machines, files.
+/// Returns the completion for bash: commands, options, deck keys and their values, machines, files.
 std::string bash_completion();
 
 }  // namespace ziggurat::app

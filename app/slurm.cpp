@@ -29,7 +29,7 @@ int rounded_up(int all, int parts) {
     return (all + parts - 1) / parts;
 }
 
-/// GPUs of a node where somebody says it.
+/// Returns the GPUs of a node, from the command line or the machine file; empty if neither gives them.
 std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOptions& options) {
     const bool has_them = options.machine && options.machine->has_device;
     return arguments.gpus_per_node ? arguments.gpus_per_node
@@ -37,7 +37,7 @@ std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOption
                                    : std::nullopt;
 }
 
-/// The options of a job with so many ranks on each node.
+/// Returns the load options of a job with `tasks` ranks per node.
 deck::LoadOptions of_job(const Arguments& arguments, const deck::LoadOptions& options, int tasks) {
     auto job = of_nodes(options, arguments.nodes.value_or(1), tasks);
     job.ranks_per_device = rounded_up(tasks, known_gpus(arguments, options).value_or(tasks));
@@ -52,15 +52,15 @@ int tasks_of_a_node(const Arguments& arguments, const deck::LoadOptions& options
                               [&](int tasks) { return of_job(arguments, options, tasks); });
 }
 
-/// What a job that is queued again cannot do with.
+/// Adds errors for settings with which a requeued job would start from scratch.
 void expect_to_go_on(deck::LoadedDeck& loaded) {
-    const char* why = "each start of a job that is queued again would begin anew";
+    const char* why = "each start of a requeued job would begin from scratch";
     if (!loaded.run.checkpoint.every) {
-        loaded.found.error({"checkpoint.every", 0, 0}, "it is none", why,
+        loaded.found.error({"checkpoint.every", 0, 0}, "is 'none'", why,
                            "Leave it out, or set it, for instance to 30min.");
     }
     if (loaded.run.run.resume == spec::Resume::never) {
-        loaded.found.error({"run.resume", 0, 0}, "it is never", why, "Leave it out, or set it to auto.");
+        loaded.found.error({"run.resume", 0, 0}, "is 'never'", why, "Leave it out, or set it to auto.");
     }
 }
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double patience_seconds = 60;
 constexpr std::string_view png_signature{"\x89PNG\r\n\x1a\n", 8};
 
-/// A program, and its words where IN and OUT stand for files.
+/// Converter program and its arguments; IN and OUT are placeholders for the files.
 struct Converter {
     const char* name;
     std::vector<std::string_view> words;
@@ -50,7 +50,7 @@ bool is_on_path(const std::string& program) {
     return false;
 }
 
-/// A file that is there only meanwhile.
+/// Path of a temporary file; the destructor removes the file.
 class PassingFile {
   public:
     explicit PassingFile(std::string path) : path_{std::move(path)} {}
@@ -86,9 +86,9 @@ std::string svg_to_png(const std::string& svg, const std::string& beside) {
         std::ranges::find_if(known, [](const Converter& converter) { return is_on_path(converter.name); });
     if (chosen == known.end()) {
         fail(beside, "neither rsvg-convert nor inkscape nor cairosvg is on the PATH",
-             "Install one of them (Debian: librsvg2-bin), or draw an SVG file by --out.");
+             "Install one of them (Debian: librsvg2-bin), or write an SVG file with --out.");
     }
-    // An absolute path is no option of the program, whatever it begins with.
+    // Absolute paths, because the converter would read a path that begins with '-' as an option.
     const auto stem = fs::absolute(beside).string();
     const PassingFile in{stem + ".in.svg"};
     const PassingFile out{stem + ".out.png"};
@@ -97,8 +97,8 @@ std::string svg_to_png(const std::string& svg, const std::string& beside) {
     std::ifstream file{out.path(), std::ios::binary};
     std::string png{std::istreambuf_iterator<char>{file}, {}};
     if (!done || !png.starts_with(png_signature)) {
-        fail(beside, fmt::format("{} made no PNG file of it", chosen->name),
-             "Draw an SVG file by --out, and see what the program says of it.");
+        fail(beside, fmt::format("{} wrote no PNG file", chosen->name),
+             "Write an SVG file with --out and run that program on it to see its error.");
     }
     return png;
 }

@@ -1,4 +1,4 @@
-/// Pixels of an SVG picture, by a program that draws it.
+/// Conversion of an SVG picture to PNG by an external program.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@ namespace ziggurat::app {
 
 inline constexpr const char* remedy_of_png = "Name a file that may be written: --png FILE.";
 
-/// `svg` as the bytes of a PNG file, drawn by rsvg-convert, inkscape or cairosvg, the first that is on the
-/// PATH.
+/// Returns `svg` as the bytes of a PNG file.
 ///
-/// \param beside  the file that it is for: what the program reads and writes lies beside it meanwhile
-/// Errors: Error{resource} where there is no such program, or it makes no PNG file
+/// Uses the first of rsvg-convert, inkscape and cairosvg on the PATH.
+///
+/// \param beside  path of the output file; temporary files are created in its folder
+/// Errors: Error{resource} if no such program exists, or it writes no PNG file
 std::string svg_to_png(const std::string& svg, const std::string& beside);
 
 }  // namespace ziggurat::app

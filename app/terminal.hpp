@@ -1,4 +1,4 @@
-/// Terminal, as the environment describes it.
+/// Properties of the terminal, from the environment.
 #pragma once
 
 #include "base/progress.hpp"
@@ -7,23 +7,27 @@
 
 namespace ziggurat::app {
 
-/// What may be sent to a terminal: nothing but lines where TERM names none, or a dumb one; no colours where
-/// NO_COLOR is set.
+/// Returns the escape sequences that the terminal supports.
+///
+/// None if TERM is not set or `dumb`; no colours if NO_COLOR is set.
 train::Escapes terminal_escapes();
 
-/// Whether text is UTF-8, by LC_ALL, LC_CTYPE and LANG.
+/// Returns true if the locale (LC_ALL, LC_CTYPE, LANG) is UTF-8.
 bool has_utf8_locale();
 
-/// Shows a line that moves at the bottom of the terminal that messages go to; behind a launcher, which takes
-/// those through a pipe, of that of standard output. Empty where there is none.
+/// Returns a function that shows a progress line at the bottom of the terminal.
 ///
-/// \param is_first  of all ranks; the others show nothing
+/// Empty without a terminal.
+///
+/// Uses standard error; under a launcher, which forwards standard error through a pipe, standard output.
+///
+/// \param is_first  true on rank 0; other ranks show nothing
 ProgressLine::Show show_progress(bool is_first = true);
 
-/// Where the standard output of a rank, or of a command without ranks, is shown.
+/// Returns the screen that shows standard output, with or without a launcher.
 train::Screen screen_of_output();
 
-/// Drawings there: as wide as it is, or usual_columns in a pipe or a file.
+/// Width of drawings in a pipe or a file; on a terminal, style_of_output() uses its width.
 inline constexpr int usual_columns = 80;
 plot::TerminalStyle style_of_output();
 

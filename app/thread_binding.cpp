@@ -14,13 +14,13 @@
 namespace ziggurat::app {
 namespace {
 
-/// What binds threads, where OMP_PROC_BIND does not say false.
+/// Variables that bind threads, unless OMP_PROC_BIND is false.
 constexpr std::array<const char*, 3> names{"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
 
-/// `NAME=value` of the environment that the program was started with, or null; by name, as in `names`.
+/// Removed `NAME=value` of the environment, or nullptr; indexed as `names`.
 std::array<char*, names.size()> set_aside{};
 
-/// The number of the name that `variable` has; names.size() for another one.
+/// Returns the index in `names` of the name of `variable`; names.size() if it is not in the list.
 std::size_t number_of(const char* variable) noexcept {
     std::size_t number = 0;
     for (const char* name : names) {
@@ -33,7 +33,10 @@ std::size_t number_of(const char* variable) noexcept {
     return number;
 }
 
-/// Before any library of the process starts, so nothing here asks more of one than to look at text.
+/// Removes the variables from the environment.
+///
+/// Runs before any library of the process is initialized, so it
+/// calls string functions only.
 void set_binding_aside(int /*argc*/, char** /*argv*/, char** environment) noexcept {
     for (char** variable = environment; *variable != nullptr; ++variable) {
         if (strcasecmp(*variable, "OMP_PROC_BIND=false") == 0) {
@@ -51,7 +54,7 @@ void set_binding_aside(int /*argc*/, char** /*argv*/, char** environment) noexce
     *kept = nullptr;
 }
 
-/// The loader calls what this section lists before it starts the libraries, of which one is OpenMP's.
+/// The loader calls the functions in this section before it initializes libraries such as OpenMP.
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const before_libraries)(int, char**, char**) = set_binding_aside;
 
@@ -80,8 +83,8 @@ std::string binding_note() {
     return all.empty()
                ? ""
                : fmt::format(
-                     "{} {} set aside: OpenMP would bind all of a rank to one core before it knows of other "
-                     "ranks; threads have the cores that the launcher gives",
+                     "{} {} ignored: OpenMP would bind all threads of a rank to one core, because it does "
+                     "not know of other ranks; threads use the cores that the launcher assigns",
                      fmt::join(all, " and "), all.size() == 1 ? "is" : "are");
 }
 

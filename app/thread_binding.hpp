@@ -1,4 +1,4 @@
-/// Binding of OpenMP's threads to cores, as the environment asks for it: set aside.
+/// Removal of environment variables that bind OpenMP threads to cores.
 #pragma once
 
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace ziggurat::app {
 
-/// The variables that were set aside, as `NAME=value`; none where none would have bound anything.
+/// Returns the variables that were removed, as `NAME=value`; empty if no variable binds threads.
 ///
 /// OpenMP's runtime binds the process to the first of its places when it is loaded, before main and before
-/// any rank is known: ranks that may use all cores then share one, and so do all threads that are not
-/// OpenMP's. So the program takes these variables out of its environment before a library starts, and has the
-/// cores that its launcher gave.
+/// the rank is known. Ranks that may use all cores would then share one core, and so would all threads that
+/// are not OpenMP's. The program therefore removes these variables from its environment before any library
+/// is initialized, and uses the cores that its launcher assigned.
 std::vector<std::string> binding_set_aside();
 
-/// Puts them back, for a program that is started in the place of this one and sets them aside itself.
+/// Restores the variables, for a program that replaces this process and removes them itself.
 void put_binding_back();
 
-/// A line on them for people; empty where there are none.
+/// Returns a note to the user about the removed variables; empty if nothing was removed.
 std::string binding_note();
 
 }  // namespace ziggurat::app

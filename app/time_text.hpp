@@ -1,4 +1,4 @@
-/// Planned time of a training in words.
+/// Planned time of a training, as text.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace ziggurat::app {
 
-/// Estimated time and speed by the rates of the machine, and what of the run they leave out; or which rates
-/// are missing, and the commands that measure them.
+/// Returns estimated time and speed, and the parts of the run that they exclude.
+///
+/// If rates are missing, returns their names and the commands that measure them.
 std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::app

@@ -19,14 +19,14 @@
 namespace ziggurat::app {
 namespace {
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use.
 int usable_cores() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
     return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
 }
 
-/// `data/train` of `data/train.bin`, as readers of the formats take either.
+/// Returns `data/train` for `data/train.bin`: readers of the formats accept both.
 std::string name_of(std::string out) {
     for (const std::string ending : {".bin", ".idx"}) {
         if (out.size() > ending.size() && out.ends_with(ending)) {
@@ -43,7 +43,7 @@ data::InputKind kind_of(const Arguments& arguments) {
                                                                     : data::InputKind::by_content;
 }
 
-/// One line for each of the first bad lines, and one that counts the others.
+/// Prints a warning for each of the first bad lines, and one with the number of the others.
 void warn_of_bad_lines(const data::TokenizeResult& made) {
     const auto warn = [](const std::string& text) {
         std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
@@ -58,7 +58,7 @@ void warn_of_bad_lines(const data::TokenizeResult& made) {
 
 void print_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos) {
     if (!tokenizer.document_token()) {
-        const std::string note = "the tokenizer names no document token: nothing stands between documents";
+        const std::string note = "the tokenizer names no document token: documents are not separated";
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
     print_tokenizer_notes(tokenizer, add_bos);
@@ -82,7 +82,7 @@ int tokenize(const Arguments& arguments) {
         .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
     Progress progress{show_progress()};
     bool has_begun = false;
-    // Not before the first tokens are written: the first word about a wrong input is its error.
+    // Only after the first tokens are written, so that the first output about a bad input is its error.
     const auto begin_once = [&] {
         if (!std::exchange(has_begun, true)) {
             print_notes(*tokenizer, add_bos);

@@ -35,9 +35,9 @@ void print_tokenizer_notes(const data::TextTokenizer& tokenizer, spec::AddBos ad
         std::string text;
         tokenizer.decode(std::span{&*begin, 1}, text);
         print_note(
-            fmt::format("each text begins with token {}{}{} ({}). --add-bos false leaves it out", *begin,
+            fmt::format("each text begins with token {}{}{} ({}). --add-bos false turns it off", *begin,
                         text.empty() ? "" : " ", printable(text),
-                        add_bos == spec::AddBos::yes ? "data.add_bos" : "as the tokenizer's files say"));
+                        add_bos == spec::AddBos::yes ? "data.add_bos" : "from the tokenizer's files"));
     }
 }
 
@@ -84,7 +84,7 @@ std::unique_ptr<const data::TextTokenizer> open_tokenizer_of(const spec::RunSpec
     if (!tokenizer) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("nothing says how text becomes tokens ('{}' was trained on token numbers). Name "
+            fmt::format("the run has no tokenizer ('{}' was trained on token numbers). Give "
                         "the tokenizer that made them: --tokenizer PATH.",
                         printable(checkpoint))};
     }

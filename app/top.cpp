@@ -27,8 +27,9 @@ void stop(int) {
     is_asked_to_stop = 1;
 }
 
-/// The terminal of standard output as a screen of its own, and its keys without echo; as it was afterwards,
-/// whatever ends the program but SIGKILL.
+/// Alternate screen of the terminal of standard output, with keys without echo.
+///
+/// The destructor restores the terminal. SIGINT, SIGTERM and SIGHUP end the loop, so that it runs.
 class WholeScreen {
   public:
     WholeScreen() : has_keys_{::tcgetattr(STDIN_FILENO, &before_) == 0} {
@@ -54,17 +55,17 @@ class WholeScreen {
     WholeScreen(const WholeScreen&) = delete;
     WholeScreen& operator=(const WholeScreen&) = delete;
 
-    /// In the place of what was there; false when there is no terminal any more.
+    /// Replaces the content of the screen. Returns false if the terminal no longer exists.
     bool draw(const std::string& text) {
         std::string all = "\x1b[H";
         for (const char c : text) {
             all += c == '\n' ? std::string{"\x1b[K\n"} : std::string(1, c);
         }
-        all.pop_back();  // the last line's end would move the screen
+        all.pop_back();  // a newline at the end would scroll the screen
         return show(all + "\x1b[J");
     }
 
-    /// Whether somebody wants to see no more; waits for a key or until it is time to look again.
+    /// Waits for a key or for the next update. Returns true if the user quits.
     bool is_left() const {
         pollfd keys{.fd = has_keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
         if (::poll(&keys, 1, milliseconds_between_looks) > 0) {

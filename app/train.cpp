@@ -26,7 +26,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// The end that the environment sets, on the clock of the run.
+/// Returns the stop time that the environment sets, on the monotonic clock.
 std::optional<std::int64_t> find_end_ns() {
     const auto at = deck::find_stop_at(deck::process_environment);
     return at ? std::optional{monotonic_ns() + static_cast<std::int64_t>((*at - calendar_seconds()) * 1e9)}
@@ -83,7 +83,7 @@ int train_together(const Arguments& arguments,
 
 int train(const Arguments& arguments) {
     const std::int64_t begin_ns = monotonic_ns();
-    // Before MPI: from now on a launcher that ends the job leaves time to say why.
+    // Before MPI: from now on, if the launcher ends the job, the program still reports the reason.
     train::StopSignals signals;
     return train::on_ranks(
         [&](const comm::Context& world) { return train_together(arguments, world, signals, begin_ns); });

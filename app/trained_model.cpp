@@ -22,7 +22,9 @@
 namespace ziggurat::app {
 namespace {
 
-/// Before anything is built by the deck, which may ask for more than there is.
+/// Checks that the deck describes the model of the tensors.
+///
+/// Called before any memory is allocated for that model.
 void expect_its_model(const spec::Model& model,
                       const checkpoint::Manifest& manifest,
                       const std::string& path) {
@@ -33,13 +35,14 @@ void expect_its_model(const spec::Model& model,
     if (const std::int64_t described = layout::count_parameters(model).total; described != stored) {
         throw Error{
             ErrorKind::checkpoint,
-            fmt::format("the deck in '{}' describes another model than its tensors are of ({} parameters and "
-                        "{}). Use another checkpoint of the run.",
+            fmt::format("the deck in '{}' does not match its tensors ({} parameters in the deck, {} in the "
+                        "tensors). Use another checkpoint of the run.",
                         path, described, stored)};
     }
 }
 
-/// What rank 0 chooses, on all ranks; nothing after it has said why there is none. Collective: over `world`
+/// Opens the checkpoint that rank 0 chooses, on all ranks; empty, after an error message, without one.
+/// Collective: over `world`
 std::optional<TrainedModel> open_chosen(checkpoint::ReadChoice& choice,
                                         const comm::Context& world,
                                         int& exit_code) {
@@ -67,7 +70,7 @@ deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::s
         deck::load_text(manifest.deck, "the deck in " + path, {},
                         {.ranks = manifest.ranks, .threads = 1, .as_record = true, .run_folder = run_folder});
     if (!loaded.ok()) {
-        throw Error{ErrorKind::checkpoint, "the deck of the checkpoint is none of this version:\n" +
+        throw Error{ErrorKind::checkpoint, "this version cannot read the deck of the checkpoint:\n" +
                                                loaded.found.print() + "Use the version that wrote it (" +
                                                manifest.program + ")."};
     }

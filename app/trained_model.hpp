@@ -1,4 +1,4 @@
-/// The checkpoint that `sample` and `eval` look at, the same on all ranks.
+/// Checkpoint that `sample` and `eval` use, the same on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +17,49 @@
 namespace ziggurat::app {
 
 struct TrainedModel {
-    checkpoint::ReadChoice& choice;       ///< that gave it, on rank 0
-    checkpoint::CheckpointReader reader;  ///< holds its files, until the weights are loaded
-    spec::RunSpec run = {};               ///< as it was trained
-    spec::MachineSpec machine = {};       ///< this one
-    train::RanksAtHand here = {};         ///< the ranks of this job
+    checkpoint::ReadChoice& choice;       ///< source of the checkpoint; used on rank 0
+    checkpoint::CheckpointReader reader;  ///< keeps its files open until the weights are loaded
+    spec::RunSpec run = {};               ///< run as it was trained
+    spec::MachineSpec machine = {};       ///< this machine
+    train::RanksAtHand here = {};         ///< ranks of this job
 
     const std::string& path() const noexcept { return reader.path(); }
     std::int64_t step() const noexcept { return reader.manifest().progress.step; }
 };
 
-/// Calls `use` with the newest checkpoint of `folder` that verifies, or the one that it is, as rank 0 finds
-/// it for all. What was passed over is noted on standard error. Where `use` gives nothing, the checkpoint was
-/// removed by its training while it was being read, and `use` is called with the next newest.
+/// Calls `use` with the newest valid checkpoint of a run, or with `folder` if it is a checkpoint.
 ///
-/// Returns what `use` gives, an exit code; another, alike on all ranks, after rank 0 has said why there is no
-/// checkpoint to use.
+/// Rank 0 chooses it for all ranks and prints a note for each checkpoint that it skips. If `use` returns
+/// empty, the training has removed the checkpoint during the read, and `use` is called with the next newest.
+///
+/// Returns the exit code that `use` returns. If no checkpoint can be used, rank 0 prints the reason and all
+/// ranks return the same exit code.
 ///
 /// Collective: over `world`
-/// Errors:     Error{checkpoint} when the deck in it is none of this version
+/// Errors:     Error{checkpoint} if this version cannot read the deck in the checkpoint
 int with_trained_model(const std::string& folder,
                        const comm::Context& world,
                        const std::function<std::optional<int>(TrainedModel&)>& use);
 
-/// Calls `work`, which reads the checkpoint, on each rank for itself. False, alike on all of them, when it
-/// has failed because the checkpoint was removed meanwhile, and there is another.
+/// Calls `work`, which reads the checkpoint on each rank. Returns the same value on all ranks.
+///
+/// Returns false if the checkpoint was removed during the read and another one exists.
 ///
 /// Collective: over `world`
-/// Errors:     on all ranks alike: those of `work`; Error{checkpoint} when the one that was removed was named
-///             itself
+/// Errors:     the same on all ranks: those of `work`; Error{checkpoint} if the removed checkpoint was given
+///             by its own path
 bool has_read(TrainedModel& model, const comm::Context& world, const std::function<void()>& work);
 
 /// Prints a note on standard error.
 void print_note(const std::string& note);
 
-/// The deck that a checkpoint at `path` keeps, of the model that its tensors are of.
-/// Errors: Error{checkpoint} when it is no deck of this version, or of another model
+/// Loads the deck that the checkpoint at `path` contains.
+/// Errors: Error{checkpoint} if this version cannot read it, or it does not match the checkpoint's tensors
 deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path);
 
-/// Whether `check`, on rank 0 alone, throws no Error. One that it throws is printed there, and its exit code
-/// is set on all ranks.
+/// Calls `check` on rank 0. Returns true, on all ranks, if it throws no Error.
+///
+/// Otherwise rank 0 prints the error, and its exit code is set on all ranks.
 ///
 /// Collective: over `world`
 bool is_agreed(const comm::Context& world, int& exit_code, const std::function<void()>& check);

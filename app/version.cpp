@@ -12,7 +12,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// The first line up to the first comma: `Open MPI v4.1.4`; needs no MPI_Init.
+/// Returns the MPI library's version up to the first comma: `Open MPI v4.1.4`. Does not need MPI_Init.
 std::string mpi_version() {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;

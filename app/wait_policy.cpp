@@ -19,7 +19,7 @@ int number_in(const char* variable) {
     return text == nullptr ? 0 : std::max(0, std::atoi(text));
 }
 
-/// What the launcher says about ranks on this node; 1 without one.
+/// Returns the number of ranks on this node from the launcher's environment; 1 without a launcher.
 int ranks_beside() {
     for (const char* variable :
          {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_TASKS_PER_NODE"}) {
@@ -36,8 +36,7 @@ void choose_wait_policy(char** argv) {
     if (std::getenv(policy) != nullptr) {
         return;
     }
-    // Whether the cores that this rank may use are its own is not known yet; if they are, sleeping costs
-    // little.
+    // It is not known yet if this rank shares its cores with other ranks. If not, sleeping costs little.
     const int ranks = ranks_beside();
     if (ranks * threads_if_started(ranks) < train::granted_cores()) {
         return;
@@ -45,7 +44,7 @@ void choose_wait_policy(char** argv) {
     setenv(policy, "passive", 1);
     put_binding_back();
     execv("/proc/self/exe", argv);
-    // Without /proc the run is only slower.
+    // Without /proc, execv fails and the run continues, only slower.
 }
 
 }  // namespace ziggurat::app

@@ -1,13 +1,14 @@
-/// Policy by which threads of the compute lane wait for each other.
+/// Wait policy (spin or sleep) of the OpenMP threads.
 #pragma once
 
 namespace ziggurat::app {
 
-/// Makes OpenMP's threads sleep instead of spin where the ranks of this node fill its cores.
+/// Makes OpenMP threads sleep instead of spin if the ranks of this node use all of its cores.
 ///
-/// A spinning thread takes the core of another rank, or of this rank's own communication. The runtime reads
-/// OMP_WAIT_POLICY when it is loaded, before main, so the program starts itself anew, once, with it set.
-/// A value that the user has set stays. Before MPI and before any thread. Returns when nothing is to be done.
+/// A spinning thread takes CPU time from another rank, or from this rank's communication. The OpenMP runtime
+/// reads OMP_WAIT_POLICY when it is loaded, before main. The program therefore sets it and restarts itself
+/// once (exec). A value that the user has set is not changed. Call before MPI and before any thread starts.
+/// Returns if no restart is needed.
 void choose_wait_policy(char** argv);
 
 }  // namespace ziggurat::app

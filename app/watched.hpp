@@ -1,4 +1,4 @@
-/// Planning that somebody watches.
+/// Planning with a progress line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ziggurat::app {
 
-/// A part of a plan that is watched: `plans: 1,234,567 operations, 3 s`.
+/// Progress line of a part of the planning: `plans: 1,234,567 operations, 3 s`.
 class Watched {
   public:
     explicit Watched(Progress& progress) : progress_{progress} { progress.begin("plans", "operations"); }
@@ -27,21 +27,21 @@ class Watched {
     Progress& progress_;
 };
 
-/// What deck::LoadOptions asks for homes that a deck leaves open. `progress` outlives it.
+/// Returns deck::LoadOptions::choose_homes with a progress line. `progress` must outlive it.
 inline auto watched_choice_of_homes(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
         return plan::choose_homes(run, machine, Watched{progress}.watch());
     };
 }
 
-/// The same for leases.
+/// Returns deck::LoadOptions::choose_leases with a progress line. `progress` must outlive it.
 inline auto watched_choice_of_leases(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
         return plan::holds_leases_of_a_step(run, machine, Watched{progress}.watch());
     };
 }
 
-/// The same for depths.
+/// Returns deck::LoadOptions::choose_depths with a progress line. `progress` must outlive it.
 inline auto watched_choice_of_depths(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
         return plan::choose_depths(run, machine, open, Watched{progress}.watch());

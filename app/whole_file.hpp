@@ -1,4 +1,4 @@
-/// Files of results that are there whole or not at all.
+/// Atomic writing of result files.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace ziggurat::app {
 
-/// Sees to it that `path` can be written when there is something to write.
+/// Checks, before a long computation, that `path` can be written.
 ///
-/// \param remedy  what a person does where it cannot
+/// \param remedy  advice for the user if it cannot
 /// Errors: Error{resource}
 void expect_writable(const std::string& path, const char* remedy);
 
-/// Writes `text` to `path`, in the place of what is there, by way of PATH.tmp.
-/// Errors: Error{resource}; then what was there is there still
+/// Writes `text` to `path` atomically, through PATH.tmp; replaces an existing file.
+/// Errors: Error{resource}; then an existing file is unchanged
 void write_whole(const std::string& path, std::string_view text, const char* remedy);
 
 }  // namespace ziggurat::app

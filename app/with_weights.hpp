@@ -1,4 +1,4 @@
-/// The weights of a checkpoint, in a layout for the ranks at hand.
+/// Weights of a checkpoint, loaded in a layout for the ranks of this job.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,18 @@
 
 namespace ziggurat::app {
 
-/// The run of `model` as one that evaluates on the ranks at hand, in the number type that the line asks for.
+/// Returns the run of `model`, changed to evaluate on the ranks of this job with the type of --compute.
 spec::RunSpec evaluated_run(const Arguments& arguments, const TrainedModel& model);
 
-/// Loads the weights of `model`, lets its files go, and gives what `work` gives, an exit code. People see how
-/// far loading is; the progress line stays until `work` ends it. Nothing where the checkpoint was removed
-/// while it was read, and there is another (with_trained_model()).
+/// Loads the weights of `model`, closes its files, calls `work` and returns its exit code.
 ///
-/// \param run  of evaluated_run(), or made of it
+/// Loading shows a progress line, which stays until `work` ends it. Returns empty if the checkpoint was
+/// removed during the read and another one exists (with_trained_model()). Returns 3, after rank 0 has printed
+/// the plan, if the run does not fit.
+///
+/// \param run  result of evaluated_run(), or derived from it
 /// Collective: over `world`
-/// Errors:     3, after rank 0 has shown the plan, when the run does not fit here; Error{checkpoint},
-///             Error{resource} as Inference has them
+/// Errors:     Error{checkpoint}, Error{resource} as of Inference
 std::optional<int> with_weights(TrainedModel& model,
                                 const spec::RunSpec& run,
                                 const comm::Context& world,

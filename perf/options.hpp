@@ -1,4 +1,4 @@
-/// Options of the benchmarks' command lines: `--name value`, `--name=value`, lists with commas, and flags.
+/// Options of the benchmarks: `--name value`, `--name=value`, comma-separated lists, and flags.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ziggurat::perf {
 
-/// The values that an option takes: one of the words where there are any, else a number between two.
+/// Allowed values of an option: one of `words` if there are any, else a number within the bounds.
 struct Allowed {
     std::vector<std::string> words;
     double least = -std::numeric_limits<double>::infinity();
@@ -26,8 +26,9 @@ class Options {
     /// \param summary  the first line of --help
     explicit Options(std::string summary) : summary_{std::move(summary)} {}
 
-    /// `target` holds the default until the option is read. A vector takes a list with commas, and each of
-    /// its values has to be allowed.
+    /// Adds an option. `target` holds the default until the option is read.
+    ///
+    /// An option of a vector takes a comma-separated list, and each of its values must be allowed.
     void add(std::string name, int& target, Allowed allowed = {}, std::string doc = "");
     void add(std::string name, std::int64_t& target, Allowed allowed = {}, std::string doc = "");
     void add(std::string name, double& target, Allowed allowed = {}, std::string doc = "");
@@ -37,10 +38,12 @@ class Options {
     void add(std::string name, std::vector<std::string>& target, Allowed allowed = {}, std::string doc = "");
     void add_flag(std::string name, bool& target, std::string doc = "");
 
-    /// Errors: std::invalid_argument for a name that is none and a value that is not allowed.
+    /// Reads the arguments.
+    ///
+    /// Errors: std::invalid_argument for an unknown name and for a value that is not allowed.
     void read(std::span<const std::string_view> arguments) const;
 
-    /// The same of a whole command line; ends the process after --help with 0 and after an error with 2.
+    /// Reads a command line. Ends the process with 0 after --help, and with 2 after an error.
     void read_or_exit(int argc, char** argv) const;
 
     std::string help() const;

@@ -75,10 +75,10 @@ struct CombiningRange {{
     std::uint8_t combining_class;
 }};
 
-/// A character and the two that it is made of, the second of which may be missing.
+/// A character and the two characters that compose it; the second one may be missing.
 struct Decomposition {{
     std::uint32_t code, first, second;
-    bool composes;  ///< both become it again
+    bool composes;  ///< the two compose to it
 }};
 
 // clang-format off

@@ -139,7 +139,7 @@ say_what_is_next() {
   cat <<END
 
 The program is $called. To try next:
-  $called sample $saved --prompt 'In the'    # a text by what was trained
+  $called sample $saved --prompt 'In the'    # generate text
   $called plot $saved --terminal             # how loss and speed went
   $called inspect $saved                     # what was saved
 To call it as ziggurat from anywhere, with its decks and a manual page:

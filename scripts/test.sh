@@ -6,6 +6,8 @@
 #                              its tests but those that take long or hang on clocks and disks. A quarter of an hour, and
 #                              alike on every machine; --gate says the same, and continuous integration runs it
 #   scripts/test.sh --quick    of its tests, only the ones of units and ranks
+#   scripts/test.sh --changed  for the loop of writing: builds, and runs the unit and rank tests whose programs differ from
+#                              those that passed last, and the scripts that have changed. Nothing is set up
 #   scripts/test.sh --all [release | sanitizers]
 #                              the second tier, before a piece of work is called done, whole or by halves. release: the
 #                              gate; benchmarks, headers alone, the build for GPUs where there is nvcc, clang-tidy on what
@@ -24,7 +26,7 @@ tier=${1:---gate}
 half=${2:-}
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 case $tier$half in
-  --gate | --quick | --all | --allrelease | --allsanitizers | --long) ;;
+  --gate | --quick | --changed | --all | --allrelease | --allsanitizers | --long) ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
@@ -249,6 +251,12 @@ long_tier() {
   stage 'a machine with a GPU, rehearsed' scripts/gpu_check.sh --rehearse || true
 }
 
+if [ "$tier" = --changed ]; then
+  stage 'layers' check_layers || true
+  stage 'release: build' scripts/build.sh release lib/all app/all tests/all || finish
+  stage 'release: tests of what has changed' scripts/changed_tests.py build/release || true
+  finish
+fi
 stage 'set-up' scripts/setup.sh --tests || finish
 if [ "$tier" != --long ]; then
   stage 'format' check_format || true

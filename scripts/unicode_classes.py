@@ -84,7 +84,7 @@ def main():
             all_ranges += [f"{{0x{first:X}, 0x{last:X}}}" for first, last in found]
         rows.append(f'{{"{name}", {begins[key]}, {len(found)}}}')
     pairs = [f"{{0x{capital:X}, 0x{small:X}}}" for capital, small in newer_pairs()]
-    PAGE.write_text(f"""/// Classes and pairs of characters as Unicode 16 has them, written by scripts/unicode_classes.py.
+    PAGE.write_text(f"""/// Classes and case pairs of characters in Unicode 16, written by scripts/unicode_classes.py.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +94,7 @@ def main():
 
 namespace ziggurat::data {{
 
-/// A class: its name in small letters, and its ranges in `unicode_ranges`.
+/// A class: its name in lower case, and its ranges in `unicode_ranges`.
 struct UnicodeClass {{
     std::string_view name;
     std::uint32_t first_range, num_ranges;
@@ -107,7 +107,7 @@ inline constexpr UnicodeClass unicode_classes[] = {{
 inline constexpr CodeRange unicode_ranges[] = {{
 {lines(all_ranges)}}};
 
-/// Pairs of a capital and a small letter, of which one is not in Unicode 14.
+/// Case pairs of which one letter is not in Unicode 14.
 struct LetterPair {{
     std::uint32_t capital, small;
 }};

@@ -1,4 +1,4 @@
-/// Processors of a rank of a program that computes with a DelayedHost.
+/// Processors of a rank in a program that computes with an emulated device (DelayedHost).
 #pragma once
 
 #include <unistd.h>
@@ -10,10 +10,10 @@
 
 namespace ziggurat::app {
 
-/// A device whose streams are threads with delays of this process's own, and the host beside it.
+/// Returns an emulated device, whose streams are threads with random delays, and the host stream.
 ///
-/// \param thread  runs kernels
-/// \param watch   hears of waits for streams; it and `thread` outlive what is made
+/// \param thread  runs kernels; must outlive the result
+/// \param watch   notified of waits for streams; must outlive the result
 inline device::Processors delayed_processors(int num_threads,
                                              device::HostThread& thread,
                                              device::WaitWatch& watch) {

@@ -1,5 +1,4 @@
-/// Writes decks/REFERENCE.md, decks/MACHINES.md and decks/schema.json from the schemas: `deck_reference
-/// FOLDER`.
+/// Writes REFERENCE.md, MACHINES.md and schema.json from the schemas: `deck_reference FOLDER`.
 #include <cstdio>
 #include <fstream>
 

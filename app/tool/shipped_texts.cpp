@@ -1,4 +1,4 @@
-/// Writes the manual page and the completion that are installed: `shipped_texts FOLDER`.
+/// Writes the manual page and the bash completion that are installed: `shipped_texts FOLDER`.
 #include "app/shipped_texts.hpp"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/// Trains a model on tokens that no file has, through the libraries that find_package(ziggurat) brings.
+/// Trains a model on generated tokens, through the libraries of find_package(ziggurat).
 ///
 ///   mpirun -n 2 own_tokens deck.yaml [key=value...]
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 using namespace ziggurat;
 
-/// Squares modulo a prime: 0 1 4 9 ... Two tokens in a row say which comes next.
+/// Squares modulo a prime: 0 1 4 9 ... Two consecutive tokens determine the next one.
 class Squares final : public data::TokenSource {
   public:
     explicit Squares(std::int64_t tokens) : tokens_{tokens} {}
@@ -35,7 +35,7 @@ class Squares final : public data::TokenSource {
     std::int64_t tokens_;
 };
 
-/// Called for each source of the deck whose format is own; its path says what this program likes.
+/// Called for each source of the deck with the format own. The program defines the meaning of its path.
 std::unique_ptr<data::TokenSource> open_squares(const spec::Source& source, const std::string& /*key*/) {
     return std::make_unique<Squares>(std::stoll(source.path));
 }

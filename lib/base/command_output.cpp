@@ -19,10 +19,10 @@ extern char** environ;
 namespace ziggurat {
 namespace {
 
-/// More than any answer that is asked for.
+/// Upper bound of the output that is read: more than any command used here prints.
 constexpr std::size_t most_bytes = 1 << 16;
 
-/// Reads until the end; false when that does not come in time.
+/// Reads until end of file. Returns false on an error or if `end_ns` passes first.
 bool read_all(int file, std::int64_t end_ns, std::string& into) {
     std::array<char, 4096> part{};
     while (into.size() < most_bytes) {
@@ -44,7 +44,7 @@ bool read_all(int file, std::int64_t end_ns, std::string& into) {
     return true;
 }
 
-/// Starts the command with `output` as its standard output; its process, or -1.
+/// Starts the command with `output` as its standard output. Returns its process id, or -1.
 pid_t start(const std::vector<std::string>& command, int output) {
     std::vector<char*> words;
     for (const std::string& word : command) {

@@ -7,10 +7,12 @@
 
 namespace ziggurat {
 
-/// The standard output of a command that is found on the PATH; its errors go nowhere. Nothing when there is
-/// no such command, when it fails, and when it has not ended after `patience_seconds`; then it is killed.
+/// Returns the standard output of a command that is searched on the PATH; discards its standard error.
 ///
-/// Forks no copy of this process, which MPI's networks would not survive (posix_spawn).
+/// Returns nullopt if the command does not exist, fails, or runs longer than `patience_seconds`; in the last
+/// case it is killed.
+///
+/// Uses posix_spawn instead of fork, because network libraries of MPI do not survive a fork.
 std::optional<std::string> command_output(const std::vector<std::string>& command, double patience_seconds);
 
 }  // namespace ziggurat

@@ -17,27 +17,27 @@
 namespace ziggurat {
 namespace {
 
-/// Files of a group, by the version of control groups.
+/// Files of a group, for one version of control groups.
 struct GroupFiles {
     const char* root;
     const char* limit;
     const char* usage;
-    const char* given_back;  ///< word of memory.stat
-    const char* events;      ///< with the word oom_kill
+    const char* given_back;  ///< key of memory.stat
+    const char* events;  ///< file that has the key oom_kill
 };
 constexpr GroupFiles version_1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
                                "total_inactive_file", "memory.oom_control"};
 constexpr GroupFiles version_2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
                                "memory.events"};
 
-/// The number in a file; `otherwise` where there is no file or it says "max".
+/// Returns the number in a file; `otherwise` if the file is missing or holds "max".
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
     std::ifstream file{path};
     std::int64_t number = 0;
     return file >> number ? number : otherwise;
 }
 
-/// The number behind `name` at the beginning of a line; 0 where there is none.
+/// Returns the number after `name` at the beginning of a line; 0 if no line begins with `name`.
 std::int64_t statistic(const std::string& path, const std::string& name) {
     std::ifstream file{path};
     for (std::string line; std::getline(file, line);) {
@@ -61,7 +61,7 @@ MemoryGroup group_at(const GroupFiles& files, const std::string& folder) {
             .kills = statistic(folder + "/" + files.events, "oom_kill")};
 }
 
-/// Of the groups `group` (`/a/b`) and those around it.
+/// Returns the group with the lowest limit among `group` (`/a/b`) and its ancestors.
 MemoryGroup smallest(const GroupFiles& files, std::string group) {
     MemoryGroup least = group_at(files, files.root);
     for (; group.size() > 1; group.resize(group.rfind('/'))) {
@@ -73,7 +73,8 @@ MemoryGroup smallest(const GroupFiles& files, std::string group) {
 
 }  // namespace
 
-/// Source: cgroups(7): lines `0::/group` are of version 2, those that name the controller of version 1
+/// Source: cgroups(7): lines `0::/group` are of version 2, lines that name the memory controller are of
+/// version 1
 MemoryGroup memory_group() {
     MemoryGroup least;
     std::ifstream own{"/proc/self/cgroup"};

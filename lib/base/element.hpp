@@ -1,11 +1,13 @@
-/// ZG_ELEMENT: marks arithmetic of single elements, which the kernels of all processors share.
+/// ZG_ELEMENT: marks functions of single elements that host and device kernels share.
 ///
-/// A function that is marked becomes part of the loop that calls it, which a compiler can then vectorise; in
-/// a translation unit of nvcc it is code of the host and of the device. It touches what it is given alone,
-/// throws nothing, and calls only functions that are marked, constexpr, or elementary ones of <cmath>. Fused
-/// operations are spelled std::fma, and nobody may fuse others: -ffp-contract=off, nvcc -fmad=false.
+/// On the host, a marked function is inlined into the loop that calls it, so the compiler can vectorise that
+/// loop. In a translation unit of nvcc, it is compiled for the host and for the device. It accesses only its
+/// arguments, does not throw, and calls only marked functions, constexpr functions, or elementary functions
+/// of <cmath>.
 ///
-/// It stands first: `ZG_ELEMENT inline float f(float x)`, `ZG_ELEMENT static constexpr ...`.
+/// Fused operations are written std::fma. Compilers must not fuse others: -ffp-contract=off, -fmad=false.
+///
+/// The macro comes first: `ZG_ELEMENT inline float f(float x)`, `ZG_ELEMENT static constexpr ...`.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,14 +1,14 @@
-/// Calls that may not return: with a time limit.
+/// Time limit for calls that may not return.
 #pragma once
 
 #include <functional>
 
 namespace ziggurat {
 
-/// Runs `work` on a thread of its own and waits until it returns, at most `seconds`.
+/// Runs `work` on its own thread and waits at most `seconds` until it returns.
 ///
-/// Returns false if it has not returned by then. Its thread then continues, so `work` must own what it uses.
-/// Errors: Error{resource} when the system has no thread
+/// Returns false if it has not returned by then. The thread then continues, so `work` must own its data.
+/// Errors: Error{resource} if the thread cannot be started
 /// \pre `work` does not throw
 bool ends_within(double seconds, std::function<void()> work);
 

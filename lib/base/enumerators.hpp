@@ -1,14 +1,14 @@
-/// Counts of enumerators, found by the function that names them.
+/// Number of enumerators of an enum, computed from its to_string function.
 #pragma once
 
 #include <type_traits>
 
 namespace ziggurat {
 
-/// Enumerators of E from the one of value `first` on.
+/// Returns the number of enumerators of E, from the one of value `first`.
 ///
-/// `to_string(E)` is constexpr, a switch over all enumerators that throws behind it: an enumerator that the
-/// switch forgets is a warning, and one that it knows is counted.
+/// `to_string(E)` must be constexpr: a switch over all enumerators with a throw after it. An enumerator that
+/// is missing in the switch causes a compiler warning; each one in the switch is counted.
 template <class E, int first = 0>
 consteval int num_enumerators() {
     if constexpr (requires { typename std::bool_constant<(to_string(E{first}) != nullptr)>; }) {

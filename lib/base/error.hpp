@@ -1,7 +1,7 @@
-/// Errors that reach a person.
+/// Errors that are shown to the user.
 ///
-/// A message reads: problem (why it is one). What to do about it.
-/// Lower case first letter, values quoted, units always written out:
+/// Form of a message: problem (reason). Remedy.
+/// It begins with a lower-case letter, quotes values and gives units:
 ///   "cannot open '/nvme0/zig' (No such file or directory). Set tiers.nvme.paths to a mounted disk."
 #pragma once
 
@@ -11,20 +11,22 @@
 
 namespace ziggurat {
 
-/// Kinds of errors, by who must act on them. The process exit code is the enumerator's value.
+/// Kinds of errors, by who must act on them.
+///
+/// The value of an enumerator is the exit code of the process.
 enum class ErrorKind {
-    deck = 2,        ///< the deck or the command line asks for something impossible: the user edits it
-    resource = 3,    ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
-    checkpoint = 4,  ///< no usable checkpoint where one was asked for: a person decides
-    numerics = 5,    ///< the training itself broke down
+    deck = 2,  ///< the deck or the command line is invalid: the user edits it
+    resource = 3,  ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
+    checkpoint = 4,  ///< no usable checkpoint exists where one was requested: the user decides
+    numerics = 5,  ///< the training diverged
     communication = 6,  ///< MPI, NCCL or a peer failed or hangs: the job may be tried again
-    internal = 70,      ///< a broken invariant: we fix a bug
+    internal = 70,  ///< a broken invariant: a bug in Ziggurat
 };
 
-/// Not an error: the run stopped as it was asked to and there is more to do (EX_TEMPFAIL).
+/// Exit code (EX_TEMPFAIL) of a run that stopped on request before it was complete. Not an error.
 inline constexpr int exit_code_run_again = 75;
 
-/// The one exception type that the library throws.
+/// The only exception type that the library throws.
 class Error : public std::runtime_error {
   public:
     Error(ErrorKind kind,

@@ -26,8 +26,8 @@ double ExactSum::value() const noexcept {
         --top;
     }
 
-    // The highest 64 bits; of what lies below only matters whether it is zero, which the last bit takes over.
-    // So the one rounding of the conversion to double is that of the whole sum.
+    // The highest 64 bits. The last bit also records if any lower bit is set. So the single rounding in the
+    // conversion to double is the rounding of the whole sum.
     auto head = static_cast<std::uint64_t>(magnitude[top]);
     std::size_t next = top;
     while (next > 0 && (head >> bits_per_limb) == 0) {

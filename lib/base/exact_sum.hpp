@@ -9,25 +9,27 @@
 
 namespace ziggurat {
 
-/// Adds doubles as integers of 256 bits, so any order, any grouping and any number of ranks give the same
-/// bits.
+/// Sum of doubles as an integer of 256 bits.
 ///
-/// A term is rounded once, to a multiple of 2^-144, then added exactly. Terms up to (not including) 2^100 in
-/// magnitude are in range: squares of gradients from 1e-21 to 1e15 and every loss. A larger or non-finite
-/// term is counted instead of added, and the sum is then not a number. 2^43 terms cannot overflow.
+/// Any order, any grouping and any number of ranks give the same bits.
 ///
-/// The integer is kept in limbs of 32 bits within int64, carries left where they arise: limbs of many ranks
-/// (up to 2^31) are added by a plain integer all-reduce.
+/// Each term is rounded once, to a multiple of 2^-144, then added exactly. Terms below 2^100 in magnitude are
+/// in range: squares of gradients from 1e-21 to 1e15 and every loss. A term that is larger or not finite is
+/// counted instead of added, and the sum is then NaN. 2^43 terms cannot overflow.
+///
+/// The integer consists of limbs of 32 bits in int64, with carries not yet propagated. So the limbs of up to
+/// 2^31 ranks can be added by an integer all-reduce.
 class ExactSum {
   public:
-    /// Eight limbs from the lowest, each worth 2^32 times the one before it, and the count of terms out of
-    /// range.
+    /// Eight limbs, lowest first, and the number of terms out of range.
+    ///
+    /// Each limb is worth 2^32 times the one before.
     static constexpr int num_limbs = 9;
     using Limbs = std::array<std::int64_t, num_limbs>;
 
     ExactSum() = default;
 
-    /// The sum that `limbs` stand for: those of one sum, or an element-wise sum of those of several.
+    /// Constructs the sum that `limbs` represent: the limbs of one sum, or the element-wise sum of several.
     explicit ExactSum(const Limbs& limbs) noexcept;
 
     ZG_ELEMENT void add(double term) noexcept {
@@ -49,7 +51,8 @@ class ExactSum {
         }
         const int shift = position & 31;
         const std::uint64_t low = mantissa << shift;
-        const std::uint64_t high = (mantissa >> 32) >> (32 - shift);  // two steps: a shift by 64 is undefined
+        // Two shifts, because a shift by 64 is undefined.
+        const std::uint64_t high = (mantissa >> 32) >> (32 - shift);
         const std::int64_t sign = static_cast<std::int64_t>(bits) >> 63;
         std::int64_t* at = &limbs_[static_cast<std::size_t>(position >> 5)];
         at[0] += (static_cast<std::int64_t>(low & 0xffffffffu) ^ sign) - sign;
@@ -57,7 +60,7 @@ class ExactSum {
         at[2] += (static_cast<std::int64_t>(high) ^ sign) - sign;
     }
 
-    /// Adds what `other` has summed.
+    /// Adds the terms of `other`.
     ZG_ELEMENT void merge(const ExactSum& other) noexcept {
         const auto theirs = other.limbs();
         carry();
@@ -67,17 +70,17 @@ class ExactSum {
         carry();
     }
 
-    /// The limbs with all carries moved on: what ranks add.
+    /// Returns the limbs with all carries propagated, for an all-reduce.
     ZG_ELEMENT Limbs limbs() const noexcept {
         ExactSum carried = *this;
         carried.carry();
         return carried.limbs_;
     }
 
-    /// False once a term was out of range or not a number.
+    /// False if a term was out of range or NaN.
     ZG_ELEMENT bool is_finite() const noexcept { return limbs_[num_limbs - 1] == 0; }
 
-    /// The sum, correctly rounded (to nearest, ties to even); NaN unless is_finite().
+    /// Returns the sum, correctly rounded (to nearest, ties to even); NaN unless is_finite().
     double value() const noexcept;
 
   private:
@@ -89,7 +92,7 @@ class ExactSum {
     static constexpr int first_exponent_out_of_range = 1023 + 100;
     static constexpr std::int64_t max_carries_pending = std::int64_t{1} << 30;
 
-    /// Leaves every limb but the highest in [0, 2^32); the highest carries the sign.
+    /// Propagates carries: every limb but the highest is then in [0, 2^32); the highest has the sign.
     ZG_ELEMENT void carry() noexcept {
         for (std::size_t i = 0; i + 1 < num_payload_limbs; ++i) {
             const std::int64_t moved = limbs_[i] >> bits_per_limb;
@@ -100,7 +103,7 @@ class ExactSum {
     }
 
     Limbs limbs_{};
-    std::int64_t carries_pending_ = 0;  // terms added since the carries were last moved on
+    std::int64_t carries_pending_ = 0;  // terms added since the last carry()
 };
 
 }  // namespace ziggurat

@@ -15,10 +15,10 @@ Failure failure_at_hand() {
     } catch (const Error& error) {
         return {error.what(), error.exit_code()};
     } catch (const std::bad_alloc&) {
-        return {"no more memory for this process. Free some, or ask for a smaller model or fewer ranks here.",
+        return {"out of memory. Free some, or use a smaller model or fewer ranks on this node.",
                 lacking};
     } catch (const std::system_error& error) {
-        return {std::string{"the system refuses: "} + error.what() + ". Give the program what it names.",
+        return {std::string{"system call failed: "} + error.what() + ". Provide the resource it names.",
                 lacking};
     } catch (const std::exception& error) {
         return {std::string{error.what()} +

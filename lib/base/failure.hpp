@@ -1,18 +1,20 @@
-/// The end of a command by an exception: message and exit code for the user.
+/// Conversion of an exception that ends a command to a message and an exit code.
 #pragma once
 
 #include <string>
 
 namespace ziggurat {
 
-/// The end of a command that could not go on.
+/// Message and exit code of a command that failed.
 struct Failure {
     std::string problem;
     int exit_code = 0;
 };
 
-/// The failure that the exception being handled means. A refusal of the system, of memory for instance, is
-/// for the user to mend; an exception that nobody expected is a bug of ours.
+/// Returns the failure for the exception that is currently handled.
+///
+/// Errors of the system, for example out of memory, are of kind resource, which the user can fix. An
+/// unexpected exception is of kind internal: a bug in Ziggurat.
 Failure failure_at_hand();
 
 }  // namespace ziggurat

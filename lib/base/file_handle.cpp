@@ -17,9 +17,9 @@ void FileTraits::close(Handle file) noexcept {
 
 namespace {
 
-constexpr const char* no_file = "it is no regular file";
+constexpr const char* no_file = "not a regular file";
 
-/// A file, or a device such as /dev/null, which takes all that it is given.
+/// True for a regular file, or for a character device such as /dev/null.
 bool takes_text(int file) {
     struct stat status {};
     return ::fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
@@ -33,7 +33,7 @@ bool takes_text(int file) {
 }  // namespace
 
 FileHandle open_for_writing(const std::string& path, OpenMode mode, const char* remedy) {
-    // Without O_NONBLOCK a pipe would wait for its reader.
+    // Without O_NONBLOCK, opening a pipe would block until it has a reader.
     const int flags =
         O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::append ? O_APPEND : O_TRUNC);
     FileHandle file{::open(path.c_str(), flags, 0666)};

@@ -1,4 +1,4 @@
-/// Sole ownership of a file descriptor, and whole writes to it.
+/// Sole ownership of a file descriptor, and complete writes to it.
 #pragma once
 
 #include <string>
@@ -17,18 +17,20 @@ using FileHandle = UniqueHandle<FileTraits>;
 
 enum class OpenMode { append, replace };
 
-/// Opens `path` for writing, creating it. Waits for nobody: a pipe is refused.
-/// Errors: Error{resource} with the path, the system's reason and what to do: `remedy`
+/// Opens `path` for writing and creates it if necessary. Never blocks: a pipe is rejected.
+///
+/// Errors: Error{resource} with the path, the reason of the system, and `remedy`
 FileHandle open_for_writing(
     const std::string& path,
     OpenMode mode,
     const char* remedy = "Set run.dir to a directory where you may write, on a disk with room.");
 
-/// Opens a regular file; nothing when there is none.
-/// Errors: as above, also when it is something else
+/// Opens a regular file. Returns an empty handle if the file does not exist.
+///
+/// Errors: Error{resource} if it cannot be opened or is not a regular file
 FileHandle open_for_reading(const std::string& path);
 
-/// Writes all of `text`, going on after interruptions. Returns 0 or the errno of what failed.
+/// Writes all of `text`, and resumes after interruptions. Returns 0, or the errno of a failed write.
 int write_all(int file, std::string_view text) noexcept;
 
 }  // namespace ziggurat

@@ -15,9 +15,9 @@ struct Beginning {
     RecognisedFile file;
 };
 
-constexpr const char* unpack = "Name what is in it: unpack it first.";
+constexpr const char* unpack = "Unpack it first, and name a file of its contents.";
 
-// UTF-32 before UTF-16, whose byte-order mark it begins with.
+// UTF-32 comes before UTF-16: its byte-order mark begins with that of UTF-16.
 constexpr std::array beginnings{
     Beginning{"\x1f\x8b\x08"sv, {FileKind::gzip, "a gzip archive", "Unpack it first: gzip -dk FILE."}},
     Beginning{"\x28\xb5\x2f\xfd"sv, {FileKind::zstd, "a zstd archive", "Unpack it first: zstd -d FILE."}},
@@ -48,13 +48,15 @@ constexpr std::array beginnings{
 };
 
 constexpr RecognisedFile web_page{
-    FileKind::web_page, "a web page, such as a server sends in place of a file",
-    "Fetch the file again, with the access that it needs and the address of the file itself."};
+    FileKind::web_page, "a web page, which a server may send instead of the file",
+    "Fetch the file again, with its direct address and the required access."};
 constexpr RecognisedFile tar{FileKind::archive, "a tar archive", unpack};
 constexpr RecognisedFile weights{FileKind::archive, "weights of a model (safetensors)",
                                  "Import its model, the folder with config.json: ziggurat import MODEL RUN."};
 
-/// Lower case of ASCII, after a byte-order mark, white space, and comments of XML and HTML.
+/// Returns `first` in lower case (ASCII) without leading white space and comments of XML and HTML.
+///
+/// A byte-order mark at the beginning is removed as well.
 std::string markup_of(std::string_view first) {
     constexpr std::string_view mark = "\xef\xbb\xbf";
     first.remove_prefix(first.starts_with(mark) ? mark.size() : 0);
@@ -85,13 +87,13 @@ bool is_tar(std::string_view first) {
     return first.size() >= magic_offset + 5 && first.substr(magic_offset, 5) == "ustar";
 }
 
-/// zstd's frames that readers skip; some writers begin with one.
+/// True for a skippable frame of zstd. Some writers begin a file with one.
 bool is_skippable_zstd(std::string_view first) {
     return first.size() >= 4 && (static_cast<unsigned char>(first[0]) & 0xf0U) == 0x50 &&
            first.substr(1, 3) == "\x2a\x4d\x18"sv;
 }
 
-/// A beginning of JSON in UTF-16 without a byte-order mark.
+/// True for JSON in UTF-16 without a byte-order mark.
 bool is_unmarked_utf16(std::string_view first) {
     constexpr std::size_t least = 8;
     if (first.size() < least || (first[0] != '{' && first[0] != '[' && first[1] != '{' && first[1] != '[')) {
@@ -106,7 +108,7 @@ bool is_unmarked_utf16(std::string_view first) {
     return true;
 }
 
-/// A small length of 64 bits, then the JSON object of that length.
+/// True for a small length of 64 bits, followed by a JSON object of that length.
 bool is_safetensors(std::string_view first) {
     constexpr std::size_t length_bytes = 8;
     return first.size() > length_bytes + 1 && first.substr(4, 4) == "\0\0\0\0"sv &&

@@ -1,10 +1,12 @@
-/// Freed memory of the process, given back to the system.
+/// Return of freed memory to the system.
 #pragma once
 
 namespace ziggurat {
 
-/// Returns to the system the memory that was freed and is kept for later. For use after work that takes much
-/// memory once: otherwise the kept memory grows until such work has been done a few times.
+/// Returns memory that the allocator has freed but still holds to the system.
+///
+/// Call it after work that allocates much memory once. Otherwise the held memory grows with the first
+/// repetitions of such work.
 void give_back_heap() noexcept;
 
 }  // namespace ziggurat

@@ -1,7 +1,7 @@
-/// The processor's vector instructions, as <immintrin.h>, on x86 alone.
+/// Wrapper of <immintrin.h>: vector intrinsics, on x86 only.
 #pragma once
 
-// g++ 12 takes the undefined operands inside its own header for mistakes (its bug 105593).
+// g++ 12 warns about undefined operands inside its own header (GCC bug 105593).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"

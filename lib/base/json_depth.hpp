@@ -1,13 +1,15 @@
-/// Depth to which JSON nests, counted before anything is built from it.
+/// Nesting depth of JSON, checked before parsing.
 #pragma once
 
 #include <string_view>
 
 namespace ziggurat {
 
-/// Whether brackets of `text` nest deeper than `levels`. What is no JSON is counted up to where it stops
-/// being JSON, and beyond. Libraries take a call, or a stack, for each level when they copy or print what
-/// they have read: a file of unknown origin is asked here first.
+/// True if brackets in `text` nest deeper than `levels`.
+///
+/// Text that is not valid JSON is also scanned to its end. JSON libraries use one call, or one stack frame,
+/// per level when they copy or print a parsed value. So check files of unknown origin with this function
+/// first.
 bool is_json_deeper(std::string_view text, int levels) noexcept;
 
 }  // namespace ziggurat

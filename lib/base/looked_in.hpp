@@ -1,12 +1,13 @@
-/// The folder in which a file is looked for, for messages about one that is not there.
+/// Folder of a missing file, for messages.
 #pragma once
 
 #include <string>
 
 namespace ziggurat {
 
-/// `'/home/me/data'` of `data/a.txt`: absolute, as seen from the folder that the process is in, in quotes and
-/// printable.
+/// Returns the absolute folder of `path`, printable and in quotes: `'/home/me/data'` for `data/a.txt`.
+///
+/// A relative path is resolved against the working directory.
 std::string looked_in(const std::string& path);
 
 }  // namespace ziggurat

@@ -1,4 +1,4 @@
-/// The form of every line that tells a person of a problem.
+/// Form of every line that reports a problem to the user.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@ namespace ziggurat {
 
 enum class Severity { error, warning, note };
 
-/// `error`, `warning` or `note`.
+/// Returns `error`, `warning` or `note`.
 const char* name_of(Severity severity);
 
-/// `ziggurat: warning: text`. Nothing in `text` can steer a terminal; line ends stay, and none is added.
+/// Returns `ziggurat: warning: text`, with terminal control characters of `text` escaped.
+///
+/// Newlines of `text` are kept; none is appended.
 std::string message(Severity severity, std::string_view text);
 
 }  // namespace ziggurat

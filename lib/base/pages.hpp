@@ -1,4 +1,4 @@
-/// Pages: O_DIRECT granularity of offsets and lengths of transfers, and of addresses.
+/// Pages: granularity of offsets, lengths and addresses of O_DIRECT transfers.
 #pragma once
 
 #include <cstdint>

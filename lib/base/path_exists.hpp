@@ -1,4 +1,4 @@
-/// Question whether a path exists, without exceptions.
+/// Existence of a path, checked without exceptions.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace ziggurat {
 
-/// True if there is a file or folder at `path` that can be seen; an error of the system counts as none.
+/// True if `path` is an existing file or folder. Returns false on an error of the system.
 inline bool path_exists(const std::filesystem::path& path) {
     std::error_code unreadable;
     return std::filesystem::exists(path, unreadable);

@@ -10,13 +10,13 @@
 
 namespace ziggurat {
 
-/// Philox 4x32 with 10 rounds: a keyed bijection of 128-bit counters whose outputs are random words.
+/// Philox 4x32 with 10 rounds: a keyed bijection of 128-bit counters to random 32-bit words.
 ///
 /// Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011,
 /// section 4.3.
 ///
-/// There is no state: counter (a global coordinate) and key (seed and purpose) alone give the number, on any
-/// layout.
+/// The generator has no state: a counter (a global coordinate) and a key (seed and purpose) determine the
+/// number. So the numbers are the same for every layout.
 struct Philox4x32 {
     using Counter = std::array<std::uint32_t, 4>;
     using Key = std::array<std::uint32_t, 2>;
@@ -35,13 +35,17 @@ struct Philox4x32 {
     }
 };
 
-/// The upper 24 bits of `word` as a float in (0, 1]: never zero, so its logarithm is finite.
+/// Returns the upper 24 bits of `word` as a float in (0, 1].
+///
+/// It is never zero, so its logarithm is finite.
 ZG_ELEMENT constexpr float uniform(std::uint32_t word) noexcept {
     return static_cast<float>((word >> 8) + 1) * 0x1p-24f;
 }
 
-/// Two independent values of the standard normal distribution from two random words; none beyond 5.8. For the
-/// host alone, whose elementary functions give initial values their bits.
+/// Returns two independent values of the standard normal distribution from two random words.
+///
+/// Magnitudes are at most 5.8. For the host only: the bits of initial values depend on its elementary
+/// functions.
 ///
 /// Source: Box and Muller, "A note on the generation of random normal deviates", 1958.
 inline std::array<float, 2> normal_pair(std::uint32_t word0, std::uint32_t word1) noexcept {

@@ -9,7 +9,8 @@ namespace {
 struct Utf8Form {
     unsigned lead_mask, lead_bits;
     std::size_t length;
-    std::uint32_t smallest;  ///< below it the form is longer than needed, which is no UTF-8
+    /// Smallest code of this length; a smaller code is overlong, which is invalid UTF-8.
+    std::uint32_t smallest;
 };
 constexpr std::array<Utf8Form, 3> long_forms{{
     {0xe0, 0xc0, 2, 0x80},
@@ -19,7 +20,7 @@ constexpr std::array<Utf8Form, 3> long_forms{{
 
 struct Character {
     std::uint32_t code = 0;
-    std::size_t length = 0;  ///< 0: not a character
+    std::size_t length = 0;  ///< 0: not a valid character
 };
 
 unsigned byte_at(std::string_view text, std::size_t i) {

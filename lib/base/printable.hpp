@@ -1,4 +1,4 @@
-/// Text of unknown origin made safe to show: generated samples, file names, names of hosts.
+/// Escaping of text of unknown origin for output: generated samples, file names, host names.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,19 @@
 
 namespace ziggurat {
 
-/// Bytes of the UTF-8 character that `text` starts with, 1 to 4; 0 when it starts with none.
+/// Returns the length of the UTF-8 character at the start of `text`, 1 to 4 bytes; 0 if it is invalid.
 std::size_t utf8_length(std::string_view text);
 
-/// The code of the character that `text` starts with, below 0x10000, where it could steer a terminal.
+/// Returns the code of the first character of `text` if it can control a terminal; it is below 0x10000.
 std::optional<std::uint32_t> steering_code(std::string_view text);
 
-/// What printable() does with line ends.
+/// Treatment of newlines by printable().
 enum class Newlines { escaped, kept };
 
-/// `text` with everything that could steer a terminal written as `\xNN`: control characters (newlines too,
-/// unless kept), direction marks, bytes that are no UTF-8. A backslash stays.
+/// Returns `text` with all bytes that could control a terminal written as `\xNN`.
+///
+/// These are control characters (also newlines, unless kept), direction marks, and bytes that are not valid
+/// UTF-8. A backslash is kept.
 std::string printable(std::string_view text, Newlines newlines = Newlines::escaped);
 
 }  // namespace ziggurat

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{250};
 
-/// `120 of 1,000 batches`, `1.2 GiB of 3.0 GiB`; of an unknown number `120 batches`, `1.2 GiB`.
+/// Formats `120 of 1,000 batches`, `1.2 GiB of 3.0 GiB`; with unknown total `120 batches`, `1.2 GiB`.
 std::string counted(std::int64_t done, std::int64_t all, const std::string& amounts) {
     const bool are_bytes = amounts == "bytes";
     const auto number = are_bytes ? format_bytes : format_grouped;
@@ -57,7 +57,7 @@ void ProgressLine::look(std::int64_t now_ns) {
     }
 }
 
-/// `evaluates: 120 of 1,000 batches (12 %), 4.40 s left` or `plans: 120,000 operations, 3 s`.
+/// Formats `evaluates: 120 of 1,000 batches (12 %), 4.40 s left` or `plans: 120,000 operations, 3 s`.
 std::string ProgressLine::text(std::int64_t now_ns) const {
     const double seconds = seconds_between(begin_ns_, now_ns);
     const auto whole_seconds = format_grouped(static_cast<std::int64_t>(seconds)) + " s";
@@ -99,7 +99,7 @@ void Progress::begin(std::string what, std::string amounts, std::int64_t all) {
     }
     wakes_.notify_all();
     if (!thread_.joinable()) {
-        thread_ = start_quiet_thread("the thread that shows what goes on", [this] { look_on(); });
+        thread_ = start_quiet_thread("the thread of the progress line", [this] { look_on(); });
     }
 }
 

@@ -1,4 +1,4 @@
-/// A progress line, rewritten in place, where nothing else is printed for a while.
+/// Progress line that is rewritten in place during long operations.
 #pragma once
 
 #include <condition_variable>
@@ -11,30 +11,32 @@
 
 namespace ziggurat {
 
-/// The line: what is done, how much of it, and for how long. Time is told, not asked; any thread may call.
+/// Progress line: current operation, amount done, and time. Any thread may call it.
+///
+/// It does not read a clock: callers pass the time.
 class ProgressLine {
   public:
-    /// Gets the line to show in the place of the one before; an empty one takes it away.
+    /// Shows the line instead of the one before; an empty line removes it.
     using Show = std::function<void(std::string_view line)>;
 
-    /// Nothing is shown before so long: what is over by then needs no line.
+    /// Delay before the line first appears: shorter operations do not show it.
     static constexpr double patience_seconds = 2;
 
-    /// \param begin_ns  since when somebody waits
+    /// \param begin_ns  start of the user's wait
     ProgressLine(Show show, std::int64_t begin_ns) : show_{std::move(show)}, wait_ns_{begin_ns} {}
 
-    /// Something begins, `what`, as in `loads the checkpoint`.
+    /// Starts the operation `what`, for example `loads the checkpoint`.
     ///
-    /// \param amounts  of what it is made of, `batches` or `bytes`; empty: nobody counts
-    /// \param all      of them there are; 0: not known
+    /// \param amounts  unit of the counts, `batches` or `bytes`; empty: not counted
+    /// \param all      total count; 0: unknown
     void begin(std::string what, std::int64_t now_ns, std::string amounts = "", std::int64_t all = 0);
-    /// `by` more of it are done.
+    /// Adds `by` to the count.
     void advance(std::int64_t by);
-    /// So many of it are done, of `all`.
+    /// Sets the count and the total.
     void is_at(std::int64_t done, std::int64_t all);
-    /// It is over; the line goes.
+    /// Ends the operation and removes the line.
     void end();
-    /// Shows what can be said now, where it is time.
+    /// Shows the current line if the delay has passed.
     void look(std::int64_t now_ns);
 
   private:
@@ -49,9 +51,9 @@ class ProgressLine {
     bool is_shown_ = false;
 };
 
-/// The line as long as this lives, moved by a thread of its own: so it moves whatever this process is at.
+/// Progress line that its own thread updates, so it moves even while the main thread is busy.
 ///
-/// Without somebody who sees it, which is what an empty `show` means, nothing happens and there is no thread.
+/// With an empty `show`, all calls have no effect and no thread is started.
 class Progress {
   public:
     explicit Progress(ProgressLine::Show show);
@@ -62,7 +64,7 @@ class Progress {
     void begin(std::string what, std::string amounts = "", std::int64_t all = 0);
     void advance(std::int64_t by) { line_.advance(by); }
     void is_at(std::int64_t done, std::int64_t all) { line_.is_at(done, all); }
-    /// Any thread may call it, as it may advance() and is_at().
+    /// Ends the operation. Any thread may call it, and also advance() and is_at().
     void end();
 
   private:
@@ -74,7 +76,7 @@ class Progress {
     std::condition_variable wakes_;
     bool is_on_ = false;
     bool is_over_ = false;
-    std::thread thread_;  ///< from the first begin() on
+    std::thread thread_;  ///< started by the first begin()
 };
 
 }  // namespace ziggurat

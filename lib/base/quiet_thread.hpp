@@ -1,4 +1,4 @@
-/// Threads that no signal reaches.
+/// Threads that block all signals.
 #pragma once
 
 #include <csignal>
@@ -11,13 +11,13 @@
 
 namespace ziggurat {
 
-/// Starts a thread that takes no signals: those are the main thread's.
+/// Starts a thread that blocks all signals, so that only the main thread handles them.
 ///
-/// \param what  for the message: "the thread that ..."
-/// Errors: Error{resource} when the system has no thread
+/// \param what  text for the error message: "the thread that ..."
+/// Errors: Error{resource} if the system cannot start a thread
 template <class Work>
 std::thread start_quiet_thread(const char* what, Work&& work) {
-    // A new thread inherits the mask of the one that starts it.
+    // A new thread inherits the signal mask of its creator.
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);

@@ -15,8 +15,9 @@ bool begins(std::string_view text, std::string_view word) {
     return text.size() >= word.size() && std::ranges::equal(text.substr(0, word.size()), word, is_letter);
 }
 
-/// What follows a word that names a secret, up to the next '_', where the whole names none: of TOKENIZER and
-/// TOKENS, AUTHOR and AUTHORS.
+/// True if the text that follows the keyword, up to the next '_', makes the name harmless.
+///
+/// Examples: TOKENIZER and TOKENS, AUTHOR and AUTHORS.
 bool is_harmless(std::string_view word, std::string_view behind) {
     const auto rest = behind.substr(0, behind.find('_'));
     const auto is = [&](std::string_view what) { return rest.size() == what.size() && begins(rest, what); };
@@ -27,7 +28,8 @@ bool is_harmless(std::string_view word, std::string_view behind) {
 }  // namespace
 
 bool is_secret(std::string_view variable) noexcept {
-    // Open MPI's carries the names of its transports' keys; a KEY alone names many things that are none.
+    // Variables of Open MPI contain the names of its transports' keys. KEY alone is not a keyword: most names
+    // with it are harmless.
     constexpr std::array<std::string_view, 14> words{"TOKEN",         "SECRET",
                                                      "PASSWORD",      "PASSWD",
                                                      "PASSPHRASE",    "JWT",

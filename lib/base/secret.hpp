@@ -1,4 +1,4 @@
-/// Environment variables whose values nobody else should read.
+/// Environment variables whose values must not be printed.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace ziggurat {
 
-/// A variable that is_secret() by its name, and its value.
+/// Variable whose name satisfies is_secret(), and its value.
 struct Secret {
     std::string name;
     std::string value;  ///< not empty
@@ -15,17 +15,18 @@ struct Secret {
     bool operator==(const Secret&) const = default;
 };
 
-/// True for names such as SLURM_JWT, HF_TOKEN or DB_PASSWORD: one of the words that name secrets is in it,
-/// whatever its letters' case. TOKENIZER_DIR, TRAIN_TOKENS and AUTHOR are none.
+/// True for names such as SLURM_JWT, HF_TOKEN or DB_PASSWORD, which contain a keyword of secrets.
+///
+/// Case is ignored. Returns false for TOKENIZER_DIR, TRAIN_TOKENS and AUTHOR.
 bool is_secret(std::string_view variable) noexcept;
 
-/// The variable as a deck asks for it: `${env:NAME}`.
+/// Returns the reference to a variable in a deck: `${env:NAME}`.
 std::string as_variable(std::string_view name);
 
-/// `text` with as_variable() in the place of each value of a secret, the longest first.
+/// Returns `text` with each value of a secret replaced by as_variable(), longest values first.
 std::string without_secrets(std::string_view text, std::span<const Secret> secrets);
 
-/// `NAME=value` as it is, or `NAME=***` for a secret.
+/// Returns `NAME=value` unchanged, or `NAME=***` for a secret.
 std::string without_secret(std::string_view variable);
 
 }  // namespace ziggurat

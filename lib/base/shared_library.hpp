@@ -1,16 +1,16 @@
-/// SharedLibrary: a library of the system that is opened when the program needs it, and not linked.
+/// SharedLibrary: a library of the system that is loaded at run time instead of linked.
 #pragma once
 
 #include <string>
 
 namespace ziggurat {
 
-/// Open until the process ends.
+/// Library that stays loaded until the process ends.
 class SharedLibrary {
   public:
     /// \param file    name that the loader searches for, such as "libnccl.so.2"
-    /// \param remedy  sentence that ends the message of an error
-    /// Errors: Error{resource} with the loader's reason if it cannot be opened
+    /// \param remedy  last sentence of an error message
+    /// Errors: Error{resource} with the reason of the loader if it cannot be opened
     SharedLibrary(std::string file, std::string remedy);
 
     /// Sets `function` to the function of that name.

@@ -1,4 +1,4 @@
-/// SmallVector: a vector that has its first elements in itself, for lists that are nearly always short.
+/// SmallVector: a vector with inline storage, for lists that are nearly always short.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@
 
 namespace ziggurat {
 
-/// The part of std::vector's interface that is used, without an allocation for up to `own` elements. Elements
-/// are copied as bytes; addresses of them hold until the list grows or is moved.
+/// Vector with the used part of std::vector's interface, without allocation for up to `own` elements.
+///
+/// Elements are copied as bytes. Their addresses are valid until the list grows or is moved.
 template <class T, std::size_t own>
 class SmallVector {
     static_assert(std::is_trivially_copyable_v<T> && own > 0);
@@ -82,7 +83,7 @@ class SmallVector {
         reserve(size_ + 1);
         data()[size_++] = element;
     }
-    /// \pre the elements are not of this list
+    /// \pre the range is not part of this list
     template <std::forward_iterator Iterator>
     void append(Iterator first, Iterator last) {
         const auto more = static_cast<std::size_t>(std::distance(first, last));
@@ -90,7 +91,7 @@ class SmallVector {
         std::copy(first, last, end());
         size_ += more;
     }
-    /// Leaves the first `size` elements.
+    /// Keeps the first `size` elements.
     /// \pre size <= size()
     void shorten(std::size_t size) noexcept { size_ = size; }
     void clear() noexcept { size_ = 0; }
@@ -112,7 +113,7 @@ class SmallVector {
 
     std::size_t size_ = 0;
     std::size_t capacity_ = own;
-    std::unique_ptr<T[]> many_;  ///< instead of `few_`
+    std::unique_ptr<T[]> many_;  ///< used instead of `few_` if set
     std::array<T, own> few_{};
 };
 

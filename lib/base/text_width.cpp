@@ -27,7 +27,7 @@ constexpr std::array<CodeRange, 13> wide{{{0x1100, 0x115f},
                                           {0x16fe0, 0x18cff},
                                           {0x1f300, 0x1faff},
                                           {0x20000, 0x3fffd}}};
-/// Combining marks of the scripts that stack them most.
+/// Combining marks of the scripts that use them most.
 constexpr std::array<CodeRange, 7> stacked{{{0x0300, 0x036f},
                                             {0x0483, 0x0489},
                                             {0x0591, 0x05bd},
@@ -42,7 +42,7 @@ bool is_in(const std::array<CodeRange, n>& ranges, std::uint32_t code) {
                                [code](const CodeRange& r) { return code >= r.first && code <= r.last; });
 }
 
-/// One character at the beginning of a text that is not empty.
+/// First character of a text that is not empty.
 struct Character {
     std::size_t length = 1;
     int columns = 1;

@@ -1,4 +1,4 @@
-/// Columns of a terminal that a text takes, and clipping and wrapping to so many.
+/// Width of a text in terminal columns; clipping and wrapping to a width.
 #pragma once
 
 #include <string>
@@ -6,21 +6,25 @@
 
 namespace ziggurat {
 
-/// Columns of a printable text in UTF-8: two for the wide characters of East Asia and pictures, none for
-/// marks that are set upon the character before; one for a byte that is no UTF-8.
+/// Returns the number of terminal columns of a printable text in UTF-8.
+///
+/// Wide East Asian characters and emoji take two, combining marks zero, and a byte that is not valid UTF-8
+/// one.
 int text_width(std::string_view text);
 
-/// The longest beginning of `text` that takes at most `columns`; whole characters.
+/// Returns the longest prefix of whole characters that takes at most `columns`.
 std::string_view clipped(std::string_view text, int columns);
 
-/// `text` as it is where it takes at most `columns`; else its beginning and `...`.
+/// Returns `text` if it takes at most `columns`; otherwise its beginning and `...`.
 std::string shortened(std::string_view text, int columns);
 
-/// `text` as it is where it takes at most `columns`; else `...` and its end, as is best for a path.
+/// Returns `text` if it takes at most `columns`; otherwise `...` and its end, which suits paths.
 std::string shortened_from_left(std::string_view text, int columns);
 
-/// `text` in lines of at most `columns`, broken at blanks; every line but the first begins with `indent`. A
-/// word that is longer than a line has one of its own. `columns` 0: one line.
+/// Returns `text` in lines of at most `columns`, broken at blanks.
+///
+/// Every line but the first begins with `indent`. A word longer than a line gets its own line. `columns` 0:
+/// one line.
 std::string wrapped(std::string_view text, int columns, std::string_view indent);
 
 }  // namespace ziggurat

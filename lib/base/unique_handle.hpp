@@ -1,4 +1,4 @@
-/// Sole ownership of a C library's handle.
+/// Sole ownership of a handle of a C library.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@ namespace ziggurat {
 
 /// Owns one handle and closes it exactly once.
 ///
-/// `Traits` says what the handle is and how it dies:
+/// `Traits` defines the type of the handle and how to close it:
 ///
 ///     struct MpiCommTraits {
 ///         using Handle = MPI_Comm;
@@ -15,7 +15,7 @@ namespace ziggurat {
 ///         static void close(Handle) noexcept;   // must not throw: it runs in destructors
 ///     };
 ///
-/// Moving leaves the source empty; assigning closes what was held before.
+/// Moving leaves the source empty; assigning closes the previous handle.
 template <class Traits>
 class UniqueHandle {
   public:
@@ -37,7 +37,7 @@ class UniqueHandle {
     Handle get() const noexcept { return handle_; }
     explicit operator bool() const noexcept { return handle_ != Traits::null(); }
 
-    /// Gives the handle up without closing it.
+    /// Releases the handle without closing it.
     [[nodiscard]] Handle release() noexcept { return std::exchange(handle_, Traits::null()); }
 
     void swap(UniqueHandle& other) noexcept { std::swap(handle_, other.handle_); }

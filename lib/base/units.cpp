@@ -14,7 +14,7 @@ std::string print(const char* format, Arguments... arguments) {
     return text.data();
 }
 
-/// `value` / base^power with the largest power that leaves at least 1 after rounding to a decimal.
+/// `value` / base^power, with the largest power that keeps it at least 1 after rounding.
 struct Scaled {
     double value;
     std::size_t power;

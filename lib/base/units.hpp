@@ -1,4 +1,4 @@
-/// Sizes, times and counts as people read them: 1.42 GiB, 3min12s, 128.2k.
+/// Human-readable sizes, times and counts: 1.42 GiB, 3min12s, 128.2k.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,23 @@
 
 namespace ziggurat {
 
-/// Binary units, two decimals below 100 and one from there: `512 B`, `1.42 GiB`, `412.3 GiB`.
+/// Formats in binary units, with two decimals below 100 and one above: `1.42 GiB`, `412.3 GiB`.
+///
+/// Bytes have no decimals: `512 B`.
 std::string format_bytes(std::int64_t bytes);
 
-/// The same in at most five characters, for columns: `61G`, `1.4T`, `0`.
+/// Formats bytes in at most five characters, for columns: `61G`, `1.4T`, `0`.
 std::string format_bytes_short(std::int64_t bytes);
 
-/// Two units at most: `15 us`, `812 ms`, `32.7 s`, `3min12s`, `2h05min`, `1d07h`; `n/a` when not finite.
+/// Formats a duration in at most two units; `n/a` if it is not finite.
+///
+/// Examples: `15 us`, `812 ms`, `32.7 s`, `3min12s`, `2h05min`, `1d07h`.
 std::string format_duration(double seconds);
 
-/// Decimal prefixes k, M, G, T: `950`, `12.5`, `8.01k`, `128.2k`; `n/a` when not finite.
+/// Formats with decimal prefixes k, M, G, T: `950`, `12.5`, `8.01k`, `128.2k`; `n/a` if not finite.
 std::string format_count(double count);
 
-/// Groups of three digits: `8,030,261,248`.
+/// Formats with groups of three digits: `8,030,261,248`.
 std::string format_grouped(std::int64_t count);
 
 }  // namespace ziggurat

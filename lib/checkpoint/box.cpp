@@ -13,7 +13,7 @@ std::size_t rank_of(const Box& box) {
     return box.extent.size();
 }
 
-/// Elements of the dims after `dim`: one step along `dim` in a memory that holds `box` row by row.
+/// Elements of the dims after `dim`: the stride of `dim` in memory that holds `box` in row-major order.
 std::int64_t row_elements(const Box& box, std::size_t dim) {
     std::int64_t elements = 1;
     for (std::size_t k = dim + 1; k < box.extent.size(); ++k) {
@@ -22,14 +22,16 @@ std::int64_t row_elements(const Box& box, std::size_t dim) {
     return elements;
 }
 
-/// A corner of a box, counted in a grid of one more than the tensor has along each dim, and its sign.
+/// A corner of a box and its sign. The grid of corners has one more position per dim than the tensor.
 struct Corner {
     std::int64_t position = 0;
     int sign = 1;
 };
 
-/// Appends the corners of a box along `dims`. Sums over all positions below are the box again, so boxes add
-/// up to another one exactly when their corners do.
+/// Appends the corners of a box along `dims`.
+///
+/// Prefix sums over all positions reproduce the box, so boxes add up to another box exactly if their corners
+/// do.
 void append_corners(const Box& box,
                     std::span<const std::size_t> dims,
                     std::span<const std::int64_t> strides,
@@ -48,7 +50,7 @@ void append_corners(const Box& box,
     }
 }
 
-/// Appends the boxes of [first, last) of `window`, whose dims before `dim` are of extent 1.
+/// Appends the boxes that cover [first, last) of `window`. Dims before `dim` have extent 1.
 void append_run(
     const Box& window, std::size_t dim, std::int64_t first, std::int64_t last, std::vector<Box>& boxes) {
     if (first == last) {
@@ -121,7 +123,7 @@ std::optional<Box> common_part(const Box& a, const Box& b) {
 
 bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int64_t>& shape) {
     ZG_EXPECTS(shape.size() <= 16);
-    std::vector<std::size_t> dims;  // in which any box is cut
+    std::vector<std::size_t> dims;  // dims in which any box is split
     std::vector<std::int64_t> strides;
     std::int64_t stride = 1;
     for (std::size_t dim = 0; dim < shape.size(); ++dim) {
@@ -160,7 +162,7 @@ std::vector<CommonRun> common_runs(const Box& part, const Box& a, const Box& b) 
     if (part.is_empty()) {
         return {};
     }
-    // Dims from `inner` on lie side by side in both: all of them but the first fill both boxes.
+    // Dims from `inner` on are contiguous in both: all of them except the first fill both boxes.
     std::size_t inner = rank;
     std::int64_t elements = 1;
     while (inner > 0) {

@@ -1,4 +1,4 @@
-/// Boxes of tensors, which pieces of a checkpoint cover.
+/// Boxes of tensors: the ranges that pieces of a checkpoint cover.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,37 @@ struct Box {
     bool operator==(const Box&) const = default;
 };
 
-/// All of a tensor.
+/// Returns the box that covers a whole tensor.
 Box whole(const std::vector<std::int64_t>& shape);
 
-/// The elements [first, last) of `window`, counted in its row-major order, as boxes of the tensor that the
-/// window lies in, in that order: at most 2n - 1 for rank n. Each box is contiguous in a memory that holds
-/// the window row by row.
+/// Returns boxes that cover the elements [first, last) of `window`, counted in its row-major order.
 ///
-/// \pre 0 <= first <= last <= window.elements()
+/// The boxes are boxes of the tensor that contains the window, in that order: at most 2n - 1 for rank n. Each
+/// box is contiguous in memory that holds the window in row-major order.
+///
 std::vector<Box> boxes_of_run(const Box& window, std::int64_t first, std::int64_t last);
 
-/// The box that two boxes of one tensor share; nothing when that is empty.
+/// Returns the intersection of two boxes of one tensor; nullopt if it is empty.
 std::optional<Box> common_part(const Box& a, const Box& b);
 
-/// True when the boxes, each within a tensor of `shape`, hold each of its elements exactly once. Takes time
-/// like n log n for n boxes, but twice as much for each dim in which any of them is cut.
+/// Returns true if the boxes together hold each element of a tensor of `shape` exactly once.
+///
+/// Each box lies within the tensor. Takes O(n log n) time for n boxes, times 2 for each dim in which any box
+/// is split.
 ///
 /// \pre shape.size() <= 16, and its elements, one more along each dim, fit into 63 bits
 bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int64_t>& shape);
 
-/// Elements that lie side by side in two memories, each of which holds a box row by row.
+/// Range of elements that is contiguous in two memories, each of which holds a box in row-major order.
 struct CommonRun {
     std::int64_t offset_in_a = 0;  ///< elements
     std::int64_t offset_in_b = 0;
     std::int64_t elements = 0;
 };
 
-/// The fewest common runs that make up `part`, in order, of memories that hold the boxes `a` and `b`.
+/// Returns the common ranges of memories with boxes `a` and `b` that cover `part`, in order.
+///
+/// The number of ranges is the minimum.
 ///
 /// \pre `part` lies in `a` and in `b`
 std::vector<CommonRun> common_runs(const Box& part, const Box& a, const Box& b);

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
-/// At a folder that a training changes meanwhile.
+/// Limit of attempts to list a folder that a training changes meanwhile.
 constexpr int most_looks = 10;
 constexpr std::string_view unfinished = ".tmp";
 
@@ -32,7 +32,7 @@ struct Name {
     bool is_unfinished = false;
 };
 
-/// The content of a folder's name, if it is that of a checkpoint.
+/// Parses a folder's name; returns nullopt if it is not that of a checkpoint.
 std::optional<Name> read_name(std::string_view name) {
     if (!name.starts_with(prefix)) {
         return std::nullopt;
@@ -52,7 +52,7 @@ std::string name_of(const std::string& path) {
     return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
-/// Of all files right in the folder; what cannot be read counts nothing.
+/// Returns the total size of the files directly in the folder; unreadable ones count zero.
 std::int64_t bytes_in(const std::string& folder) {
     std::int64_t bytes = 0;
     std::error_code error;
@@ -99,13 +99,14 @@ CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
     return entry;
 }
 
-/// Something else that is called like a checkpoint: a file, a link that leads nowhere or round in a circle.
+/// Returns an entry for a path with a checkpoint's name that is a file or an invalid symbolic link.
+/// link.
 CatalogueEntry no_folder(const std::string& path, const Name& name) {
     std::error_code error;
     const bool is_there = fs::exists(path, error);
     const std::string why = error      ? error.message()
-                            : is_there ? "it is no folder"
-                                       : "a link that leads nowhere";
+                            : is_there ? "it is not a folder"
+                                       : "a dangling symbolic link";
     CatalogueEntry entry;
     entry.path = path;
     entry.step = name.step;
@@ -114,13 +115,13 @@ CatalogueEntry no_folder(const std::string& path, const Name& name) {
     return entry;
 }
 
-/// Whether a running training has removed what `entry` speaks of: then it is no checkpoint, and not damaged.
+/// Returns true if a running training has removed the entry's folder; it is then not damaged.
 bool has_gone(const CatalogueEntry& entry) {
     std::error_code error;
     return entry.state != EntryState::complete && !fs::exists(fs::symlink_status(entry.path, error));
 }
 
-/// The entries of `root` with names of checkpoints, as they were found one after the other.
+/// Lists the entries of `root` with names of checkpoints, one after the other.
 std::vector<CatalogueEntry> list_entries(const std::string& root) {
     std::vector<CatalogueEntry> entries;
     std::error_code error;
@@ -144,33 +145,33 @@ std::vector<CatalogueEntry> list_entries(const std::string& root) {
     return entries;
 }
 
-/// The same, without any that was removed meanwhile.
+/// Lists the entries of `root`, without checkpoints that were removed meanwhile.
 std::vector<CatalogueEntry> entries_of(const std::string& root) {
     auto entries = list_entries(root);
     for (int looks = 1; looks < most_looks && std::ranges::any_of(entries, has_gone); ++looks) {
-        entries = list_entries(root);  // a new one may be there, too
+        entries = list_entries(root);  // may contain a new one
     }
     std::erase_if(entries, has_gone);
     return entries;
 }
 
-/// Advice to who names `path` as a run: what it is instead, and the command that does what is meant.
+/// Returns advice for a user who named `path` as a run: the kind of path and the command to use.
 std::string advice_on(const std::string& path) {
     const auto name = printable(path);
     if (kind_of_folder(path) == FolderKind::published) {
-        return fmt::format("It is a model of Hugging Face: import it, ziggurat import {} RUN, and name RUN.",
+        return fmt::format("It is a Hugging Face model: run ziggurat import {} RUN, then name RUN.",
                            name);
     }
     if (path.ends_with(".safetensors")) {
-        return fmt::format("It has weights of a model: import that, ziggurat import {} RUN, and name RUN.",
+        return fmt::format("It holds model weights: run ziggurat import {} RUN, then name RUN.",
                            printable(fs::path{path}.parent_path().string()));
     }
     const bool is_data = path.ends_with(".bin") || path.ends_with(".idx");
-    return std::string{is_data ? "It is called like tokens: name a run here, and tokens by --data. " : ""} +
+    return std::string{is_data ? "It looks like a token file: name a run here, tokens with --data. " : ""} +
            "Name the folder of a run, its ckpt folder, or one checkpoint.";
 }
 
-/// Refuses what is no folder.
+/// Throws if `path` is not a folder.
 void expect_folder(const std::string& path) {
     std::error_code error;
     const auto status = fs::status(path, error);
@@ -180,10 +181,10 @@ void expect_folder(const std::string& path) {
     const bool is_missing = status.type() == fs::file_type::not_found;
     const bool is_other = !is_missing && !error;
     const std::string why = is_missing ? "there is no such folder in " + looked_in(path)
-                            : is_other ? "it is no folder"
+                            : is_other ? "it is not a folder"
                                        : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
-                fmt::format("cannot look into '{}' ({}). {}", printable(path), why, advice_on(path))};
+                fmt::format("cannot list '{}' ({}). {}", printable(path), why, advice_on(path))};
 }
 
 }  // namespace
@@ -234,7 +235,7 @@ Catalogue catalogue(const std::string& named) {
     found.entries = entries_of(found.root);
     if (found.entries.empty() && kind_of_folder(path) == FolderKind::published) {
         throw Error{ErrorKind::deck,
-                    fmt::format("'{}' is no folder of a run. {}", printable(path), advice_on(path))};
+                    fmt::format("'{}' is not the folder of a run. {}", printable(path), advice_on(path))};
     }
     if (found.entries.empty()) {
         throw Error{ErrorKind::checkpoint,

@@ -1,4 +1,4 @@
-/// Checkpoints that lie in a folder, and the state of each.
+/// Checkpoints in a folder, and the state of each.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace ziggurat::checkpoint {
 
 enum class EntryState {
-    complete,    ///< COMPLETE is right and all files have their sizes
-    unfinished,  ///< a `.tmp`: a save that is being written, or was cut short; never read
-    damaged,     ///< `why_not` says how
+    complete,    ///< COMPLETE is valid and all files have their recorded sizes
+    unfinished,  ///< a `.tmp` folder: a save in progress, or an interrupted one; never read
+    damaged,     ///< `why_not` holds the reason
 };
 
 /// One checkpoint of a folder.
@@ -21,46 +21,50 @@ struct CatalogueEntry {
     std::string path;
     std::int64_t step = 0;
     EntryState state = EntryState::damaged;
-    std::string why_not;               ///< empty for a complete one
-    std::int64_t bytes = 0;            ///< of all files
+    std::string why_not;               ///< empty if complete
+    std::int64_t bytes = 0;            ///< total of all files
     double written = 0;                ///< seconds since 1970 of the last change of COMPLETE; 0: unknown
-    std::optional<Manifest> manifest;  ///< where COMPLETE could be read
+    std::optional<Manifest> manifest;  ///< set if COMPLETE could be read
 };
 
-/// The folder and what is in it.
+/// A folder and the checkpoints in it.
 struct Catalogue {
-    std::string root;                     ///< a `ckpt` folder, or the one step that was named
-    std::vector<CatalogueEntry> entries;  ///< ascending by step, a `.tmp` before the complete one of its step
-    bool is_one_step = false;             ///< a step itself was named
+    std::string root;                     ///< a `ckpt` folder, or the checkpoint that was named
+    /// Ascending by step; a `.tmp` precedes the complete one of its step.
+    std::vector<CatalogueEntry> entries;
+    bool is_one_step = false;             ///< true if the name was that of one checkpoint
 
-    /// The complete one with the highest step; none when there is no complete one.
+    /// Returns the complete entry with the highest step; nullptr if no entry is complete.
     const CatalogueEntry* newest() const;
 };
 
-/// Looks into `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best. Only COMPLETE and
-/// sizes are looked at, so that it takes no time. Local.
+/// Lists the checkpoints in `named`: a run's folder, its `ckpt` folder, one checkpoint, or RUN/best.
 ///
-/// What a running training removes meanwhile is no entry.
+/// Local.
 ///
-/// Errors: Error{deck} when there is no such folder; Error{resource} when it cannot be read;
-///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one, or is one
-///         that was removed meanwhile
+/// Reads only COMPLETE and file sizes, so it is fast. Checkpoints that a running training removes meanwhile
+/// are left out.
+///
+/// Errors: Error{deck} if the folder does not exist; Error{resource} if it cannot be read; Error{checkpoint}
+///         if it contains no checkpoint, not even a damaged one, or is a checkpoint that was removed
+///         meanwhile
 Catalogue catalogue(const std::string& named);
 
-/// Kind of a folder by what is in it.
+/// Kind of a folder, by its contents.
 enum class FolderKind { other, checkpoints, published };
 FolderKind kind_of_folder(const std::string& path);
 
-/// Whether `path` is called like a checkpoint, or is one, rather than a run or its `ckpt` folder.
+/// Returns true if `path` is a checkpoint or has the name of one, unlike a run or its `ckpt` folder.
 bool names_one_checkpoint(const std::string& path);
 
-/// The checkpoint to read where `path` was named: the one that it is, or else the newest complete one of a
-/// run. Says in `notes` what was passed over.
+/// Returns the checkpoint to read for `path`: itself, or the newest complete one of a run.
 ///
-/// Errors: those of catalogue(), and Error{checkpoint} when none is complete
+/// Appends a line to `notes` for each newer entry that was skipped.
+///
+/// Errors: those of catalogue(), and Error{checkpoint} if no checkpoint is complete
 std::string choose(const std::string& path, std::vector<std::string>& notes);
 
-/// The same, going back to the newest one of a run that find_newest() lets pass.
+/// Like choose(), but for a run returns the newest checkpoint that find_newest() accepts.
 std::string choose_verified(const std::string& path, std::vector<std::string>& notes);
 
 }  // namespace ziggurat::checkpoint

@@ -22,7 +22,9 @@ using Limits = ManifestLimits;
     throw std::invalid_argument{why};
 }
 
-/// Texts that are printed must not steer a terminal, and names have bounds.
+/// Checks a text of the manifest.
+///
+/// Printed texts must not contain terminal escapes, and names have bounds.
 void check_words(const char* what, std::string_view words, std::size_t most_bytes) {
     if (words.size() > most_bytes) {
         refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), most_bytes));
@@ -35,7 +37,7 @@ void check_words(const char* what, std::string_view words, std::size_t most_byte
 void check_file(const FileEntry& file, std::set<std::string>& names) {
     if (file.name.empty() || file.name == "." || file.name == ".." ||
         file.name.find('/') != std::string::npos || file.name.find('\0') != std::string::npos) {
-        refuse("'" + file.name + "' is no name of a file");
+        refuse("'" + file.name + "' is not a file name");
     }
     check_words("the name of a file", file.name, Limits::file_name_bytes);
     if (!names.insert(file.name).second) {
@@ -46,37 +48,37 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
     }
 }
 
-/// Samples and tokens are those of the steps since the pace began.
+/// Checks that samples and tokens match the steps since the pace began.
 void check_pace(const TrainingProgress& progress) {
     const auto& [from_step, from_tokens, from_sample, samples, tokens] = progress.pace;
     const auto steps = progress.step - from_step;
     if (from_step < 0 || from_tokens < 0 || from_sample < 0 || samples < 1 || tokens < samples || steps < 0 ||
         (steps > 0 && (samples > Limits::samples / steps || tokens > Limits::tokens / steps))) {
-        refuse("its pace is none of any training");
+        refuse("invalid step increments");
     }
     if (progress.next_sample - from_sample != steps * samples ||
         progress.tokens - from_tokens != steps * tokens ||
         (from_step == 0 && (from_sample > 0 || from_tokens > 0))) {
         refuse(
-            fmt::format("its progress contradicts itself: {} steps of {} samples and {} tokens after step "
+            fmt::format("its progress is inconsistent: {} steps of {} samples and {} tokens after step "
                         "{}, sample {} and "
-                        "token {} do not come to step {}, sample {} and token {}",
+                        "token {} do not lead to step {}, sample {} and token {}",
                         steps, samples, tokens, from_step, from_sample, from_tokens, progress.step,
                         progress.next_sample, progress.tokens));
     }
 }
 
-/// A schedule begins before the steps that are done, and ends behind its beginning.
+/// Checks that the schedule begins before the current step and ends after its own beginning.
 void check_course(const TrainingProgress& progress) {
     const auto& [begin_step, begin_tokens, end_step, end_tokens, next_rate] = progress.course;
     if (begin_step < 0 || begin_step > progress.step || begin_tokens < 0 || begin_tokens > progress.tokens ||
         end_step <= begin_step || end_tokens <= begin_tokens || end_step > Limits::steps ||
         end_tokens > Limits::tokens || !(next_rate >= 0) || !std::isfinite(next_rate)) {
-        refuse("the course of its learning rate is none of any training");
+        refuse("invalid learning-rate state");
     }
 }
 
-/// The order of samples is one that training can go on with.
+/// Checks that training can resume with this order of samples.
 void check_order(const data::OrderRecord& order, std::int64_t next_sample) {
     bool is_right = order.first_sample >= 0 && order.first_sample <= next_sample && order.seq >= 1 &&
                     order.seq <= Limits::tokens;
@@ -86,11 +88,11 @@ void check_order(const data::OrderRecord& order, std::int64_t next_sample) {
                    begin.epoch <= Limits::samples && begin.tokens >= 0 && begin.tokens <= Limits::tokens;
     }
     if (!is_right) {
-        refuse("its order of samples is none of any training");
+        refuse("invalid sample order in COMPLETE");
     }
 }
 
-/// Nothing that training has counted contradicts the rest: a step has a sample at least, a sample a token.
+/// Checks that counters agree: a step has at least one sample, a sample at least one token.
 void check_progress(const TrainingProgress& progress) {
     const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent, course, order] =
         progress;
@@ -99,14 +101,14 @@ void check_progress(const TrainingProgress& progress) {
     }
     if (step > Limits::steps || next_sample > Limits::samples || tokens > Limits::tokens ||
         seconds > Limits::seconds) {
-        refuse("its progress is further than any training comes");
+        refuse("progress out of range");
     }
-    // Who goes back from a spike passes over samples without their tokens, and begins a new pace.
+    // A run that rolled back from a spike skips samples without counting their tokens, and begins a new pace.
     const bool has_token_of_each_sample = tokens >= next_sample || pace.is_known();
     if (skipped > step || in_a_row > skipped || next_sample < step || !has_token_of_each_sample ||
         (step == 0 && tokens > 0)) {
         refuse(fmt::format(
-            "its progress contradicts itself: {} steps, {} of them skipped, {} samples, {} tokens", step,
+            "its progress is inconsistent: {} steps, {} of them skipped, {} samples, {} tokens", step,
             skipped, next_sample, tokens));
     }
     if (pace.is_known()) {
@@ -121,7 +123,7 @@ void check_progress(const TrainingProgress& progress) {
     const auto is_finite = [](double value) { return std::isfinite(value); };
     if (recent.spikes_in_a_row < 0 || !std::ranges::all_of(recent.losses, is_finite) ||
         !std::ranges::all_of(recent.grad_norms, is_finite)) {
-        refuse("its recent steps are no losses and norms");
+        refuse("recent steps are not losses and norms");
     }
 }
 
@@ -138,7 +140,7 @@ void check_box(const Piece& piece) {
         const std::int64_t begin = piece.box.begin[k];
         const std::int64_t extent = piece.box.extent[k];
         if (begin < 0 || extent < 1 || begin > piece.shape[k] || extent > piece.shape[k] - begin) {
-            refuse("a box of '" + piece.tensor + "' leaves the tensor");
+            refuse("a box of '" + piece.tensor + "' exceeds the tensor");
         }
         if (piece.shape[k] > Limits::elements / elements) {
             refuse("'" + piece.tensor + "' has too many elements");
@@ -147,7 +149,7 @@ void check_box(const Piece& piece) {
     }
 }
 
-/// Bytes of a file that something takes: [begin, end).
+/// Range of a file that is in use: [begin, end).
 using Extent = std::pair<std::int64_t, std::int64_t>;
 
 void check_apart(std::vector<Extent>& extents, const std::string& file) {
@@ -226,7 +228,7 @@ void check_manifest(const Manifest& manifest) {
                                             Extent{stored.table_offset_bytes, table_bytes(stored.piece)}}) {
             if (offset < 0 || bytes > manifest.files[file].bytes ||
                 offset > manifest.files[file].bytes - bytes) {
-                refuse(fmt::format("a piece of '{}' leaves '{}'", stored.piece.tensor,
+                refuse(fmt::format("a piece of '{}' exceeds '{}'", stored.piece.tensor,
                                    manifest.files[file].name));
             }
             extents[file].emplace_back(offset, offset + bytes);

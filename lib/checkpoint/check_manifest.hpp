@@ -1,15 +1,17 @@
-/// Checks of a manifest: everything that readers rely on, and that writers hold before COMPLETE is there.
+/// Checks of a manifest. Readers rely on them; writers run them before COMPLETE is written.
 #pragma once
 
 #include "checkpoint/manifest.hpp"
 
 namespace ziggurat::checkpoint {
 
-/// Boxes lie within their tensors and cover each exactly once, bytes lie within files and no two pieces or
-/// tables share any, names of files are names, numbers are within ManifestLimits, and what was counted does
-/// not contradict itself. Takes time like the number of pieces.
+/// Checks that a manifest is consistent.
 ///
-/// Errors: std::invalid_argument that says which does not
+/// Boxes lie within their tensors and cover each tensor exactly once. Byte ranges lie within files and do not
+/// overlap. File names are valid. Numbers are within ManifestLimits, and counters agree with each other.
+/// Takes time linear in the number of pieces.
+///
+/// Errors: std::invalid_argument with the failed check
 void check_manifest(const Manifest& manifest);
 
 }  // namespace ziggurat::checkpoint

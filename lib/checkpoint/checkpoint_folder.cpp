@@ -22,11 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
 constexpr std::size_t least_digits = 9;
-constexpr std::int64_t latest_bytes = 4096;  // it has less than 60
-/// At a folder that a training changes meanwhile.
+constexpr std::int64_t latest_bytes = 4096;  // LATEST has less than 60
+/// Limit of attempts to list a folder that a training changes meanwhile.
 constexpr int most_looks = 10;
 
-/// Folders called `step-N`, by N.
+/// Returns the folders called `step-N`, by N.
 std::map<std::int64_t, std::string> step_folders(const std::string& root) {
     std::map<std::int64_t, std::string> folders;
     std::error_code problem;
@@ -47,7 +47,7 @@ std::map<std::int64_t, std::string> step_folders(const std::string& root) {
     return folders;
 }
 
-/// The reason not to go on from a checkpoint, as far as that shows without reading its pieces.
+/// Returns the reason not to resume from a checkpoint, as far as known without reading its pieces.
 std::optional<std::string> problem_of(const std::string& path, std::int64_t step) {
     try {
         HeldFiles files{path};
@@ -73,7 +73,7 @@ std::optional<std::string> problem_of(const std::string& path, std::int64_t step
     return std::nullopt;
 }
 
-/// What a folder of checkpoints shows at a glance.
+/// Names in a folder of checkpoints, for detecting changes.
 struct SeenFolder {
     std::map<std::int64_t, std::string> folders;  ///< by step
     std::optional<Latest> latest;
@@ -93,7 +93,7 @@ SeenFolder see(const std::string& root) {
     return seen;
 }
 
-/// What find_newest() finds where nobody changes the folder meanwhile.
+/// Finds the newest checkpoint, assuming that no other process changes the folder meanwhile.
 FoundCheckpoint look_for_newest(const std::string& root,
                                 const SeenFolder& seen,
                                 std::optional<std::int64_t> below) {
@@ -113,7 +113,7 @@ FoundCheckpoint look_for_newest(const std::string& root,
             continue;
         }
         if (const std::optional<std::string> problem = problem_of(path, step)) {
-            found.notes.push_back(fmt::format("{} is passed over ({})", folder_name(step), *problem));
+            found.notes.push_back(fmt::format("skips {} ({})", folder_name(step), *problem));
         } else {
             found.path = path;
         }
@@ -164,7 +164,7 @@ std::optional<Latest> read_latest(const std::string& root) {
         *text != fmt::format("{} {:016x}\n", latest.name, latest.hash_of_manifest)) {
         throw Error{
             ErrorKind::checkpoint,
-            fmt::format("'{}' is damaged (it says '{}', not a step and the hash of its COMPLETE). Remove "
+            fmt::format("'{}' is damaged (it holds '{}', not a step and the hash of its COMPLETE). Remove "
                         "it: the newest complete checkpoint is found without it.",
                         path, printable(text->substr(0, 60)))};
     }

@@ -1,4 +1,4 @@
-/// The folder `<run.dir>/ckpt`: listing checkpoints, making one complete, removing old ones.
+/// The folder `<run.dir>/ckpt`: lists, commits and removes checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +11,49 @@
 
 namespace ziggurat::checkpoint {
 
-/// The checkpoints that stay on disk.
+/// Retention: the checkpoints that stay on disk.
 struct Keep {
     static constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
 
-    std::int64_t last = 2;         ///< the newest so many complete ones
-    std::int64_t every_steps = 0;  ///< milestones: steps that are multiples of this stay for ever; 0: none
-    std::vector<std::int64_t> best = {};  ///< steps that stay for their validation losses
+    std::int64_t last = 2;         ///< number of newest complete checkpoints to keep
+    std::int64_t every_steps = 0;  ///< milestones: steps that are multiples of this are always kept; 0: none
+    std::vector<std::int64_t> best = {};  ///< steps kept for their validation losses
 };
 
-/// `step-000001250`.
+/// Returns the folder name of a step: `step-000001250`.
 std::string folder_name(std::int64_t step);
 
-/// Removes what saves and removals that never ended have left in `root`. What cannot be removed stays.
+/// Removes leftovers of interrupted saves and removals from `root`.
+///
+/// Ignores entries that cannot be removed.
 void remove_unfinished(const std::string& root);
 
-/// Repairs `root` after jobs that died while they saved: removes saves and removals that never ended, and
-/// lets LATEST name the newest complete checkpoint. What cannot be done stays undone.
+/// Repairs `root` after jobs that died during a save. Ignores errors.
 ///
-/// \pre the run's folder is held by this job alone
+/// Removes leftovers of interrupted saves and removals, and makes LATEST name the newest complete checkpoint.
+///
+/// \pre this job alone has locked the run's folder
 void tidy_up(const std::string& root);
 
-/// One save, on the rank that commits. Everything before commit() is invisible to readers.
+/// One save, on the rank that commits. Readers see no change before finish().
 class Commit {
   public:
-    /// Creates `<root>/step-N.tmp`, removing what saves that never ended have left in `root`.
+    /// Creates `<root>/step-N.tmp`; first removes leftovers of interrupted saves from `root`.
     /// Errors: Error{resource}
     Commit(std::string root, std::int64_t step);
 
-    /// The folder that shards are written into.
+    /// The folder that shards are written to.
     const std::string& folder() const noexcept { return folder_; }
 
-    /// master.h5, COMPLETE, rename, LATEST; files and directories flushed to the disk in that order. Steps
-    /// beyond this one, of a past that was given up, are set aside under another name
-    /// (`step-N.superseded`). Then removes what `keep` lets go: never the one that LATEST names. Returns what
-    /// is to be told of that, a line each: what was set aside, what could not be removed.
+    /// Commits the checkpoint and applies retention.
     ///
-    /// Errors: Error{resource}, or Error{internal} when `manifest` contradicts itself; then the folder is as
-    /// it
-    ///         was before, and LATEST still right
+    /// Writes master.h5 and COMPLETE, renames the folder and updates LATEST; flushes files and directories to
+    /// the disk in that order. Renames checkpoints of later steps, which belong to an abandoned past, to
+    /// `step-N.superseded`. Then removes the checkpoints that `keep` does not cover, but never the one that
+    /// LATEST names. Returns messages, one line each: checkpoints that were renamed, errors of removal.
+    ///
+    /// Errors: Error{resource}, or Error{internal} if `manifest` is inconsistent; then the folder is as it
+    ///         was before, and LATEST is still valid
     std::vector<std::string> finish(Manifest manifest, const Keep& keep);
 
     /// Removes the folder. Never throws.
@@ -61,45 +65,48 @@ class Commit {
     std::int64_t step_;
 };
 
-/// The result of looking in `<run.dir>/ckpt` for something to go on from.
+/// Result of the search in `<run.dir>/ckpt` for a checkpoint to resume from.
 struct FoundCheckpoint {
-    /// Of the newest checkpoint that verifies: COMPLETE, sizes, hashes of files.
+    /// The newest checkpoint that passes verification: COMPLETE, sizes, hashes of files.
     std::optional<std::string> path;
-    std::int64_t saved_step = -1;    ///< the highest that there is, or was by LATEST; -1: none
-    bool is_empty = false;           ///< no complete step at all: a fresh start
-    std::vector<std::string> notes;  ///< what was passed over and why, a line each
+    std::int64_t saved_step = -1;    ///< highest step found, or named by LATEST; -1: none
+    bool is_empty = false;           ///< no complete step exists: a fresh start
+    std::vector<std::string> notes;  ///< skipped checkpoints with reasons, a line each
 };
 
-/// The highest complete step, going back over those that do not verify. It is the one that LATEST names,
-/// unless that was damaged or death came between a checkpoint's own rename and that of LATEST: then notes say
-/// so. With `below`, only steps before that one: for going on when reading has found damage that sizes and
-/// hashes of files do not show.
+/// Finds the complete checkpoint with the highest step; skips those that do not pass verification.
 ///
-/// A checkpoint that a running training removes meanwhile is none: the folder is looked at again.
+/// The result is the one that LATEST names, except if that one is damaged, or if the job died between the
+/// rename of the checkpoint and that of LATEST; then `notes` has a line about it. With `below`, considers
+/// only earlier steps: for resuming after a read found corruption that sizes and file hashes do not show.
+///
+/// If a running training removes a checkpoint meanwhile, the folder is read again.
+///
 ///
 /// Errors: Error{resource} when `root` cannot be read
 FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t> below = std::nullopt);
 
-/// Complete checkpoints (folders named `step-N` that have a COMPLETE), ascending by step.
-/// Errors: Error{resource} when `root` is there and cannot be read
+/// Returns the complete checkpoints (folders named `step-N` that have a COMPLETE), ascending by step.
+/// Errors: Error{resource} if `root` exists and cannot be read
 std::vector<std::string> list_complete(const std::string& root);
 
-/// The step of a folder called `step-N`; nothing for any other name. Of a path, the last part counts.
+/// Returns the step of a folder called `step-N`; nullopt for other names. Only the last part of a path
+/// counts.
 std::optional<std::int64_t> step_of_folder(const std::string& path);
 
 /// The content of the file LATEST.
 struct Latest {
-    std::string name;  ///< of the folder
+    std::string name;  ///< folder name of the checkpoint
     std::uint64_t hash_of_manifest = 0;
 
     bool operator==(const Latest&) const = default;
 };
 
-/// Nothing when there is no such file.
-/// Errors: Error{checkpoint} when it says something else
+/// Reads LATEST; returns nullopt if it does not exist.
+/// Errors: Error{checkpoint} if its content is invalid
 std::optional<Latest> read_latest(const std::string& root);
 
-/// Free bytes on the file system of `path` for this user; nothing where it does not say how much it holds.
+/// Returns the free bytes for this user on the file system of `path`; nullopt if unlimited.
 /// Errors: Error{resource}
 std::optional<std::int64_t> free_bytes(const std::string& path);
 

@@ -22,13 +22,13 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// With fewer blocks of a file, a second thread is not worth its start.
+/// Minimum number of blocks in a file for which a second thread pays off.
 constexpr std::size_t blocks_of_two_threads = 8;
 
-/// Elements on their way to a target that is not in memory.
+/// Elements buffered at a time for a target that is not in memory.
 constexpr std::int64_t window_elements = std::int64_t{1} << 18;
 
-/// Hashes of blocks, by piece.
+/// Block hashes by piece.
 using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
@@ -91,7 +91,7 @@ std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePl
 
 using Copies = std::vector<BlockCopy>::const_iterator;
 
-/// The first copy that does not lie behind the one before it in the same target.
+/// Returns the first copy that does not directly follow the previous one in the same target.
 Copies end_of_run(Copies first, Copies end) {
     auto next = first + 1;
     while (next != end && next->target == first->target &&
@@ -101,7 +101,7 @@ Copies end_of_run(Copies first, Copies end) {
     return next;
 }
 
-/// Puts elements of a block that lie side by side in the target where they belong.
+/// Converts contiguous elements of a block and stores them in the target.
 void place(std::span<const std::byte> block,
            spec::DType stored_type,
            std::span<const BlockCopy> copies,
@@ -139,7 +139,9 @@ void place(std::span<const std::byte> block,
     pass_on();
 }
 
-/// Fills what `blocks` hold of the targets, and counts their bytes in `done`. Returns the bytes read.
+/// Fills the parts of the targets that `blocks` contain, and adds their bytes to `done`.
+///
+/// Returns the bytes read.
 std::int64_t read_blocks(const Manifest& manifest,
                          std::span<const WantedBlock> blocks,
                          const Tables& tables,
@@ -251,7 +253,7 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
             bytes_read_ += read_part(file, reader(0), blocks);
             continue;
         }
-        // Hashing and copying on one core alone is slower than a fast disk.
+        // Hashing and copying on one core is slower than a fast disk.
         storage::DirectFile again = files_->open(entry);
         auto second = std::async(std::launch::async, [&, &ranges = reader(1)] {
             return read_part(again, ranges, blocks.subspan(blocks.size() / 2));

@@ -18,19 +18,19 @@ namespace ziggurat::checkpoint {
 class HeldFiles;
 class RangeReader;
 
-/// A problem that `verify` has found.
+/// A defect that verification has found.
 struct Damage {
     std::string file;
-    std::string what;  ///< names tensor, block and offset where it can
+    std::string what;  ///< names tensor, block and offset if known
 };
 
-/// An open checkpoint. Local: every rank may open it for itself, or take rank 0's manifest.
+/// An open checkpoint. Local: each rank can open it on its own, or use rank 0's manifest.
 class CheckpointReader {
   public:
     /// Reads and checks COMPLETE, and the sizes of all files.
     /// Errors: Error{checkpoint}
     explicit CheckpointReader(std::string path);
-    /// The same with a manifest that another rank has read: sizes are checked as files are read.
+    /// Uses a manifest that another rank has read; sizes are checked when files are read.
     CheckpointReader(std::string path, Manifest manifest);
     ~CheckpointReader();
     CheckpointReader(CheckpointReader&&) noexcept;
@@ -39,35 +39,43 @@ class CheckpointReader {
     const std::string& path() const noexcept { return path_; }
     const Manifest& manifest() const noexcept { return manifest_; }
 
-    /// Opens all files, so that they are read to the end whoever removes them meanwhile. Without it, read()
-    /// opens those that it needs before it reads the first.
+    /// Opens all files, so that they stay readable if another process removes them.
     ///
-    /// Errors: Error{checkpoint} that names a file that is missing, or has another size
+    /// Without this call, read() opens the files that it needs before it reads the first one.
+    ///
+    /// Errors: Error{checkpoint} that names a missing file, or one of another size
     void hold();
-    /// Closes them: disks get the space of what was removed meanwhile.
+    /// Closes the files, so that the disk can free the space of removed ones.
     void let_go();
-    /// Whether the checkpoint is still where it was: nobody has removed it, or put another in its place.
-    /// Asked when something has failed.
+    /// Returns true if the checkpoint still exists under its path and was not replaced.
+    ///
+    /// Call after an error.
     bool is_in_place() const;
 
-    /// Fills the targets. Of each file only the blocks that hold wanted bytes are read, each once in this
-    /// call, many at a time (O_DIRECT where the file system has it), and each is held against its hash.
+    /// Fills the targets with stored values.
     ///
-    /// Errors: Error{checkpoint} that names file, tensor and block when a hash differs or a wanted element is
-    /// not stored; Error{resource} when the disk fails
+    /// Reads only the blocks that hold requested bytes, each once per call, many at a time (with O_DIRECT if
+    /// the file system supports it). Checks each block against its hash.
+    ///
+    /// Errors: Error{checkpoint} that names file, tensor and block if a hash differs or a requested element
+    /// is not stored; Error{resource} on I/O errors
     void read(std::span<const PieceTarget> targets);
 
-    /// `told` is called by read(), at each block, on the threads that read, with bytes of blocks done and in
-    /// all; it lives as long as this.
+    /// Sets a callback for progress.
+    ///
+    /// read() calls it for each block, on its reader threads, with block bytes done and in total. The
+    /// callback must remain valid for the lifetime of this object.
     void tell_bytes(std::function<void(std::int64_t, std::int64_t)> told) { told_ = std::move(told); }
 
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
-    /// Checks every byte of every file, which it holds meanwhile, COMPLETE and, where the checkpoint lies in
-    /// a run's folder, LATEST; master.h5 and the HDF5 structure too. Empty: all is well.
+    /// Verifies every byte of every file; keeps the files open meanwhile.
     ///
-    /// \param progress  called now and then, on this thread, with bytes done and bytes in all; may be empty
+    /// Also verifies COMPLETE, master.h5, the HDF5 structure and, if the checkpoint lies in a run's folder,
+    /// LATEST. Returns an empty list if no defect is found.
+    ///
+    /// \param progress  called repeatedly, on this thread, with bytes done and in total; may be empty
     std::vector<Damage> verify(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
   private:
@@ -76,7 +84,7 @@ class CheckpointReader {
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
     std::function<void(std::int64_t, std::int64_t)> told_;
-    /// Of two threads; kept between reads: to close a queue takes many milliseconds.
+    /// Readers of two threads, kept between calls because closing a queue takes many milliseconds.
     std::array<std::unique_ptr<RangeReader>, 2> ranges_;
 };
 

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* unfinished = ".tmp";
 constexpr const char* superseded = ".superseded";
 
-/// Returns whether there was none.
+/// Creates a folder. Returns true if it did not exist.
 bool create_folder(const std::string& path) {
     std::error_code problem;
     const bool is_new = fs::create_directories(path, problem);
@@ -39,7 +39,7 @@ void remove_quietly(const std::string& path) noexcept {
     fs::remove_all(path, ignored);
 }
 
-/// Changes of names made so far, undone unless they are kept.
+/// Renames made so far; the destructor reverts them unless keep() was called.
 class Renames {
   public:
     Renames() = default;
@@ -60,7 +60,7 @@ class Renames {
         storage::rename_path(from, to);
         made_.push_back({from, to, false});
     }
-    /// False where the file system cannot.
+    /// Exchanges two names. Returns false if the file system does not support it.
     bool exchange(const std::string& a, const std::string& b) {
         const bool is_done = storage::exchange_paths(a, b);
         if (is_done) {
@@ -80,15 +80,17 @@ class Renames {
     static void exchange_quietly(const std::string& a, const std::string& b) noexcept {
         try {
             storage::exchange_paths(a, b);
-        } catch (const Error&) {  // then the newer one stays: it is complete
+        } catch (const Error&) {  // keeps the newer one, which is complete
         }
     }
 
     std::vector<Change> made_;
 };
 
-/// Gives `folder` the name `final_path`. What had that name before is at `old` or, where the file system can
-/// exchange names at one instant, at `folder`: then death never finds neither.
+/// Renames `folder` to `final_path`.
+///
+/// A previous entry of that name is moved to `old` or, if the file system supports atomic exchange, to
+/// `folder`. With atomic exchange, `final_path` exists at every instant, even if the job dies.
 void put_in_place(const std::string& folder,
                   const std::string& final_path,
                   const std::string& old,
@@ -103,7 +105,7 @@ void put_in_place(const std::string& folder,
     renames.rename(folder, final_path);
 }
 
-/// A name for `path` set aside that nothing has yet.
+/// Returns an unused name for setting `path` aside.
 std::string free_name(const std::string& path) {
     std::string name = path + superseded;
     std::error_code ignored;
@@ -113,19 +115,19 @@ std::string free_name(const std::string& path) {
     return name;
 }
 
-/// Readers refuse a manifest that contradicts itself: a checkpoint with one would be lost.
+/// Rejects an inconsistent manifest: readers would refuse it, and the checkpoint would be lost.
 void check_before_writing(const Manifest& manifest) {
     try {
         check_manifest(manifest);
     } catch (const std::invalid_argument& problem) {
         throw Error{ErrorKind::internal,
-                    fmt::format("the checkpoint of step {} contradicts itself ({}). It is not written; the "
-                                "checkpoint before it is still there.",
+                    fmt::format("the checkpoint of step {} is inconsistent ({}). It was not written; the "
+                                "previous checkpoint still exists.",
                                 manifest.progress.step, printable(problem.what()))};
     }
 }
 
-/// Complete checkpoints that `keep` lets go, `newest` being the one just written.
+/// Returns the complete checkpoints that `keep` does not cover. `newest` is the one just written.
 std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const Keep& keep) {
     std::vector<std::string> gone;
     std::int64_t kept = 0;
@@ -136,7 +138,7 @@ std::vector<std::string> let_go(const std::string& root, std::int64_t newest, co
             continue;
         }
         if (kept < std::max<std::int64_t>(keep.last, 1)) {
-            // A damaged one stays, for people to look at, and does not take the place of a good one.
+            // A damaged checkpoint stays for inspection, but does not count as kept.
             try {
                 kept += read_manifest(*path).progress.step == step ? 1 : 0;
             } catch (const Error&) {}
@@ -148,7 +150,7 @@ std::vector<std::string> let_go(const std::string& root, std::int64_t newest, co
     return gone;
 }
 
-/// First the name goes, so that no half of a checkpoint is ever found under it.
+/// Removes a checkpoint. Renames it first, so that no partly removed checkpoint has a valid name.
 void remove_checkpoint(const std::string& root, const std::string& path) {
     const std::string going = path + unfinished;
     storage::rename_path(path, going);
@@ -166,7 +168,7 @@ void write_latest(const std::string& root, const std::string& name, const std::s
                               fmt::format("{} {:016x}\n", name, hash_of_manifest(text_of_manifest)));
 }
 
-/// Nothing where there is none, or one that cannot be read.
+/// Reads LATEST; returns nullopt if it does not exist or cannot be read.
 std::optional<Latest> readable_latest(const std::string& root) {
     try {
         return read_latest(root);
@@ -175,7 +177,7 @@ std::optional<Latest> readable_latest(const std::string& root) {
     }
 }
 
-/// A job may die between giving a checkpoint its name and LATEST that.
+/// Updates LATEST if a job died between the rename of a checkpoint and that of LATEST.
 void mend_latest(const std::string& root) {
     const auto complete = list_complete(root);
     const auto latest = readable_latest(root);
@@ -208,14 +210,14 @@ void tidy_up(const std::string& root) {
     try {
         mend_latest(root);
     } catch (const Error&) {
-        // A folder without the right to write is read all the same.
+        // A read-only folder can still be read.
     }
 }
 
 Commit::Commit(std::string root, std::int64_t step)
     : root_{std::move(root)}, folder_{root_ + "/" + folder_name(step) + unfinished}, step_{step} {
     if (create_folder(root_)) {
-        // Else a machine that loses power may not know the folder of a complete checkpoint.
+        // Without this flush, a complete checkpoint's folder can be lost at a power failure.
         storage::flush_directory(fs::absolute(root_).parent_path().string());
     }
     remove_unfinished(root_);
@@ -242,14 +244,14 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
         }
         storage::write_small_file(folder_ + "/COMPLETE", text);
         storage::flush_directory(folder_);
-        // Written before anything has its name, so that a full disk changes nothing.
+        // Written before any rename, so that a full disk leaves everything unchanged.
         write_latest(root_, folder_name(step_), text);
         Renames renames;
         for (const std::string& path : list_complete(root_)) {
             if (*step_of_folder(path) > step_) {
                 const std::string aside = free_name(path);
                 renames.rename(path, aside);
-                notes.push_back(fmt::format("{} is set aside as '{}': training went on from before it",
+                notes.push_back(fmt::format("{} is renamed to '{}': training resumed from an earlier step",
                                             fs::path{path}.filename().string(), aside));
             }
         }
@@ -262,7 +264,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
         abandon();
         throw;
     }
-    remove_quietly(folder_);  // where names were exchanged, an older save of this step
+    remove_quietly(folder_);  // an older save of this step, if names were exchanged
     remove_quietly(old);
     try {
         storage::flush_directory(root_);

@@ -10,7 +10,7 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// Adds up what two blocks of one place say.
+/// Accumulates differences over pairs of blocks with equal positions.
 class Figures {
   public:
     void add(std::span<const float> first, std::span<const float> second) {
@@ -80,7 +80,7 @@ void compare_numbers(CheckpointReader& first,
                                          : TensorVerdict::other_numbers;
 }
 
-/// True when `a` stands before `b` in the order of stored_tensors.
+/// Returns true if `a` precedes `b` in the order of stored_tensors.
 bool precedes(const StoredTensor& a, const StoredTensor& b) {
     return a.kind != b.kind ? a.kind < b.kind : is_before(a.name, b.name);
 }

@@ -8,7 +8,7 @@
 
 namespace ziggurat::checkpoint {
 
-/// Copies `elements` values, which may lie at any address.
+/// Converts `elements` values; source and destination need no alignment.
 ///
 /// Numerics: bf16 to f32 exactly; f32 to bf16 rounded to nearest even
 void convert(const std::byte* from,

@@ -46,12 +46,12 @@ std::string shown(const DeckValue* value) {
     return value == nullptr ? "nothing" : value->shown();
 }
 
-/// True for a default that stands for what the run finds out: there is nothing to compare.
+/// True for the default `auto`: its value is known only at run time, so it cannot be compared.
 bool is_unknown(const DeckValue* value) {
     return value != nullptr && value->word == "auto" && is_default(value);
 }
 
-/// A key that means nothing where another has that value.
+/// A key that has no effect if another key has the given value.
 struct IdleKey {
     const char* key;
     const char* decided_by;
@@ -109,7 +109,7 @@ class Comparison {
                           .from_here = row.from_here});
     }
 
-    /// Neither deck gives the key a meaning.
+    /// True if the key has no effect in either deck.
     bool is_idle(const std::string& key) const {
         return std::ranges::any_of(idle_keys, [&](const IdleKey& idle) {
             return key == idle.key && shown(before_.find(idle.decided_by)) == idle.value &&
@@ -169,7 +169,7 @@ std::string refusal(const std::vector<DeckChange>& changes) {
                          : "the checkpoint is of another model (its tensors have other shapes or another "
                            "meaning):\n" +
                                lines +
-                               "Give the deck the checkpoint's values, or train the other model in another "
+                               "Set the checkpoint's values in the deck, or train the other model in another "
                                "run.dir.";
 }
 
@@ -186,7 +186,7 @@ std::vector<std::string> warnings(const std::vector<DeckChange>& changes) {
 std::string note(const std::vector<DeckChange>& changes) {
     std::string listed;
     for (const DeckChange& change : changes) {
-        // Two defaults differ where ranks or machines do, which the other keys say.
+        // Differences of defaults follow from ranks or machines, which other keys report.
         if (change.change_class == DeckChangeClass::noted && !change.are_defaults) {
             listed += fmt::format("{}{} {} -> {}", listed.empty() ? "" : ", ", change.key, change.before,
                                   change.after);

@@ -16,13 +16,13 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// Ranges of a file in order: blocks of pieces and, cut alike, what is between the pieces.
+/// Ranges of a file in order: blocks of pieces, and the bytes between pieces in equal blocks.
 struct Cut {
     std::vector<FileRange> ranges;
-    std::vector<std::pair<std::size_t, std::int64_t>> blocks;  // piece and number; of the rest: no_piece
+    std::vector<std::pair<std::size_t, std::int64_t>> blocks;  // piece (or no_piece) and block number
 };
 
-/// With fewer ranges of a file, a second thread is not worth its start.
+/// Minimum number of ranges in a file for which a second thread pays off.
 constexpr std::size_t ranges_of_two_threads = 16;
 
 constexpr std::size_t no_piece = static_cast<std::size_t>(-1);
@@ -36,7 +36,7 @@ void add(Cut& cut, std::int64_t begin, std::int64_t end, std::size_t piece) {
     }
 }
 
-/// Keeps those bytes of a range that are of a piece's table.
+/// Collects the bytes of ranges that belong to hash tables of pieces.
 class Tables {
   public:
     explicit Tables(const Manifest& manifest, const std::vector<std::size_t>& pieces) : manifest_{manifest} {
@@ -51,7 +51,7 @@ class Tables {
         const std::int64_t end = offset_bytes + std::ssize(bytes);
         auto table = by_offset_.lower_bound(offset_bytes);
         if (table != by_offset_.begin()) {
-            --table;  // may reach into the range from before it
+            --table;  // may overlap the beginning of the range
         }
         for (; table != by_offset_.end() && table->first < end; ++table) {
             std::vector<std::byte>& into = bytes_.at(table->second);
@@ -155,12 +155,12 @@ void FileCheck::read(storage::DirectFile& file,
 
     StreamHash rest;
     Tables tables{manifest_, pieces};
-    std::vector<std::uint64_t> hashes(cut.ranges.size());  // of blocks of pieces
+    std::vector<std::uint64_t> hashes(cut.ranges.size());  // of the blocks of pieces
     const auto take_rest = [&](std::size_t k, std::span<const std::byte> bytes) {
         rest.add(bytes);
         tables.keep(cut.ranges[k].offset_bytes, bytes);
     };
-    // The ranges from `first` to before `last`; what is no piece's goes to `take`.
+    // Reads the ranges [first, last). Bytes outside of pieces go to `take`.
     const auto read_part = [&](storage::DirectFile& from, RangeReader& reader, std::size_t first,
                                std::size_t last, const auto& take) {
         const auto ranges = std::span{cut.ranges}.subspan(first, last - first);
@@ -181,7 +181,7 @@ void FileCheck::read(storage::DirectFile& file,
             second_reader_ = std::make_unique<RangeReader>(largest_range(manifest_));
         }
         auto again = files_.open(entry);
-        std::vector<std::pair<std::size_t, std::vector<std::byte>>> later;  // the rest is hashed in order
+        std::vector<std::pair<std::size_t, std::vector<std::byte>>> later;  // hashed afterwards, in order
         auto second = std::async(std::launch::async, [&] {
             return read_part(again, *second_reader_, half, all,
                              [&](std::size_t k, std::span<const std::byte> bytes) {

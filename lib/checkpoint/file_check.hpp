@@ -17,16 +17,17 @@ namespace ziggurat::checkpoint {
 
 class FileCheck {
   public:
-    enum class Extent { rest, all };  ///< bytes that are no piece's; every byte
+    enum class Extent { rest, all };  ///< bytes outside of pieces; every byte
 
     using Progress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
 
-    /// `files` and their `manifest` outlive this. `progress`, unless empty, is called between transfers, by
-    /// one thread at a time. Errors: Error{resource}
+    /// `files` and their `manifest` must outlive this object. `progress`, unless empty, is called between
+    /// transfers, by one thread at a time. Errors: Error{resource}
     FileCheck(const HeldFiles& files, const Manifest& manifest, Progress progress);
 
-    /// Appends what is wrong with a file of the checkpoint; true when nothing is wrong with the bytes that
-    /// are no piece's, so that HDF5 may look at them.
+    /// Checks one file and appends its defects. Returns true if none was found.
+    ///
+    /// HDF5 may open the file only if its bytes outside of pieces are intact.
     bool check(std::size_t file, Extent extent, std::vector<Damage>& damages);
 
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
@@ -42,7 +43,7 @@ class FileCheck {
     std::int64_t done_bytes_ = 0;
     std::vector<std::vector<std::size_t>> pieces_of_;  // by file, by offset
     RangeReader reader_;
-    std::unique_ptr<RangeReader> second_reader_;  ///< of another thread, for large files
+    std::unique_ptr<RangeReader> second_reader_;  ///< for a second thread on large files
     std::mutex told_;
     std::int64_t bytes_read_ = 0;
 };

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Left to all else that the process opens: connections of MPI, data, logs.
+/// Open files reserved for other uses in the process: MPI connections, data, logs.
 constexpr rlim_t spare_files = 256;
 
-/// Opening the folder around it lets a client of NFS ask the server what is in it now.
+/// Opens the parent folder: this makes an NFS client fetch its current entries from the server.
 void refresh(const std::string& path) {
     std::error_code ignored;
     const fs::path whole = fs::absolute(path, ignored).lexically_normal();
@@ -31,7 +31,7 @@ void refresh(const std::string& path) {
 
 std::optional<std::string> problem_of(const struct stat& status, const FileEntry& entry) {
     if (!S_ISREG(status.st_mode)) {
-        return "it is no file";
+        return "it is not a file";
     }
     if (status.st_size != entry.bytes) {
         return fmt::format("it has {} bytes and was written with {}", format_grouped(status.st_size),
@@ -52,7 +52,7 @@ std::string of_process(const FileHandle& file) {
 
 HeldFiles::HeldFiles(const std::string& path) : path_{path}, folder_{path} {
     if (!folder_.is_held()) {
-        refresh(path);  // another machine may have made it just now
+        refresh(path);  // another node may have just created it
         folder_ = storage::HeldFolder{path};
     }
 }
@@ -123,7 +123,7 @@ std::string HeldFiles::said(std::string text, const FileEntry& entry) const {
 storage::DirectFile HeldFiles::open(const FileEntry& entry) const {
     const auto* file = held(entry);
     std::error_code ignored;
-    const bool has_way = file != nullptr && fs::exists(of_process(*file), ignored);  // there is a /proc
+    const bool has_way = file != nullptr && fs::exists(of_process(*file), ignored);  // true if /proc exists
     return storage::DirectFile::open(has_way ? of_process(*file) : folder_.way() + "/" + entry.name,
                                      path_ + "/" + entry.name);
 }

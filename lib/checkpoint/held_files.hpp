@@ -1,4 +1,4 @@
-/// Files of a checkpoint that are held open, so that they are read to the end whoever removes them meanwhile.
+/// Files of a checkpoint, kept open so that they stay readable if another process removes them.
 #pragma once
 
 #include <map>
@@ -12,42 +12,45 @@
 
 namespace ziggurat::checkpoint {
 
-/// The folder of a checkpoint and, once they are held, its files: always those of the folder that was there
-/// at first, whatever has its name now. A file that is held is read from disks of this machine, Lustre or
-/// GPFS when it has no name any more; a server of NFS takes it away all the same (ESTALE). Collective: local.
+/// Handle of a checkpoint's folder and, after hold(), of its files. Local.
+///
+/// The handle refers to the folder that existed at construction, even if another one now has its name. An
+/// open file without a name stays readable on local disks, Lustre and GPFS. An NFS server removes it
+/// nevertheless (ESTALE).
 class HeldFiles {
   public:
-    /// Opens the folder. If it is not there, whatever is asked for is missing.
+    /// Opens the folder. If it does not exist, every file counts as missing.
     explicit HeldFiles(const std::string& path);
 
     const std::string& path() const noexcept { return path_; }
 
-    /// The manifest in COMPLETE of this folder.
+    /// Reads the manifest in COMPLETE of this folder.
     /// Errors: Error{checkpoint}
     Manifest read_manifest() const;
 
-    /// Makes room for so many files beside what else the process has open: raises its limit where it may.
+    /// Prepares for `files` open files: raises the process's limit of open files if allowed.
     void expect(std::size_t files);
 
-    /// Opens the file, if there is room; else it is opened when it is read. Returns the problem with its
-    /// size, or that it is missing.
+    /// Opens a file, if the limit of open files allows; otherwise it is opened when it is read. Returns the
+    /// defect of its size, or that it is missing; nullopt if it is intact.
     std::optional<std::string> hold(const FileEntry& entry);
-    /// The same problem, of a file that stays closed.
+    /// Returns the same defect without opening the file.
     std::optional<std::string> size_problem(const FileEntry& entry) const;
 
-    /// For reading, apart from others of the same file.
+    /// Opens a file for reading, independent of other readers of the same file.
     /// Errors: Error{resource}
     storage::DirectFile open(const FileEntry& entry) const;
 
-    /// A path of this process alone that leads to the folder.
+    /// A path to the folder that is valid only in this process.
     const std::string& way() const noexcept { return folder_.way(); }
-    /// The same to the file.
+    /// Returns such a path to a file.
     std::string way_to(const FileEntry& entry) const;
-    /// `text` with paths of people in the place of way_to() the file.
+    /// Returns `text` with the file's real path instead of way_to().
     std::string said(std::string text, const FileEntry& entry) const;
 
-    /// Whether this is still the checkpoint of that name: nobody has removed it, or put another in its place.
-    /// Asks the server of files, not its client's memory.
+    /// Returns true if the path still names this checkpoint: it was neither removed nor replaced.
+    ///
+    /// Queries the file server, not the client's cache.
     bool is_in_place() const;
 
   private:
@@ -59,7 +62,7 @@ class HeldFiles {
     std::size_t room_ = 0;
 };
 
-/// Whether there is a folder at `path`. Asks the server of files, not its client's memory.
+/// Returns true if `path` is a folder. Queries the file server, not the client's cache.
 bool is_there(const std::string& path);
 
 }  // namespace ziggurat::checkpoint

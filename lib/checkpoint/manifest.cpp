@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Key = std::tuple<PieceKind, std::string>;
 
-/// The tensors that pieces speak of, each once, in the order of their first piece.
+/// The tensors of a list of pieces, each once, in the order of their first piece.
 class TensorList {
   public:
     std::size_t index_of(const Piece& piece) {
@@ -137,7 +137,7 @@ std::int64_t table_bytes(const Piece& piece) noexcept {
 }
 
 std::string to_text(const Manifest& manifest) {
-    // A line for each part, the pieces too: people and diff see what changed.
+    // One line per part and per piece, so that changes are readable in a diff.
     std::string text = "{";
     const Json json = to_json(manifest);
     for (const auto& [key, value] : json.items()) {

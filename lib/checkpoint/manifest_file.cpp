@@ -16,7 +16,7 @@ Manifest read_manifest(const std::string& folder) {
     const std::optional<std::string> text = read_manifest_text(folder);
     if (!text) {
         throw Error{ErrorKind::checkpoint,
-                    fmt::format("'{}/COMPLETE' is missing (so this is no complete checkpoint). Resume from "
+                    fmt::format("'{}/COMPLETE' is missing (so the checkpoint is not complete). Resume from "
                                 "another checkpoint of the run.",
                                 printable(folder))};
     }

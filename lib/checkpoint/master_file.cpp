@@ -18,7 +18,7 @@ struct MappedTensor {
     std::vector<storage::Hdf5Part> parts;
 };
 
-/// The tensors by their path, each with where its boxes are.
+/// Returns the tensors by path, each with the positions of its boxes.
 std::map<std::string, MappedTensor> tensors_of(const Manifest& manifest) {
     std::vector<std::vector<const Piece*>> pieces_of(manifest.files.size());
     for (const StoredPiece& stored : manifest.pieces) {

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Of whatever length a text of a file is, what a message tells of it.
+/// Shortens a text of the file for a message.
 std::string shortened(const std::string& text) {
     return ziggurat::shortened(text, ManifestLimits::told_columns);
 }
@@ -29,17 +29,17 @@ std::uint64_t parse_hex(const std::string& text) {
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
     if (text.size() != hash_digits || problem != std::errc{} || stop != end || hex_of_hash(value) != text) {
-        throw std::invalid_argument{"'" + shortened(text) + "' is no hash of 16 hexadecimal digits"};
+        throw std::invalid_argument{"'" + shortened(text) + "' is not a hash of 16 hexadecimal digits"};
     }
     return value;
 }
 
-/// A whole number, which JSON's own conversion would make of 1.5 and of true as well.
+/// Parses a whole number. JSON's own conversion would also accept 1.5 and true.
 std::int64_t whole_number(const Json& value) {
     if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
         throw std::invalid_argument{"'" +
                                     shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
-                                    "' is no whole number of 63 bits"};
+                                    "' is not a whole number of 63 bits"};
     }
     return value.get<std::int64_t>();
 }
@@ -68,17 +68,17 @@ PieceKind parse_kind(const std::string& name) {
     if (const auto kind = layout::piece_kind_named(name)) {
         return *kind;
     }
-    throw std::invalid_argument{"'" + shortened(name) + "' is no kind of state"};
+    throw std::invalid_argument{"'" + shortened(name) + "' is not a kind of state"};
 }
 
 spec::DType parse_type(const std::string& name) {
     if (name != "f32" && name != "bf16") {
-        throw std::invalid_argument{"'" + shortened(name) + "' is no element type"};
+        throw std::invalid_argument{"'" + shortened(name) + "' is not an element type"};
     }
     return name == "f32" ? spec::DType::f32 : spec::DType::bf16;
 }
 
-/// Older checkpoints have none.
+/// Returns an unknown pace for older checkpoints, which do not record it.
 Pace parse_pace(const Json& progress) {
     if (!progress.contains("pace")) {
         return {};
@@ -197,7 +197,7 @@ Manifest from_json(const Json& json) {
                             printable(path), printable(shortened(why)))};
 }
 
-/// The hash in the last line.
+/// Returns the hash in the last line.
 std::uint64_t last_line_of(const std::string& text, const std::string& path) {
     const std::size_t body = text.size() < last_line_bytes ? 0 : text.size() - last_line_bytes;
     if (body == 0 || text.compare(body, hash_begin.size(), hash_begin) != 0 || !text.ends_with(hash_end)) {

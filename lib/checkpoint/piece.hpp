@@ -1,4 +1,4 @@
-/// Pieces of a checkpoint: boxes of tensors, and the memory that they come from or go to.
+/// Pieces of a checkpoint: boxes of tensors, and the memory they are read from or written to.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace ziggurat::checkpoint {
 using layout::PieceKind;
 using layout::to_string;
 
-/// A box of one tensor of one kind. Tensors are the model's, unpadded, with global layer numbers; nothing in
-/// it speaks of ranks.
+/// A box of one tensor of one kind.
+///
+/// Tensors are the model's: unpadded, with global layer numbers, independent of ranks.
 struct Piece {
     PieceKind kind = PieceKind::weights;
     std::string tensor;               ///< "layers.3.attention.q.weight"
@@ -30,24 +31,27 @@ struct Piece {
     bool operator==(const Piece&) const = default;
 };
 
-/// Gives, or takes, the bytes of a piece from `offset_bytes` on. Two threads may call it at once.
+/// Functions that read or write the bytes of a piece from `offset_bytes` on. Two threads may call them
+/// concurrently.
 using ReadBytes = std::function<void(std::int64_t offset_bytes, std::span<std::byte> into)>;
 using WriteBytes = std::function<void(std::int64_t offset_bytes, std::span<const std::byte> from)>;
 
-/// A piece and the memory that holds it row by row; or, where it is not in memory, a function that reads it.
+/// A piece and the memory that holds it in row-major order, or a function that reads it if it is not in
+/// memory.
 struct PieceSource {
     Piece piece;
     const std::byte* bytes = nullptr;
-    ReadBytes read = {};  ///< in the place of `bytes`
+    ReadBytes read = {};  ///< used instead of `bytes`
 };
 
-/// A piece that is wanted, and the memory to put it in row by row, or a function that writes it where it
-/// belongs. Where the stored type is another, values are converted (bf16 to f32 exactly; f32 to bf16 rounded
-/// to nearest even).
+/// A requested piece, and the memory for it in row-major order, or a function that writes it.
+///
+/// If the stored type differs, values are converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest
+/// even).
 struct PieceTarget {
     Piece piece;
     std::byte* bytes = nullptr;
-    WriteBytes write = {};  ///< in the place of `bytes`
+    WriteBytes write = {};  ///< used instead of `bytes`
 };
 
 }  // namespace ziggurat::checkpoint

@@ -1,4 +1,4 @@
-/// A piece on its way into a file, part by part.
+/// Writer of a piece that arrives in parts.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,20 @@
 
 namespace ziggurat::checkpoint {
 
-/// Takes the bytes of one piece in order, in parts of any size, from memory that may be used again at once.
-/// Of what does not fill a page nothing is written until the rest of the page comes. Local.
+/// Writes the bytes of one piece in order, in parts of any size. Local.
+///
+/// The caller may reuse the memory of a part after append(). An incomplete page is buffered until its
+/// remaining bytes arrive.
 class PieceStream {
   public:
-    /// \param offset_bytes  of the piece in the file; a whole page where the piece is not small
+    /// \param offset_bytes  of the piece in the file; a multiple of the page size unless the piece is small
     PieceStream(const Piece& piece, std::int64_t offset_bytes);
 
     /// Errors: Error{resource}
     void append(std::span<const std::byte> bytes, ShardOutput& output);
     std::int64_t bytes_done() const noexcept { return done_; }
     bool is_complete() const noexcept { return done_ == bytes_; }
-    /// Of the blocks of the piece. \pre is_complete()
+    /// Returns the hashes of the piece's blocks. \pre is_complete()
     std::vector<std::uint64_t> take_hashes();
 
   private:
@@ -33,7 +35,7 @@ class PieceStream {
     std::int64_t done_ = 0;
     StreamHash block_hash_;
     std::vector<std::uint64_t> hashes_;
-    std::vector<std::byte> begun_;  ///< of the page that is not full yet
+    std::vector<std::byte> begun_;  ///< bytes of the incomplete page
 };
 
 }  // namespace ziggurat::checkpoint

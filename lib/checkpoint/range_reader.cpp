@@ -5,14 +5,15 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr std::int64_t least_depth = 2;  // one arrives while the other is looked at
+constexpr std::int64_t least_depth = 2;  // one transfer arrives while the other is processed
 constexpr std::int64_t most_depth = 8;
-/// In flight for one reader: enough for a disk, as two read at a time, and no more than a save holds.
+/// Bytes in flight per reader: enough to saturate a disk with two readers, at most what a save uses.
 constexpr std::int64_t most_bytes_in_flight = std::int64_t{8} << 20;
 constexpr std::int64_t least_buffer_bytes = std::int64_t{64} << 10;
-constexpr std::int64_t largest_gap_bytes = std::int64_t{32} << 10;  // cheaper read than left out
+// Reading it is cheaper than a new transfer.
+constexpr std::int64_t largest_gap_bytes = std::int64_t{32} << 10;
 
-/// Ranges [first, last) in whole pages of the file.
+/// Ranges [first, last) read in whole pages of the file.
 struct Transfer {
     std::size_t first = 0;
     std::size_t last = 0;

@@ -1,4 +1,4 @@
-/// Reader of many ranges of a file in few large transfers.
+/// Reader of many ranges of a file with few large transfers.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ struct FileRange {
     std::int64_t bytes = 0;
 };
 
-/// A queue and its memory, for one file after another.
+/// A queue and its buffers, reused for several files.
 class RangeReader {
   public:
-    /// For ranges of at most `most_bytes` each.
+    /// \param most_bytes  maximum size of a range
     /// Errors: Error{resource}
     explicit RangeReader(std::int64_t most_bytes);
 
-    /// True for ranges of so many bytes that may be asked for.
+    /// Returns true if ranges of `bytes` can be read.
     bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - page_bytes; }
 
-    /// Calls `use(k, bytes of ranges[k])` for each range, in order; reads what lies close together at once.
-    /// Returns the bytes read.
+    /// Calls `use(k, bytes of ranges[k])` for each range, in order. Reads ranges that are close together in
+    /// one transfer. Returns the number of bytes read.
     ///
     /// \pre ranges are in order and do not overlap
-    /// Errors: Error{resource}; whatever `use` throws, when nothing is in flight any more
+    /// Errors: Error{resource}; exceptions of `use`, after all transfers have ended
     std::int64_t read(storage::DirectFile& file,
                       std::span<const FileRange> ranges,
                       const std::function<void(std::size_t, std::span<const std::byte>)>& use);
@@ -44,7 +44,7 @@ class RangeReader {
     std::int64_t buffer_bytes_;
     std::size_t depth_;
     storage::AlignedBuffer memory_;
-    storage::AioQueue queue_;  // last: it goes first, and waits
+    storage::AioQueue queue_;  // last member: destroyed first, and waits
 };
 
 }  // namespace ziggurat::checkpoint

@@ -12,20 +12,20 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// After so many, a training saves faster than this reads.
+/// Removals after which the call fails: the training saves faster than this process reads.
 constexpr int most_removals = 10;
 
 constexpr const char* remedy =
-    "let its training keep more of them (checkpoint.keep.last, or checkpoint.keep.milestones, which stay for "
-    "ever)";
+    "let its training keep more checkpoints (checkpoint.keep.last, or checkpoint.keep.milestones, which are "
+    "never removed)";
 
 }  // namespace
 
 Error removed_meanwhile(const std::string& path) {
     return {
         ErrorKind::checkpoint,
-        fmt::format("'{}' was removed while it was being read (a training that goes on keeps the newest ones "
-                    "alone). Name the run, whose newest is then read, or {}.",
+        fmt::format("'{}' was removed while it was being read (a running training keeps only the newest "
+                    "checkpoints). Name the run to read its newest one, or {}.",
                     printable(path), remedy)};
 }
 

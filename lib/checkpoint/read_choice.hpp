@@ -1,4 +1,4 @@
-/// Choice of a checkpoint to read, beside a training that may remove it meanwhile.
+/// Choice of a checkpoint to read while a training may remove it.
 #pragma once
 
 #include <functional>
@@ -9,28 +9,30 @@
 
 namespace ziggurat::checkpoint {
 
-/// The check that a checkpoint has to pass to be chosen where a run was named.
+/// Check that a checkpoint must pass to be chosen for a run.
 enum class ReadCheck { sizes, hashes };  ///< choose(), choose_verified()
 
-/// What was named, and what is read of it: the checkpoint itself, or the newest of a run, and, where its
-/// training removes that before it has been read, the next newest. Collective: local.
+/// A named path and the checkpoint to read for it: that checkpoint, or the newest one of a run.
+///
+/// If a running training removes the checkpoint before it has been read, the next newest one is used.
+/// Collective: local.
 class ReadChoice {
   public:
     /// \param named  a run's folder, its `ckpt` folder, or one checkpoint
-    /// \param note   told what was passed over, and what was removed: lines for people
+    /// \param note   called with one line for each checkpoint that was skipped or removed
     ReadChoice(std::string named, ReadCheck check, std::function<void(const std::string&)> note);
 
-    /// The checkpoint, its files held.
+    /// Opens the checkpoint and keeps its files open.
     ///
-    /// Errors: those of choose(); Error{checkpoint} when files are missing or have another size; both as
-    ///         gives_another() where it was removed
+    /// Errors: those of choose(); Error{checkpoint} if files are missing or have another size. If the
+    ///         checkpoint was removed, the errors of gives_another()
     CheckpointReader open();
 
-    /// Asked when reading what open() gave has failed: true when that was removed meanwhile, or another was
-    /// put in its place, and open() gives the next newest. False when the error is what it says.
+    /// Call after reading `failed` has failed. Returns true if it was removed or replaced meanwhile: then
+    /// open() returns the next newest one. Returns false if the original error stands.
     ///
-    /// Errors: Error{checkpoint} where it was named itself, or a training removes them faster than they are
-    /// read
+    /// Errors: Error{checkpoint} if the checkpoint itself was named, or if a training removes checkpoints
+    ///         faster than they are read
     bool gives_another(const CheckpointReader& failed);
 
   private:
@@ -42,7 +44,7 @@ class ReadChoice {
     int removals_ = 0;
 };
 
-/// Calls `use` with the checkpoint, once more with each next one while they are removed before it is done.
+/// Calls `use` with the checkpoint; repeats with the next newest one if it is removed meanwhile.
 ///
 /// Errors: those of ReadChoice and of `use`
 void read_beside_training(const std::string& named,
@@ -50,7 +52,7 @@ void read_beside_training(const std::string& named,
                           const std::function<void(const std::string&)>& note,
                           const std::function<void(CheckpointReader&)>& use);
 
-/// The error about a checkpoint that was named itself and is removed while it is read.
+/// Returns the error about a checkpoint that was named itself and was removed while it was read.
 Error removed_meanwhile(const std::string& path);
 
 }  // namespace ziggurat::checkpoint

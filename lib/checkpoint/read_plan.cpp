@@ -16,7 +16,7 @@ namespace {
 using Key = std::pair<PieceKind, std::string>;
 using PieceBlock = std::pair<std::size_t, std::int64_t>;
 
-/// Cuts a run of a piece at the borders of its blocks.
+/// Splits a range of a piece at the boundaries of its blocks.
 void add_copies(std::map<PieceBlock, std::vector<BlockCopy>>& blocks,
                 std::size_t piece,
                 std::int64_t block_elements,

@@ -1,4 +1,4 @@
-/// Check of the deck that a checkpoint keeps.
+/// Check of the deck recorded in a checkpoint.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,10 @@
 
 namespace ziggurat::checkpoint {
 
-/// The reason for which `deck`, that of a checkpoint, cannot be taken: it includes files, asks for the
-/// environment, or is no text of a deck. Nothing for a deck with keys that this version does not know, and
-/// for an empty one.
+/// Returns the reason why the recorded `deck` cannot be used; nullopt if it can.
+///
+/// A deck is rejected if it includes files, uses environment variables or is not valid YAML. Keys unknown to
+/// this version and an empty text are accepted.
 std::optional<std::string> problem_of_deck(const std::string& deck);
 
 }  // namespace ziggurat::checkpoint

@@ -15,9 +15,9 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// With fewer bytes, a second thread is not worth its start.
+/// Minimum size of a shard for which a second thread pays off.
 constexpr std::int64_t bytes_of_two_threads = std::int64_t{64} << 20;
-/// Of a piece that is not in memory, so much is at a time.
+/// Bytes read at a time from a piece that is not in memory.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
 std::vector<Piece> pieces_of(std::span<const PieceSource> sources) {
@@ -33,7 +33,7 @@ std::vector<Piece> pieces_of(std::span<const PieceSource> sources) {
 void look_at(const std::atomic<bool>* give_up, const std::string& path) {
     if (give_up != nullptr && give_up->load()) {
         throw Error{ErrorKind::resource,
-                    fmt::format("writing '{}' was given up (it was asked to end). Save again.", path)};
+                    fmt::format("writing '{}' was aborted on request. Save again.", path)};
     }
 }
 
@@ -77,7 +77,7 @@ void write_pieces(std::span<const PieceSource> sources,
         write_part(writer.main_way(), 0, sources.size());
         return;
     }
-    // Hashing and copying on one core alone is slower than a fast disk.
+    // Hashing and copying on one core is slower than a fast disk.
     const auto beside = writer.beside();
     auto second = std::async(std::launch::async, [&] { write_part(*beside, half, sources.size()); });
     write_part(writer.main_way(), 0, half);

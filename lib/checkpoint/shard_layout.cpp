@@ -41,7 +41,7 @@ ShardLayout lay_out(std::span<const Piece> pieces) {
         PlacedPiece place{names[k], 0, 0};
         place.offset_bytes = file.reserve(names[k], hdf5_type(piece.type), piece.box.extent);
         place.table_offset_bytes = file.reserve(names[k] + ".xxh3", storage::Hdf5Type::u64, {&blocks, 1});
-        if (!piece.shape.empty()) {  // HDF5 has no attributes of no elements
+        if (!piece.shape.empty()) {  // HDF5 does not support empty attributes
             file.set_attribute(names[k], "shape", piece.shape);
             file.set_attribute(names[k], "begin", piece.box.begin);
         }

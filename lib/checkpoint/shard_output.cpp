@@ -16,10 +16,10 @@ namespace ziggurat::checkpoint {
 namespace {
 
 constexpr int depth = 8;
-// Small enough for what is copied to be in a cache still when it is sent.
+// Small enough for copied bytes to be still in a cache when they are written.
 constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t least_transfer_bytes = std::int64_t{64} << 10;
-constexpr std::uint64_t no_buffer = depth;  // the tag of transfers from the caller's memory
+constexpr std::uint64_t no_buffer = depth;  // tag of transfers from the caller's memory
 
 std::int64_t round_up(std::int64_t bytes) {
     return round_up_to_page(bytes);
@@ -124,7 +124,7 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     keep(last, behind);
     const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
     if (address % static_cast<std::uintptr_t>(page_bytes) == 0) {
-        const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // brings them into the cache
+        const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // also loads them into the cache
         written_.emplace_back(first / page_bytes, last / page_bytes);
         free_buffers_.push_back(free_buffer());
         queue_.write(file_, first, pages, no_buffer);
@@ -223,8 +223,8 @@ void ShardOutput::finish() {
     if (!file_.has_name()) {
         throw Error{
             ErrorKind::resource,
-            fmt::format("'{}' was removed while it was written. Check that nothing removes files of the run "
-                        "while it goes on.",
+            fmt::format("'{}' was removed while it was written. Check that no other process removes files of "
+                        "a running training.",
                         file_.path())};
     }
 }

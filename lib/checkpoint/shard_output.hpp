@@ -1,4 +1,4 @@
-/// Output of a shard file to the disk in whole pages, many at a time.
+/// Output of a shard file to the disk in whole pages, with many writes in flight.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ziggurat::checkpoint {
 
-/// The XXH3-64 of bytes that come in parts.
+/// XXH3-64 of bytes that arrive in parts.
 class StreamHash {
   public:
     StreamHash();
@@ -31,44 +31,49 @@ class StreamHash {
     std::unique_ptr<State> state_;
 };
 
-/// XXH3-64 of all bytes of `rest` that are not in `ranges`, in order.
+/// Returns the XXH3-64 of all bytes of `rest` outside of `ranges`, in order.
 std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRange> ranges = {});
 
-/// Writes a file of known size in whole pages, many at a time: first those that lie within one run of bytes,
-/// in any order, then all others, each put together from what lies in it; the ends of runs are kept until
-/// then. So no page is written twice, and none is read.
+/// Writes a file of known size in whole pages, with many writes in flight.
+///
+/// Pages that lie within one range of bytes are written first, in any order. The ends of ranges are buffered;
+/// the pages that contain them are composed and written at the end. So no page is written twice, and none is
+/// read.
 ///
 /// Errors: Error{resource}
 class ShardOutput {
   public:
-    /// Takes the disk space for the whole file.
+    /// Allocates disk space for the whole file.
     ShardOutput(const std::string& path, std::int64_t bytes);
 
     const std::string& path() const noexcept { return file_.path(); }
 
-    /// Writes the pages that are wholly within `bytes`, at most one block of hashes, unless they are few:
-    /// those go with their neighbours. Whole pages of memory are read until finish(), any other bytes are
-    /// copied: from between pages ext4 writes one transfer at a time and waits for each, also where direct
-    /// ones are granted. Returns the XXH3-64 of `bytes`, taken while they are in the cache.
-    std::uint64_t write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes);
-    /// Writes whole pages that are `begin` and, behind it, `end`. Both are copied.
+    /// Writes the pages that lie wholly within `bytes` and returns the XXH3-64 of `bytes`.
     ///
-    /// \pre offset and the sum of sizes are whole pages
+    /// `bytes` is at most one hash block. A small number of pages is written together with neighbours
+    /// instead. The caller's memory of whole pages must stay unchanged until finish(); all other bytes are
+    /// copied. Reason for page alignment: ext4 executes unaligned writes one at a time and waits for each,
+    /// even those with O_DIRECT. The hash is computed while the bytes are in the cache.
+    std::uint64_t write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes);
+    /// Writes whole pages that consist of `begin` followed by `end`. Both are copied.
+    ///
+    /// \pre the offset and the sum of sizes are multiples of the page size
     void write_copied(std::int64_t offset_bytes,
                       std::span<const std::byte> begin,
                       std::span<const std::byte> end);
-    /// Takes bytes that share pages with others; copied.
+    /// Copies bytes that share pages with others, for write_other_pages().
     void keep(std::int64_t offset_bytes, std::span<const std::byte> bytes);
 
-    /// An output into the same file for a second thread, which may call only the three functions above.
+    /// Returns an output into the same file for a second thread, which may call only the three functions
+    /// above.
     std::unique_ptr<ShardOutput> beside() const;
-    /// Returns when all that `other` has written has left memory; from now on this knows of it.
+    /// Waits until the writes of `other` have ended, and adds its pages and buffers to this output.
     void join(ShardOutput& other);
 
-    /// Writes all pages that were not, from what was kept and, where nothing was, from `rest`.
+    /// Writes all remaining pages from buffered bytes and, outside of those, from `rest`.
     void write_other_pages(const storage::SparseImage& rest);
 
-    /// Returns when the disk has all of it.
+    /// Flushes the file to the disk.
     void finish();
 
   private:
@@ -91,7 +96,7 @@ class ShardOutput {
     std::vector<std::pair<std::int64_t, std::int64_t>> written_;  // pages [first, last)
     std::vector<Kept> kept_;
     storage::DirectFile file_;
-    storage::AioQueue queue_;  // last: it goes first, and waits for what is in flight
+    storage::AioQueue queue_;  // last member: destroyed first, and waits for transfers in flight
 };
 
 }  // namespace ziggurat::checkpoint

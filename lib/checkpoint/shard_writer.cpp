@@ -12,7 +12,7 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// A file for which there is no space is not left behind.
+/// Creates the file; removes it if the disk space cannot be allocated.
 ShardOutput create(const std::string& path, std::int64_t bytes) {
     try {
         return {path, bytes};

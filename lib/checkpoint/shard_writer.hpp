@@ -1,4 +1,4 @@
-/// Writer of a shard file whose bytes come in parts, in any order of pieces.
+/// Writer of a shard file whose pieces arrive in parts, in any order of pieces.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@
 
 namespace ziggurat::checkpoint {
 
-/// Writes a shard file by piece and part: for state that passes through memory in an order of its own.
-/// Every piece is either written from its source or appended to until it is complete. A file that is not
-/// finished is removed. Local; one thread at a time, unless said otherwise.
+/// Writes a shard file part by part, for state that passes through memory in its own order.
+///
+/// Each piece is either written from its source or appended to until it is complete. If finish() is not
+/// called, the file is removed. Local; one thread at a time, unless a function states otherwise.
 class ShardWriter {
   public:
-    /// Takes the space on disk. No box is empty.
+    /// Allocates the disk space. No box is empty.
     /// Errors: Error{resource}
     ShardWriter(const std::string& folder, int writer, std::vector<Piece> pieces);
     ~ShardWriter();
@@ -30,28 +31,28 @@ class ShardWriter {
 
     const std::string& path() const noexcept { return path_; }
     const std::vector<Piece>& pieces() const noexcept { return pieces_; }
-    /// Bytes of the whole file.
+    /// Size of the whole file.
     std::int64_t bytes() const noexcept { return layout_.image.size_bytes(); }
 
-    /// The next bytes of piece `k`; the memory is free for others on return.
+    /// Appends the next bytes of piece `k`. The caller may reuse the memory afterwards.
     ///
-    /// \param way  main_way(), or what beside() gave to the thread that calls this
+    /// \param way  main_way(), or the calling thread's output
     /// Errors: Error{resource}
     void append(std::size_t k, std::span<const std::byte> bytes, ShardOutput& way);
-    /// The next block of hash_block_bytes, or the last, of piece `k`, of which nothing is appended. The
-    /// memory stays as it is until finish().
+    /// Writes the next block of hash_block_bytes, or the last block, of piece `k`. Not to be combined with
+    /// append() for the same piece. The memory must stay unchanged until finish().
     /// Errors: Error{resource}
     void write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& way);
-    /// Bytes of piece `k` that have been appended.
+    /// Returns the number of bytes of piece `k` that have been appended.
     std::int64_t bytes_appended(std::size_t k) const noexcept;
 
     ShardOutput& main_way() noexcept { return output_; }
-    /// For a second thread, which works on other pieces.
+    /// Returns an output for a second thread, which writes other pieces.
     std::unique_ptr<ShardOutput> beside() const { return output_.beside(); }
     /// \pre the thread has ended
     void join(ShardOutput& other) { output_.join(other); }
 
-    /// Flushes it to the disk.
+    /// Completes the file and flushes it to the disk.
     ///
     /// \pre every piece is complete
     /// Errors: Error{resource}
@@ -65,7 +66,7 @@ class ShardWriter {
     std::string path_;
     bool is_finished_ = false;
     std::vector<std::unique_ptr<PieceStream>> streams_;  ///< of pieces that are appended to
-    std::vector<std::vector<std::uint64_t>> hashes_;     ///< of the blocks of each piece
+    std::vector<std::vector<std::uint64_t>> hashes_;     ///< block hashes of each piece
     ShardOutput output_;
 };
 

@@ -9,8 +9,9 @@
 
 namespace ziggurat::checkpoint {
 
-/// Appends what differs: a dataset that is missing, of another shape or type, at another place, or one too
-/// many. Only for a file whose bytes outside of pieces have been held against their hash.
+/// Appends defects: datasets that are missing, superfluous, or have another shape, type or offset.
+///
+/// \pre the bytes of the file outside of pieces match their hash
 void check_structure(const HeldFiles& files,
                      const Manifest& manifest,
                      std::size_t file,

@@ -17,7 +17,7 @@ bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// The run of digits, or of other characters, that `text` starts with; taken off it.
+/// Removes and returns the digits, or the other characters, at the beginning of `text`.
 std::string_view take_word(std::string_view& text) {
     const bool is_number = is_digit(text.front());
     const auto end = std::ranges::find_if(text, [&](char c) { return is_digit(c) != is_number; });
@@ -27,7 +27,7 @@ std::string_view take_word(std::string_view& text) {
     return word;
 }
 
-/// Without leading zeros, so that longer numbers are larger.
+/// Removes leading zeros, so that longer numbers are larger.
 std::string_view without_zeros(std::string_view number) {
     return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }

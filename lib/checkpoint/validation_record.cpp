@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* file_name = "/VALIDATIONS";
 constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
 
-/// Nothing where the line is not `STEP LOSS`.
+/// Parses `STEP LOSS`; returns nullopt for other lines.
 std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
     ValidationRecord::Entry entry;
     const char* end = line.data() + line.size();
@@ -52,9 +52,9 @@ ValidationRecord ValidationRecord::parse(std::string_view text, const std::strin
         const bool is_later = entry && (record.entries_.empty() || record.entries_.back().step < entry->step);
         if (!is_later) {
             throw Error{ErrorKind::checkpoint,
-                        fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS' with a step behind "
-                                    "those before). Restore the file, or delete it: then validations before "
-                                    "now do not count for checkpoint.keep.best and train.stop_when.",
+                        fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS' with a step greater "
+                                    "than that before). Restore the file, or delete it: then earlier "
+                                    "validations do not count for checkpoint.keep.best and train.stop_when.",
                                     number, printable(path))};
         }
         record.entries_.push_back(*entry);

@@ -1,4 +1,4 @@
-/// Record of validations: the losses by which the best checkpoints of a run are chosen.
+/// Record of validations: the losses that select the best checkpoints of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::checkpoint {
 
-/// The validations of a run in the order of their steps, in the file `<run.dir>/ckpt/VALIDATIONS`.
+/// Validations of a run in the order of their steps, stored in the file `<run.dir>/ckpt/VALIDATIONS`.
 ///
 /// Each line is `STEP LOSS`: steps done, and nats per target token, which may be `nan`. Collective: local
 class ValidationRecord {
@@ -20,23 +20,24 @@ class ValidationRecord {
         bool operator==(const Entry&) const = default;
     };
 
-    /// The record in the folder of checkpoints `root`; an empty one where there is none.
+    /// Reads the record in the folder of checkpoints `root`; returns an empty record if it does not exist.
     ///
-    /// Errors: Error{checkpoint} that names the line which cannot be read; Error{resource} when the disk
-    /// fails
+    /// Errors: Error{checkpoint} that names the line that cannot be parsed; Error{resource} on I/O errors
     static ValidationRecord read(const std::string& root);
-    /// The same of the text of such a file; `path` is for messages.
+    /// Parses the text of such a file; `path` is for messages.
     static ValidationRecord parse(std::string_view text, const std::string& path);
     /// Errors: Error{resource}
     void write(const std::string& root) const;
     std::string text() const;
 
-    /// Adds a validation. Those of the same step and of later ones go: training has gone back before them.
+    /// Adds a validation.
+    ///
+    /// Removes entries of the same and of later steps: training has returned to this step.
     void add(std::int64_t step, double loss);
-    /// Forgets what lies behind `step`, from where a run continues.
+    /// Removes entries after `step`, at which a run resumes.
     void forget_after(std::int64_t step);
 
-    /// The steps of the `count` lowest finite losses, lowest first; of equal losses the earlier comes first.
+    /// Returns the steps of the `count` lowest finite losses, lowest first; ties are ordered by step.
     std::vector<std::int64_t> best(std::int64_t count) const;
 
     const std::vector<Entry>& entries() const noexcept { return entries_; }
@@ -45,10 +46,12 @@ class ValidationRecord {
     std::vector<Entry> entries_;
 };
 
-/// The checkpoint that `path` means where its last part is `best` (RUN/best or RUN/ckpt/best): of those on
-/// the disk that were validated, the one with the lowest loss. Nothing for any other path.
+/// Returns the best checkpoint if the last part of `path` is `best` (RUN/best or RUN/ckpt/best), else
+/// nullopt.
 ///
-/// Errors: those of ValidationRecord::read; Error{checkpoint} where no checkpoint was validated
+/// The best one is the checkpoint on disk with the lowest validation loss.
+///
+/// Errors: those of ValidationRecord::read; Error{checkpoint} if no checkpoint was validated
 std::optional<std::string> best_checkpoint(const std::string& path);
 
 }  // namespace ziggurat::checkpoint

@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// At a LATEST that is being written.
+/// Attempts to read LATEST while another process writes it.
 constexpr int most_tries = 50;
 constexpr std::chrono::milliseconds between_looks{20};
 
-/// Every file is listed, every entry of the folder is a listed file.
+/// Checks that every entry of the folder is a listed file.
 void check_entries(const HeldFiles& files, const Manifest& manifest, std::vector<Damage>& damages) {
     std::set<std::string> known{"COMPLETE"};
     for (const FileEntry& entry : manifest.files) {
@@ -46,7 +46,7 @@ void check_entries(const HeldFiles& files, const Manifest& manifest, std::vector
     }
 }
 
-/// The problem with LATEST in `root`; nothing when all is well.
+/// Returns the defect of LATEST in `root`; nullopt if it is valid.
 std::optional<std::string> problem_of_latest(const std::string& root) {
     const std::optional<Latest> latest = read_latest(root);
     if (!latest) {
@@ -64,8 +64,8 @@ std::optional<std::string> problem_of_latest(const std::string& root) {
         complete.empty() ? latest->name : fs::path{complete.back()}.filename().string();
     if (newest != latest->name) {
         return fmt::format(
-            "it names {}, but {} is complete and newer (a job that died while saving leaves this; "
-            "the next start puts it right)",
+            "it names {}, but {} is complete and newer (a job that died during a save leaves this; "
+            "the next start fixes it)",
             latest->name, newest);
     }
     return std::nullopt;
@@ -85,8 +85,7 @@ void check_latest(const std::string& path, std::vector<Damage>& damages) {
     if (!step_of_folder(path) || (root.filename() != "ckpt" && !fs::exists(root / "LATEST", ignored))) {
         return;
     }
-    // A training that saves just now gives a checkpoint its name first, LATEST then, and removes older ones
-    // last.
+    // A running save first renames the checkpoint, then LATEST, and then removes older checkpoints.
     std::optional<std::string> before;
     for (int looks = 1;; ++looks) {
         auto problem = problem_or_error_of_latest(root.string());
@@ -126,7 +125,7 @@ Verification verify_checkpoint(const std::string& path_as_given,
         const Manifest manifest = files.read_manifest();
         files.expect(manifest.files.size());
         for (const FileEntry& entry : manifest.files) {
-            files.hold(entry);  // what is wrong with its size is told when its turn comes
+            files.hold(entry);  // size defects are reported below
         }
         const std::optional<std::int64_t> step = step_of_folder(path);
         if (step && *step != manifest.progress.step) {

@@ -1,4 +1,4 @@
-/// Verification of a checkpoint: every byte against what was written.
+/// Verification of every byte of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,23 @@ struct Verification {
     std::int64_t bytes_read = 0;
 };
 
-/// Checks all files of the checkpoint at `path`, which it holds meanwhile: COMPLETE and the deck in it, every
-/// byte of every file that it lists, the structure of HDF5; names files that do not belong there. In a folder
-/// `ckpt`, or beside a LATEST, that file is checked as well: it must name the newest complete checkpoint and
-/// the hash of its COMPLETE.
+/// Verifies all files of the checkpoint at `path`; keeps them open meanwhile.
 ///
-/// \param progress  called now and then, on this thread, with bytes done and bytes in all; may be empty
-/// Errors: Error{resource} when there is no memory; what the disk refuses is a damage like others
+/// Checks COMPLETE and its deck, every byte of every listed file and the HDF5 structure; reports files that
+/// are not listed. If the checkpoint lies in a folder `ckpt` or next to a LATEST, checks LATEST too: it must
+/// name the newest complete checkpoint and the hash of its COMPLETE.
+///
+/// \param progress  called repeatedly, on this thread, with bytes done and in total; may be empty
+/// Errors: Error{resource} if out of memory; I/O errors count as defects
 Verification verify_checkpoint(const std::string& path,
                                const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
-/// Checks only the bytes of files that are no piece's: few, and enough to see a file of another checkpoint.
-/// Errors: as above
+/// Verifies only the bytes of files outside of pieces: few, but enough to detect a file of another
+/// checkpoint.
+/// Errors: those of verify_checkpoint()
 std::vector<Damage> verify_rest_of_files(HeldFiles& files, const Manifest& manifest);
 
-/// `block 3 of a piece of 'weights' of 'layers.0.norm.weight', ... is not what was written`.
+/// Returns `block 3 of a piece of 'weights' of 'layers.0.norm.weight', ... is not what was written`.
 std::string describe_block(const StoredPiece& stored, std::int64_t number);
 
 }  // namespace ziggurat::checkpoint

@@ -27,15 +27,19 @@ bool is_without(const DeckChange& change, std::string_view value) {
     return change.before == value || change.after == value;
 }
 
-/// Changes that another one in `all` implies: the file of another kind of tokenizer, and factors that only
-/// one of two kinds of scaling reads.
+/// True if another change in `all` implies this one.
+///
+/// A change of the tokenizer's kind implies one of its file. Some scaling factors are used by only one kind
+/// of scaling.
 bool is_implied(const DeckChange& change, const std::vector<DeckChange>& all) {
     return (change.key == tokenizer_hash && has(all, tokenizer_kind)) ||
            (change.key != scaling_kind && change.key.starts_with("model.rope_scaling.") &&
             is_without(change, nothing) && has(all, scaling_kind));
 }
 
-/// Entries of model.init.accept_change in an effective deck that changes() has read already.
+/// Returns the entries of model.init.accept_change of an effective deck.
+///
+/// \pre changes() has parsed the deck without errors
 std::vector<std::string> accepted_entries(const std::string& effective_deck) {
     deck::Diagnostics found;
     const auto values =

@@ -1,4 +1,4 @@
-/// Differences between two decks that give the weights of a checkpoint another meaning.
+/// Deck differences that change the meaning of a checkpoint's weights.
 #pragma once
 
 #include <string>
@@ -6,16 +6,18 @@
 
 namespace ziggurat::checkpoint {
 
-/// Judgement of a run that starts with the weights of a checkpoint of another run.
+/// Result of the check of a run that starts with the weights of another run's checkpoint.
 struct WeightChanges {
-    std::string refusal;  ///< message of an error, with all values and their origins; empty: none
+    std::string refusal;  ///< error message with all values and their origins; empty if compatible
     std::vector<std::string> warnings;
     std::vector<std::string> notes;
 };
 
-/// Compares shapes, positions, norms and tokenizer of the deck of a checkpoint with those of a run that
-/// starts with its weights. Keys that the run's model.init.accept_change names may differ, with a warning.
-/// \param checkpoint_effective_deck, run_effective_deck  as of changes()
+/// Compares a checkpoint's deck with the deck of a run that starts with its weights.
+///
+/// The comparison covers shapes, positions, norms and tokenizer. Keys listed in the run's
+/// model.init.accept_change may differ, with a warning.
+/// \param checkpoint_effective_deck, run_effective_deck  as for changes()
 ///
 /// Errors: those of changes()
 WeightChanges weight_changes(const std::string& checkpoint_effective_deck,

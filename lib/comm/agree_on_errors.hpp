@@ -1,4 +1,4 @@
-/// Agreement of ranks on whether what each of them did has failed.
+/// Collective error handling: all ranks throw if one of them has failed.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace ziggurat::comm {
 
-/// Calls `work`, on each rank for itself, and returns when none has thrown.
+/// Calls `work` on each rank and returns when no rank has thrown.
 ///
-/// \param what  `cannot read '/runs/a'`: begins the message of what is thrown and is no Error
+/// \param what  `cannot read '/runs/a'`: begins the message for an exception that is not an Error
 /// Collective: over `group`
-/// Errors:     on all ranks alike: of the worst kind that a rank has met, with the text of the first, which
-///             names it where there are several
+/// Errors:     the same on all ranks: the most severe kind of any rank, with the text of the first failed
+///             rank; the text names that rank if the group has several
 void agree_on_errors(const Context& group, const std::string& what, const std::function<void()>& work);
 
 }  // namespace ziggurat::comm

@@ -15,7 +15,7 @@ AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node, i
       words_(static_cast<std::size_t>(num_words)),
       num_sums_{static_cast<std::size_t>(num_words - num_maxima)} {
     ZG_EXPECTS(0 <= num_maxima && num_maxima <= num_words);
-    // All of these are alike on all members.
+    // These values are the same on all members.
     const bool fits = static_cast<std::int64_t>(words_.size() * sizeof(std::int64_t)) <= Seat::payload_bytes;
     if (node != nullptr && node->is_shared() && fits && node->is_on_this_node(group_)) {
         if (auto seats = node->make_seats(group_)) {
@@ -27,7 +27,7 @@ AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node, i
 AsyncSum::~AsyncSum() {
     for (auto& request : requests_) {
         if (request != MPI_REQUEST_NULL) {
-            MPI_Request_free(&request);  // only on the way out of an error: nobody will wait for it
+            MPI_Request_free(&request);  // only when an error destroys this object: no call waits for it
         }
     }
 }

@@ -1,4 +1,4 @@
-/// Sum, or maximum, of a few integers over the ranks of a group, started and polled beside other work.
+/// AsyncSum: asynchronous sum or maximum of a few integers over the ranks of a group.
 #pragma once
 
 #include <array>
@@ -15,21 +15,23 @@ namespace ziggurat::comm {
 
 class NodeMemory;
 
-/// The limbs of exact sums, counts and flags of a step. For a few words, never payload.
+/// All-reduce of the limbs of exact sums, counts and flags of a step.
 ///
-/// Where all members share a node, the words travel in their seats: each reads the words of all others, no
-/// MPI is polled, and a rank that waits may sleep on its bell. Else it is an all-reduce of MPI.
+/// For a few integers, never for tensors.
+///
+/// If all members share a node, the words are in their seats, and each member reads the words of all others.
+/// MPI is not polled, and a waiting rank can sleep on its bell. Otherwise it is an all-reduce of MPI.
 class AsyncSum {
   public:
-    /// \param node        gives the group its seats; outlives this. nullptr: MPI
-    /// \param num_maxima  so many words, the last, become their maximum over the ranks in the place of a sum
+    /// \param node        provides the seats of the group; outlives this. nullptr: MPI
+    /// \param num_maxima  number of words at the end that are reduced by maximum instead of sum
     /// Collective: over `group`
     AsyncSum(const Communicator& group, int num_words, NodeMemory* node = nullptr, int num_maxima = 0);
     ~AsyncSum();
     AsyncSum(const AsyncSum&) = delete;
     AsyncSum& operator=(const AsyncSum&) = delete;
 
-    /// Filled before start(), the sums and maxima once poll() has said true.
+    /// Words to reduce: filled before start(), results after poll() has returned true.
     std::span<std::int64_t> words() noexcept { return words_; }
 
     /// Collective: over the group
@@ -38,7 +40,7 @@ class AsyncSum {
     /// True once words() holds the sums modulo 2^64.
     bool poll();
 
-    /// True when it goes without MPI.
+    /// True if it does not use MPI.
     bool is_shared() const noexcept { return seats_.has_value(); }
 
   private:
@@ -48,7 +50,7 @@ class AsyncSum {
     Communicator group_;
     NodeMemory* node_;
     std::vector<std::int64_t> words_;
-    std::size_t num_sums_;  ///< words that are added; those behind them are maxima
+    std::size_t num_sums_;  ///< words that are summed; those after them are maxima
     std::optional<SeatChannel> seats_;
     SeatChannel::Operation operation_ = 0;
     bool is_posted_ = false;

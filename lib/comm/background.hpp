@@ -1,12 +1,12 @@
-/// Background of a wait: work that a rank goes on with while it waits for others.
+/// Background: work that a rank continues while it waits for others.
 #pragma once
 
 namespace ziggurat::comm {
 
-/// Work in pieces, which others may be waiting for.
+/// Work in pieces that other ranks may wait for.
 class Background {
   public:
-    /// Does as much as can be done now; does not wait.
+    /// Does as much as is possible now, without waiting.
     virtual void advance() = 0;
 
   protected:

@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// A number that differs between calls that do not fit each other (FNV-1a over what must be equal).
+/// Returns a hash (FNV-1a) of all properties that must be equal on all members.
 std::uint64_t fingerprint(const CollectiveCall& call) {
     std::uint64_t hash = 0xcbf29ce484222325u;
     const auto mix = [&hash](std::int64_t word) {

@@ -1,4 +1,4 @@
-/// Agreement of all members of a group about a call.
+/// Check that all members of a group describe the same call.
 #pragma once
 
 #include "comm/collectives.hpp"
@@ -6,12 +6,13 @@
 
 namespace ziggurat::comm {
 
-/// Compares kind, type, order of sums, root and blocks of a call of the whole group; of an all-to-all, what
-/// each sends with what the other expects.
+/// Compares kind, type, order of sums, root and blocks of a call among the members of the group.
 ///
-/// \param number  of the call among those of the group, for the message
+/// For an all-to-all, compares the sizes that each member sends with the sizes that the others expect.
+///
+/// \param number  number of the call among those of the group, for the message
 /// Collective: over `group`
-/// Errors:     Error{internal} on all members when any differs
+/// Errors:     Error{internal} on all members if any of these differs
 void check_agreement(const Communicator& group, const CollectiveCall& call, int number);
 
 }  // namespace ziggurat::comm

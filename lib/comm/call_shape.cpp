@@ -93,7 +93,7 @@ std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept {
             return all * size * (is_in_place ? 1 : 2);
         }
         case CollectiveKind::all_to_all:
-            return 2 * all * size;  // as if the others' vectors were as long
+            return 2 * all * size;  // assumes that the others' vectors have the same length
         case CollectiveKind::all_gather:
         case CollectiveKind::reduce_scatter:
         case CollectiveKind::broadcast:

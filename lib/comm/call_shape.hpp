@@ -1,4 +1,4 @@
-/// Shape of a call: numbers that follow from its description alone.
+/// Shape of a call: numbers that follow from its description.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,26 @@ bool is_sum(CollectiveKind kind) noexcept;
 
 std::int64_t bytes_of_all(std::span<const Block> blocks) noexcept;
 
-/// From the first to the last byte of the blocks that have any.
+/// Returns the range from the first to the last byte of the blocks that are not empty.
 Block hull(std::span<const Block> blocks) noexcept;
 
-/// Blocks that member `rank` reads, from call.input, and those that it writes, from call.output. What lies in
-/// its place already is not written.
+/// Return the blocks that member `rank` reads from call.input, and those that it writes to call.output.
+///
+/// Data that is already at its destination is not written.
 std::vector<Block> blocks_read(const CollectiveCall& call, int rank);
 std::vector<Block> blocks_written(const CollectiveCall& call, int rank);
 
-/// Part of this member's input that others read, measured from `input` plus its offset.
+/// Returns the range of this member's input that others read, relative to `input` plus its offset.
 Block part_read_by_others(const CollectiveCall& call, int rank) noexcept;
 
-/// Bytes of all inputs and outputs of all members: too many, and the caches do not hold the call.
+/// Returns the bytes of all inputs and outputs of all members.
+///
+/// The number decides if the call fits in the caches.
 std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept;
 
-/// Bytes that member `rank` reads from and writes to the memory of others in one execution.
+/// Returns the bytes that member `rank` reads from and writes to others' memory in one execution.
 ///
-/// \param pulls  all_to_all: by member m, which block of m's input is for this one
+/// \param pulls  all_to_all: for each member m, the block of m's input for this member
 std::int64_t bytes_to_pull(const CollectiveCall& call, std::span<const Block> pulls, int size, int rank);
 
 }  // namespace ziggurat::comm

@@ -1,4 +1,4 @@
-/// Checks of MPI calls: return codes become `Error`s, counts must fit.
+/// Checks of MPI calls: return codes become `Error`s, and counts must fit in an int.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,13 @@
 
 namespace ziggurat::comm {
 
-/// Throws `Error{communication}` naming `call` and MPI's own text unless `code` is MPI_SUCCESS.
-/// Needs MPI_ERRORS_RETURN on the communicator, which every `Communicator` sets.
+/// Throws `Error{communication}` with `call` and the text of MPI, unless `code` is MPI_SUCCESS.
+/// Requires MPI_ERRORS_RETURN on the communicator, which every `Communicator` sets.
 void check_mpi(int code, const char* call, std::source_location where = std::source_location::current());
 
-/// `count` as the int that MPI wants; throws `Error{internal}` beyond INT_MAX, where the call must be split.
+/// Returns `count` as an int for MPI.
+///
+/// Throws `Error{internal}` above INT_MAX, where the call must be split.
 int mpi_count(std::int64_t count);
 
 }  // namespace ziggurat::comm

@@ -33,7 +33,7 @@ bool is_sum(CollectiveKind kind) {
     return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
 }
 
-/// From the first to the last byte of all blocks.
+/// Returns the range from the first to the last byte of all blocks.
 Span hull(const std::byte* base, const std::vector<Block>& blocks) {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -59,14 +59,14 @@ void check_blocks(const CollectiveCall& call, const std::vector<Block>& blocks, 
         }
         const int unit = element_bytes(call.type);
         if (is_sum(call.kind) && (block.offset_bytes % unit != 0 || block.bytes % unit != 0)) {
-            refuse(call, "a block cuts an element");
+            refuse(call, "a block splits an element");
         }
     }
 }
 
 void check_aliasing(const CollectiveCall& call, int rank) {
     if (call.input == nullptr || call.output == nullptr) {
-        return;  // one side alone, or nothing is there at all (dry run)
+        return;  // only one side exists, or neither (dry run)
     }
     const std::byte* in = call.input + call.input_offset_bytes;
     const std::byte* out = call.output + call.output_offset_bytes;
@@ -77,20 +77,20 @@ void check_aliasing(const CollectiveCall& call, int rank) {
         case CollectiveKind::all_gather: {
             const Span mine{in, own.bytes};
             if (mine.overlaps(whole_out) && in != out + own.offset_bytes) {
-                refuse(call, "its input lies in the output, but not in its place");
+                refuse(call, "its input overlaps the output, but not in place");
             }
             break;
         }
         case CollectiveKind::reduce_scatter: {
             const Span mine{out, own.bytes};
             if (mine.overlaps(whole_in) && out != in + own.offset_bytes) {
-                refuse(call, "its output lies in the input, but not in its place");
+                refuse(call, "its output overlaps the input, but not in place");
             }
             break;
         }
         case CollectiveKind::all_reduce:
             if (whole_in.overlaps(whole_out) && in != out) {
-                refuse(call, "input and output overlap without being the same");
+                refuse(call, "input and output overlap, but not in place");
             }
             break;
         case CollectiveKind::all_to_all:
@@ -135,7 +135,7 @@ void check_call(const CollectiveCall& call, int size, int rank) {
         check_blocks(call, call.output_blocks, static_cast<std::size_t>(size));
         const auto r = static_cast<std::size_t>(rank);
         if (call.blocks[r].bytes != call.output_blocks[r].bytes) {
-            refuse(call, "the block for this member itself leaves and arrives in different sizes");
+            refuse(call, "the input and output blocks from this member to itself differ in size");
         }
     }
     if (has_one_block && (call.peer < 0 || call.peer >= size)) {

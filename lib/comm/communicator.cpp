@@ -59,7 +59,7 @@ Communicator Communicator::subset(std::span<const int> members) const {
     ZG_MPI(MPI_Group_incl(ours.get(), static_cast<int>(members.size()), members.data(), &listed));
     const UniqueHandle<MpiGroupTraits> group{listed};
     MPI_Comm part = MPI_COMM_NULL;
-    constexpr int tag = 0;  // what is under way between two ranks stays in the order of their calls
+    constexpr int tag = 0;  // safe: MPI orders concurrent calls between two ranks
     ZG_MPI(MPI_Comm_create_group(native(), group.get(), tag, &part));
     ZG_ENSURES(part != MPI_COMM_NULL);
     return {part, Adopt{}};

@@ -1,4 +1,4 @@
-/// Communicator: a group of ranks that talk to each other over MPI.
+/// Communicator: a group of ranks that communicate over MPI.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,9 @@ struct MpiCommTraits {
     static void close(Handle comm) noexcept;
 };
 
-/// Owns a private duplicate of an MPI communicator, so that our tags never meet another library's.
+/// Owner of a private duplicate of an MPI communicator.
+///
+/// Its tags never match those of other libraries.
 ///
 /// Must be destroyed before MPI_Finalize; `comm::Session` outlives every communicator by construction.
 class Communicator {
@@ -23,24 +25,25 @@ class Communicator {
     /// Collective: over `parent`
     explicit Communicator(MPI_Comm parent);
 
-    /// The same ranks in the same order, with tags of their own.
+    /// Returns a communicator of the same ranks in the same order, with its own tags.
     ///
     /// Collective: over this communicator
     Communicator duplicate() const;
 
-    /// The ranks that pass the same `color`, ordered by their rank here. Sums run in this order.
+    /// Returns the ranks that pass the same `color`, ordered by their rank here. Sums run in this order.
     ///
     /// Collective: over this communicator
     Communicator split(int color) const { return split(color, rank_); }
 
-    /// The same, ordered by `key`; ranks with equal keys keep their order.
+    /// Variant of split() ordered by `key`; ranks with equal keys keep their order.
     ///
     /// Collective: over this communicator
     Communicator split(int color, int key) const;
 
-    /// These ranks of this one, in this order; the others take no part. Ranks that are members of several
-    /// such groups make them in one order on all ranks (by their lists of members, say), or they wait for
-    /// each other.
+    /// Returns a communicator of the listed ranks of this one, in this order. Other ranks do not call it.
+    ///
+    /// Ranks that are members of several such groups must create them in the same order on all ranks (for
+    /// example sorted by their lists of members). Otherwise they deadlock.
     ///
     /// Collective: over the members
     Communicator subset(std::span<const int> members) const;

@@ -1,4 +1,4 @@
-/// Context of a rank in a group: the group, its waits, and a way round MPI for small exchanges.
+/// Context of a rank in a group: the communicator, its waits, and small exchanges without MPI.
 #pragma once
 
 #include "comm/communicator.hpp"
@@ -8,12 +8,12 @@ namespace ziggurat::comm {
 
 class BoardExchange;
 
-/// Given by value to all that talk to the other ranks of a group. The objects that it refers to outlive it.
+/// Everything that a rank needs to communicate with a group. Passed by value; its objects outlive it.
 class Context {
   public:
     explicit Context(const Communicator& group, WaitContext waits = {}) noexcept
         : group_{&group}, waits_{waits} {}
-    /// \param board  carries small exchanges of these ranks without MPI; for a group of all ranks of the job
+    /// \param board  does small exchanges of these ranks without MPI; for a group of all ranks of the job
     Context(const Communicator& group, WaitContext waits, BoardExchange* board) noexcept
         : group_{&group}, waits_{waits}, board_{board} {}
 
@@ -22,12 +22,12 @@ class Context {
     const Communicator& group() const noexcept { return *group_; }
     const WaitContext& waits() const noexcept { return waits_; }
     Liveness* liveness() const noexcept { return waits_.liveness(); }
-    /// nullptr: small exchanges go over MPI.
+    /// Board for small exchanges; nullptr: they use MPI.
     BoardExchange* board() const noexcept { return board_; }
 
-    /// The same waits in another group.
+    /// Returns a context with the same waits in another group.
     Context in(const Communicator& group) const noexcept { return {group, waits_, nullptr}; }
-    /// The same group; see WaitContext.
+    /// Returns a context with background work, see WaitContext.
     Context going_on_with(Background& background) const noexcept {
         return {*group_, waits_.going_on_with(background), board_};
     }

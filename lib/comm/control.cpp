@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// One wait of a small exchange, over when this ends.
+/// Wait of a small exchange, for the lifetime of this object.
 class Wait {
   public:
     Wait(const Context& group, const char* what) noexcept : waits_{group.waits()}, what_{what} {}
@@ -29,7 +29,9 @@ class Wait {
     const char* what_;
 };
 
-/// Never a bare MPI_Wait: a rank whose peers are gone must still hear of it.
+/// Completes `request` without a blocking MPI_Wait.
+///
+/// A rank whose peers have died must still be notified.
 void finish(MPI_Request request, const Wait& wait) {
     IdleWait idle;
     for (;;) {
@@ -43,14 +45,15 @@ void finish(MPI_Request request, const Wait& wait) {
     }
 }
 
-/// Messages of calls that are still under way move on only while MPI is called, and a peer may have to
-/// receive one before it can come here.
+/// Makes MPI progress pending messages of running calls.
+///
+/// They progress only inside MPI calls, and a peer may have to receive one before it can reach this exchange.
 void make_mpi_progress(const Context& group) {
     int is_there = 0;
     ZG_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group.group().native(), &is_there, MPI_STATUS_IGNORE));
 }
 
-/// \param fold  adds a rank's word to what was folded so far
+/// \param fold  combines the result so far with the word of the next rank
 template <class Word, class Fold>
 void all_reduce_on_board(const Context& group, std::span<Word> words, const Fold& fold, const Wait& wait) {
     static_assert(sizeof(Word) == sizeof(std::uint64_t));
@@ -84,7 +87,7 @@ void all_reduce(const Context& group, std::span<Word> words, MPI_Datatype type, 
     finish(request, wait);
 }
 
-/// Signed sums wrap around like the unsigned words that limbs are.
+/// Sum that wraps around for signed words, as the unsigned limbs do.
 constexpr auto wrapping_sum = [](auto a, auto b) {
     return static_cast<decltype(a)>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 };

@@ -1,4 +1,4 @@
-/// Elements of vectors that may begin at any byte.
+/// Access to elements of vectors with arbitrary alignment.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace ziggurat::comm {
 
-// memcpy makes loads and stores of any alignment defined and costs nothing.
+// memcpy makes unaligned loads and stores well-defined and costs nothing.
 
-/// Element `i` of a vector of T at `from`.
+/// Loads element `i` of a vector of T at `from`.
 template <class T>
 [[gnu::always_inline]] inline float load_element(const std::byte* from, std::int64_t i) {
     T value;
@@ -17,7 +17,7 @@ template <class T>
     return static_cast<float>(value);
 }
 
-/// Rounds `value` to T.
+/// Rounds `value` to T and stores it as element `i`.
 template <class T>
 [[gnu::always_inline]] inline void store_element(std::byte* to, std::int64_t i, float value) {
     const T stored{value};

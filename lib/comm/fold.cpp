@@ -12,7 +12,7 @@ namespace {
 
 using tensor::bfloat16;
 
-/// Elements summed at a time: partial sums of this many stay in the first-level cache.
+/// Number of elements summed at a time: their partial sums stay in the L1 cache.
 constexpr std::int64_t strip = 2048;
 
 template <class T>

@@ -12,7 +12,7 @@ namespace {
 constexpr WaitPolicy policy_without_node{500, 100};
 constexpr long nap_nanoseconds = 20'000;
 
-/// Tells the core that this is a wait.
+/// Executes the CPU's spin-wait hint.
 inline void relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -43,7 +43,7 @@ void IdleWait::nap() {
 void IdleWait::sleep_on_bell() {
     if (!is_announced_) {
         announced_ = announce_sleep(node_->bell());
-        is_announced_ = true;  // and now the caller looks once more
+        is_announced_ = true;  // the caller polls once more before it sleeps
         return;
     }
     ++node_->wait_counts().sleeps;
@@ -51,7 +51,7 @@ void IdleWait::sleep_on_bell() {
     node_->wait_counts().timeouts += woken == Woken::by_time ? 1 : 0;
     withdraw_sleep(node_->bell());
     is_announced_ = false;
-    tries_ = node_->wait_policy().spins;  // after a sleep: yields, no spins
+    tries_ = node_->wait_policy().spins;  // after a sleep: yields, without spins
 }
 
 void IdleWait::reset() noexcept {

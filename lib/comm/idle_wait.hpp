@@ -1,4 +1,4 @@
-/// Idle time of a waiting rank between two looks.
+/// IdleWait: backoff of a waiting rank between two polls.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,19 @@ namespace ziggurat::comm {
 
 class NodeMemory;
 
-/// Spins briefly, then yields, then sleeps: the answer comes fast when it is near, and more ranks than
-/// cores do not crawl.
+/// Backoff that spins briefly, then yields, then sleeps.
+///
+/// A short wait ends with low latency, and more ranks than cores still make progress.
 ///
 ///     IdleWait idle{node};
-///     while (!look_at_everything()) {
+///     while (!poll_everything()) {
 ///         idle.idle();
 ///     }
 ///
-/// Without a node, or while news may come that rings no bell (from other nodes, of MPI requests, of a
-/// device), the sleeps are short. With one, the rank sleeps on its bell until somebody posts or finishes an
-/// operation of one of its groups: so between two calls of idle() *everything* must be looked at that this
-/// rank owes to others or waits for. One at a time per rank sleeps on a bell.
+/// Sleeps are short without a node. They are also short if events may arrive that do not ring a bell: from
+/// other nodes, of MPI requests, of a device. Otherwise the rank sleeps on its bell until another rank posts
+/// or finishes an operation of one of its groups. So between two calls of idle(), the caller must poll
+/// *every* operation that the rank takes part in. Only one IdleWait per rank may sleep on the bell at a time.
 class IdleWait {
   public:
     IdleWait() = default;
@@ -27,10 +28,11 @@ class IdleWait {
     IdleWait(const IdleWait&) = delete;
     IdleWait& operator=(const IdleWait&) = delete;
 
-    /// Nothing had changed: waits a little, longer each time, at most 100 ms. Ranks that die meanwhile are
-    /// not this loop's concern (liveness.hpp).
+    /// Waits a little after a poll without change: longer each time, at most 100 ms.
+    ///
+    /// It does not detect ranks that die meanwhile (see liveness.hpp).
     void idle();
-    /// Something has changed: begin anew.
+    /// Restarts the backoff after a change.
     void reset() noexcept;
 
   private:

@@ -1,4 +1,4 @@
-/// Pieces of long work on one vector, dealt to a rank's threads.
+/// in_pieces: splits long work on one vector among a rank's threads.
 #pragma once
 
 #include <algorithm>

@@ -22,7 +22,7 @@ constexpr int clock_tag = 2;
 constexpr int num_words = (1 << 20) / sizeof(std::uint32_t);
 using Words = std::vector<std::uint32_t>;
 
-/// No two ranks send the same.
+/// Returns the message of a rank, which differs from those of all other ranks.
 Words words_of(int rank) {
     Words words(static_cast<std::size_t>(num_words));
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -31,8 +31,9 @@ Words words_of(int rank) {
     return words;
 }
 
-/// False when it is not done in time. Never a bare MPI_Wait: a rank whose peers are gone must still hear of
-/// it.
+/// Completes `request`; returns false if it takes too long.
+///
+/// It does not use a blocking MPI_Wait: a rank whose peers have died must still be notified.
 bool finish(MPI_Request& request, const Context& group, const char* what, double patience_seconds) {
     const auto begin_ns = monotonic_ns();
     IdleWait idle;
@@ -54,12 +55,12 @@ bool finish(MPI_Request& request, const Context& group, const char* what, double
 [[noreturn]] void complain(int from, int to, const char* problem) {
     throw Error{ErrorKind::communication,
                 "rank " + std::to_string(to) + " on " + machine_name() + " waits for rank " +
-                    std::to_string(from) + " (" + problem +
-                    " of 1 MiB). Look for firewalls between the nodes, and for the networks that MPI "
+                    std::to_string(from) + " (the message of 1 MiB " + problem +
+                    "). Look for firewalls between the nodes, and for the networks that MPI "
                     "uses (Open MPI: --mca btl_tcp_if_include, --mca pml)."};
 }
 
-/// Of waits for whoever has other ranks to ask first: the liveness ends those that are in vain.
+/// Timeout of waits for a rank that queries other ranks first. The liveness ends waits for a dead rank.
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 double receive(const Context& world, int from) {
@@ -83,22 +84,22 @@ void exchange_with_neighbours(const Context& world, double patience_seconds) {
     const int next = (rank + 1) % world.size();
     const int before = (rank + world.size() - 1) % world.size();
     const Words sent = words_of(rank);
-    // MPI may still write there when this is given up.
+    // On the heap, because MPI may still write to it after a timeout.
     auto arrived = std::make_unique<Words>(static_cast<std::size_t>(num_words));
     MPI_Request receiving = MPI_REQUEST_NULL;
     MPI_Request sending = MPI_REQUEST_NULL;
     const auto group = world.group().native();
     ZG_MPI(MPI_Irecv(arrived->data(), num_words, MPI_UINT32_T, before, message_tag, group, &receiving));
     ZG_MPI(MPI_Isend(sent.data(), num_words, MPI_UINT32_T, next, message_tag, group, &sending));
-    if (!finish(receiving, world, "a message of its neighbour", patience_seconds)) {
+    if (!finish(receiving, world, "a message from its neighbour", patience_seconds)) {
         static_cast<void>(arrived.release());
-        complain(before, rank, "nothing has come");
+        complain(before, rank, "has not arrived");
     }
     if (*arrived != words_of(before)) {
-        complain(before, rank, "something else has come");
+        complain(before, rank, "arrived with other contents");
     }
-    if (!finish(sending, world, "its neighbour to take a message", patience_seconds)) {
-        complain(next, rank, "it does not take a message");
+    if (!finish(sending, world, "its neighbour to receive a message", patience_seconds)) {
+        complain(next, rank, "was not received");
     }
 }
 

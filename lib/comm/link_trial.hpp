@@ -1,4 +1,4 @@
-/// Trials of what ranks have between them: messages, clocks, and each other's memory.
+/// Tests of communication between ranks: messages, clocks, and shared memory.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace ziggurat::comm {
 
-/// Sends a message of 1 MiB to the next rank and takes that of the one before, which has to be what was sent.
+/// Sends a message of 1 MiB to the next rank and checks the message of the previous rank.
 ///
 /// Collective: over `world`
-/// Errors:     Error{communication} that names both ranks, when it has not come after `patience_seconds` or
-/// is
-///             another
+/// Errors:     Error{communication} that names both ranks, if the message has other contents or has not
+///             arrived after `patience_seconds`
 void exchange_with_neighbours(const Context& world, double patience_seconds);
 
-/// By rank, on rank 0: how many seconds its calendar is ahead of that of rank 0, by the fastest of several
-/// answers; empty elsewhere.
+/// Returns on rank 0, for each rank, the seconds that its clock is ahead of that of rank 0.
+///
+/// Measured with the fastest of several round trips. Empty on other ranks.
 ///
 /// Collective: over `world`
 std::vector<double> seconds_ahead(const Context& world);
 
-/// Why ranks of a node cannot read each other's memory; empty, on all ranks, where they can.
+/// Returns the reason why ranks of a node cannot share memory; empty, on all ranks, if they can.
 ///
 /// Collective: over `world`
 std::string why_memory_is_not_shared(const Context& world);

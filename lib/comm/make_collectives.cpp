@@ -10,7 +10,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Some node has two of the members.
+/// True if a node has two or more members of the group.
 bool has_neighbours(const Communicator& group, const NodeMemory& node) {
     std::set<int> nodes;
     for (const int rank : node.world_ranks_of(group)) {

@@ -1,4 +1,4 @@
-/// Choice of the implementation of `Collectives` that a group gets.
+/// make_collectives: choice of the implementation of `Collectives` for a group.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,15 @@
 
 namespace ziggurat::comm {
 
-/// Where memory is shared: through it when all members are on one node, and hierarchical when several nodes
-/// have members and one of them more than one. Else over MPI. The results have the same bits.
+/// Returns the fastest implementation for the group. The results of all have the same bits.
+///
+/// With shared memory: SharedCollectives if all members are on one node. HierarchicalCollectives if they are
+/// on several nodes, and one of these has more than one member. Otherwise MpiCollectives.
 ///
 /// \param group  in member order, which is the order of sums
-/// \param node   outlives what is made; arenas may be shared with it before or after, but before the calls
-///               that use them are prepared
-/// \param name   of the group, for messages
+/// \param node   outlives the result; arenas may be shared with it before or after, but before the calls that
+///               use them are prepared
+/// \param name   name of the group, for messages
 /// Collective: over `group`
 std::unique_ptr<Collectives> make_collectives(const Communicator& group,
                                               NodeMemory& node,

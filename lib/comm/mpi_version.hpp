@@ -1,14 +1,14 @@
-/// Versions of MPI: of the headers that the program was compiled with, and of the library that it found.
+/// Versions of MPI: of the headers at compile time, and of the library at run time.
 #pragma once
 
 #include <string>
 
 namespace ziggurat::comm {
 
-/// `Open MPI 4.1.4`; the version of the standard where the implementation does not say.
+/// Returns the version of the headers: `Open MPI 4.1.4`, or the version of the standard if unknown.
 std::string mpi_headers();
 
-/// What the library says of itself: a line, or several. Needs no MPI_Init.
+/// Returns the version text of the library, one or several lines. Does not require MPI_Init.
 std::string mpi_running();
 
 }  // namespace ziggurat::comm

@@ -1,4 +1,4 @@
-/// Collectives between GPUs by NCCL, where the build has it (has_nccl).
+/// Collectives between GPUs over NCCL, if the build has it (has_nccl).
 #pragma once
 
 #include <memory>
@@ -14,18 +14,19 @@
 
 namespace ziggurat::comm {
 
-/// For a group whose ranks each compute with a GPU of their own. A call goes by NCCL where one of its members
-/// has a vector in a GPU's memory, and all messages between two do; where all vectors of a call are the
-/// host's, so are its collectives.
+/// Creates the collectives of a group whose ranks each have their own GPU.
 ///
-/// Numerics: all-gathers and sums of blocks that are equal and touch each other are the library's: sums of
-///           float in an order of its own. Other sums, and those of bfloat16 among more than two members, are
-///           made of received pieces by a kernel, with the bits of fold.hpp.
+/// A call uses NCCL if one of its members has a vector in GPU memory; all sends and receives do. If all
+/// vectors of a collective call are on the host, it uses the host's collectives.
 ///
-/// \param name     of the group, for messages
-/// \param on_host  the group's collectives of vectors of the host
-/// \param arenas   in which vectors of the device lie; they outlive what is made, as do `device` and `node`
-/// \param node     its WaitContext hears of waits for others
+/// Numerics: all-gathers and sums of equal, contiguous blocks are calls of NCCL; it chooses the order of
+///           float sums. Other sums, and those of bfloat16 over more than two members, are computed by a
+///           kernel from received pieces, with the bits of fold.hpp.
+///
+/// \param name     name of the group, for messages
+/// \param on_host  the group's collectives for host vectors
+/// \param arenas   arenas of the device that contain vectors; they, `device` and `node` outlive the result
+/// \param node     its WaitContext is notified of waits for others
 /// Collective: over `group`
 std::unique_ptr<Collectives> make_nccl_collectives(const Communicator& group,
                                                    const std::string& name,

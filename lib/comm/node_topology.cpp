@@ -9,7 +9,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// The lowest rank of `group` that shares memory with this one.
+/// Returns the lowest rank of `group` that shares memory with this one.
 int first_rank_on_node(const Communicator& group) {
     MPI_Comm shared = MPI_COMM_NULL;
     ZG_MPI(MPI_Comm_split_type(group.native(), MPI_COMM_TYPE_SHARED, group.rank(), MPI_INFO_NULL, &shared));

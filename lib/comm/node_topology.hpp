@@ -1,4 +1,4 @@
-/// Topology of a job: the nodes, and the ranks on each.
+/// Topology of a job: its nodes, and the ranks on each.
 #pragma once
 
 #include <string>
@@ -8,26 +8,26 @@
 
 namespace ziggurat::comm {
 
-/// The nodes of a job. Nodes are numbered by their lowest rank.
+/// Nodes of a job, numbered by their lowest rank.
 struct NodeTopology {
     std::vector<int> node_of;  ///< by rank
     int num_nodes = 1;
     int node = 0;            ///< of this rank
-    int rank_in_node = 0;    ///< place of this rank among those of its node
-    int ranks_on_node = 1;   ///< of this rank's node
-    bool is_uniform = true;  ///< every node has as many ranks, and they are consecutive
+    int rank_in_node = 0;  ///< index of this rank among those of its node
+    int ranks_on_node = 1;  ///< number of ranks on this rank's node
+    bool is_uniform = true;  ///< every node has the same number of ranks, and they are consecutive
 };
 
-/// Reads nodes off a list that has the same number for ranks of the same node.
+/// Derives nodes from a list that has the same number for ranks of the same node.
 NodeTopology topology_of(const std::vector<int>& color_of_rank, int rank);
 
 /// Finds the ranks that share memory (MPI_COMM_TYPE_SHARED).
 ///
-/// \param pretended_nodes  0: the real ones; N: as if the ranks sat on N nodes, consecutive ranks together
+/// \param pretended_nodes  0: the real nodes; N: emulates N nodes of consecutive ranks
 /// Collective: over `group`
 NodeTopology find_nodes(const Communicator& group, int pretended_nodes);
 
-/// The name of the machine that this rank runs on.
+/// Returns the host name of the node that this rank runs on.
 std::string machine_name();
 
 }  // namespace ziggurat::comm

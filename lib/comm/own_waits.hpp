@@ -1,4 +1,4 @@
-/// OwnWaits: publishes what a rank waits for where that is its own device or host thread.
+/// OwnWaits: publishes waits of a rank for its own device or host thread.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,13 @@
 
 namespace ziggurat::comm {
 
-/// So that the rank itself ends a wait of its main thread that takes too long, and others know that it is at
-/// work. Waits of other threads are not published: what hangs there, the main thread comes to wait for.
+/// Observer that publishes waits of the main thread for the rank's own processors.
+///
+/// With it, the rank itself detects such a wait that takes too long, and others see that it is busy. Waits of
+/// other threads are not published: if one hangs, the main thread eventually waits for it.
 class OwnWaits final : public device::WaitWatch {
   public:
-    /// Of the calling thread, the one that publishes through `waits`.
+    /// Publishes waits of the calling thread, the one that publishes through `waits`.
     explicit OwnWaits(const WaitContext& waits) noexcept : waits_{waits} {}
 
     void begins(std::string_view what) noexcept override {

@@ -20,7 +20,7 @@ std::optional<int> number_in(const char* variable) {
     return text != nullptr ? std::optional<int>{std::atoi(text)} : std::nullopt;
 }
 
-/// Removes segments that earlier jobs have left on this node, on its first rank.
+/// Removes segments that earlier jobs have left on this node; only on its first rank.
 void tidy_up_shared_memory() {
     if (number_in("OMPI_COMM_WORLD_LOCAL_RANK").value_or(0) == 0) {
         const auto host = machine_name();
@@ -57,8 +57,8 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
 
 Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     : exceptions_at_start_{std::uncaught_exceptions()} {
-    // A process without a launcher would start a daemon, orted, to be able to spawn others, which it never
-    // does.
+    // Without a launcher, Open MPI would start a daemon (orted) to support spawning processes, which is not
+    // used.
     ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     int provided = MPI_THREAD_SINGLE;
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
@@ -76,8 +76,8 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     }
     if (provided < MPI_THREAD_FUNNELED) {
         fail(ErrorKind::communication,
-             "this MPI serves single-threaded programs only (MPI_THREAD_SINGLE). Use an MPI built with "
-             "threads.");
+             "this MPI library supports only single-threaded programs (MPI_THREAD_SINGLE). Use an MPI built "
+             "with threads.");
     }
     const WatchList& list = liveness_->watch_list();
     if (list.is_shared && std::ssize(list.peers) == ranks_->size()) {

@@ -1,4 +1,4 @@
-/// Session of MPI in this process.
+/// Session: lifetime of MPI in this process.
 #pragma once
 
 #include <optional>
@@ -10,33 +10,36 @@
 
 namespace ziggurat::comm {
 
-/// Words of the launcher to this process, as far as they show a launch gone wrong.
+/// Values from the launcher's environment that reveal a wrong launch.
 struct LaunchEnvironment {
     std::optional<int> slurm_tasks = {};  ///< SLURM_STEP_NUM_TASKS, which only srun sets
+    /// Size of the world according to mpirun, mpiexec or srun --mpi=pmi2.
     std::optional<int> launcher_ranks =
-        {};  ///< size of the world, as mpirun, mpiexec or srun --mpi=pmi2 tell it
+        {};
 
     /// Reads the environment of this process.
     static LaunchEnvironment of_process();
 };
 
-/// Reason why a world of `world_size` ranks cannot be meant; nothing when it can.
+/// Returns the reason why a world of `world_size` ranks is a wrong launch; nullopt if it is plausible.
 ///
-/// A launcher that the MPI library cannot talk to (Slurm's `srun` without the right PMI, or another MPI's
-/// mpirun) starts every task as a world of its own: N trainings of one rank that overwrite each other's
+/// The MPI library may not support the launcher: Slurm's `srun` without the right PMI, or the mpirun of
+/// another MPI. Every task is then a world of its own: N trainings of one rank that overwrite each other's
 /// files.
 std::optional<std::string> explain_singleton(int world_size, const LaunchEnvironment& environment);
 
-/// MPI_Init_thread to MPI_Finalize as a scope. One per process, made before anything that communicates.
+/// Scope of MPI, from MPI_Init_thread to MPI_Finalize.
 ///
-/// MPI is called from one thread (MPI_THREAD_FUNNELED). When the scope ends by an exception, MPI is not
-/// finalized, for that would wait for ranks that know of nothing: catch inside the scope and decide there
-/// between leaving together and Liveness::fail().
+/// One per process, created before any communication.
+///
+/// MPI is called from one thread (MPI_THREAD_FUNNELED). If the scope ends by an exception, MPI is not
+/// finalized, because that would wait for ranks without the exception. Catch it inside the scope and decide
+/// there between a collective exit and Liveness::fail().
 class Session {
   public:
     /// Collective: over all ranks
-    /// Errors:     Error{resource} when several ranks were started that do not see each other;
-    ///             Error{communication} when MPI cannot serve threads
+    /// Errors:     Error{resource} if several ranks were started that are not in one world;
+    ///             Error{communication} if MPI does not support threads
     Session(int* argc, char*** argv, const LaunchEnvironment& environment = LaunchEnvironment::of_process());
 
     /// Collective: over all ranks
@@ -45,7 +48,7 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// All ranks, watched from the first moment until after MPI is finalized. Valid while the session lives.
+    /// All ranks, monitored from the start until after MPI is finalized. Valid while the session lives.
     const Context& world() const noexcept { return *world_; }
 
   private:

@@ -1,4 +1,4 @@
-/// Collectives of vectors in a device's memory, by way of the host's.
+/// StagedCollectives: collectives on device memory through host memory.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@
 
 namespace ziggurat::comm {
 
-/// Carries vectors that lie in device arenas through the staging memory of these: copies what a call reads
-/// there, has others do the call, and copies back what it has written. Vectors of the host are handed on as
-/// they are. The bits are those of the host's collectives, for it is these that compute.
+/// Collectives on vectors in device arenas, which use the staging memory of the arenas.
 ///
-/// Source: DESIGN 5, for ranks that share a device or have no transport of its own.
+/// A call copies its inputs to staging memory, runs there with a host implementation, and copies its outputs
+/// back. Vectors on the host are passed unchanged. The bits are those of the host implementation, which
+/// computes the sums.
+///
+/// Source: DESIGN 5, for ranks that share a device or have no transport between devices.
 class StagedCollectives final : public Collectives {
   public:
-    /// \param on_host  does the calls
-    /// \param arenas   in which vectors of the device lie; they outlive this, as do `stream`'s device and
-    ///                 `node`
-    /// \param stream   of the device, for copies; of this group alone, so that copies are done in the order
-    ///                 of calls
+    /// \param on_host  host implementation that runs the calls
+    /// \param arenas   arenas of the device that contain vectors; they, the device and `node` outlive this
+    /// \param stream   stream of the device for copies; used only by this group, so that copies run in the
+    ///                 order of calls
     StagedCollectives(std::unique_ptr<Collectives> on_host,
                       std::span<const device::Arena> arenas,
                       device::Stream stream,
@@ -41,7 +42,7 @@ class StagedCollectives final : public Collectives {
     int rank() const override { return on_host_->rank(); }
 
   private:
-    /// Bytes of a device and where they are staged.
+    /// Range of device memory and its staging memory.
     struct Twin {
         std::byte* on_device;
         std::byte* staged;
@@ -54,15 +55,15 @@ class StagedCollectives final : public Collectives {
         device::Event copied_in;
         device::Event copied_out;
         Phase phase = Phase::idle;
-        bool inputs_are_free = true;  ///< others have read what they need of it
+        bool inputs_are_free = true;  ///< others no longer read the inputs
     };
 
-    /// The staging of an address in one of the arenas; nothing of other addresses.
+    /// Returns the staging address of an address in one of the arenas; nullptr for other addresses.
     std::byte* staging_of(const std::byte* address) const noexcept;
-    /// Of blocks of `vector`; none where it is the host's.
+    /// Returns the copies for blocks of `vector`; empty if it is on the host.
     std::vector<Twin> copies_of(std::byte* vector, std::span<const Block> blocks) const;
     void progress();
-    /// Whether it is done; brings its call one phase further where that is due.
+    /// Advances the call to its next phase if possible. Returns true if it is done.
     bool advance(int index);
 
     std::unique_ptr<Collectives> on_host_;
@@ -70,7 +71,7 @@ class StagedCollectives final : public Collectives {
     device::Stream stream_;
     NodeMemory& node_;
     std::vector<Call> calls_;
-    std::vector<int> waiting_;  ///< calls whose copies are under way: they begin in this order
+    std::vector<int> waiting_;  ///< calls whose input copies run; they start in this order
     std::vector<int> running_;
 };
 

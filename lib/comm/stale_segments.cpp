@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::time_t least_age_seconds = 60;
 
-/// A file, whatever it is called by now.
+/// Identity of a file that is independent of its name.
 using Identity = std::pair<dev_t, ino_t>;
 
 struct Segment {
@@ -44,8 +44,7 @@ std::vector<Segment> candidates(const std::string& folder, const std::string& ho
     return found;
 }
 
-/// Takes those out of `segments` that what `link` leads to is one of. Links of /proc lead to files that have
-/// been renamed, too.
+/// Removes from `segments` the file that `link` refers to. Links in /proc also refer to renamed files.
 void keep_unless_linked(const fs::path& link, std::vector<Segment>& segments) {
     struct stat file {};
     if (::stat(link.c_str(), &file) == 0) {
@@ -55,7 +54,9 @@ void keep_unless_linked(const fs::path& link, std::vector<Segment>& segments) {
     }
 }
 
-/// Takes those out that the process has open or mapped; false where it does not let itself be looked at.
+/// Removes from `segments` those that the process has open or mapped.
+///
+/// Returns false if it cannot be read.
 bool keep_used_by(const fs::path& process, std::vector<Segment>& segments) {
     std::error_code trouble;
     for (fs::directory_iterator link{process / "fd", trouble}, end; !trouble && link != end;
@@ -64,7 +65,7 @@ bool keep_used_by(const fs::path& process, std::vector<Segment>& segments) {
     }
     std::ifstream maps{process / "maps"};
     if (trouble || !maps) {
-        return !fs::exists(process / "maps", trouble);  // it has ended meanwhile
+        return !fs::exists(process / "maps", trouble);  // true if it has ended meanwhile
     }
     for (std::string line; std::getline(maps, line);) {
         const auto path = line.find('/');
@@ -103,7 +104,7 @@ int remove_stale_segments(const std::string& folder, const std::string& host, st
         struct stat process {};
         const bool is_ours = name.find_first_not_of("0123456789") == name.npos &&
                              ::stat(entry->path().c_str(), &process) == 0 && process.st_uid == user;
-        const bool is_init = name == "1";  // which some containers hide from all others, and which is no rank
+        const bool is_init = name == "1";  // hidden in some containers; never a rank
         if (is_ours && !keep_used_by(entry->path(), segments) && !is_init) {
             return 0;
         }

@@ -1,5 +1,4 @@
-/// Stale segments: those that Open MPI leaves in shared memory when its launcher and all ranks are killed at
-/// once.
+/// Stale segments: shared memory that remains if the ranks and launcher of Open MPI are killed.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +6,23 @@
 
 namespace ziggurat::comm {
 
-/// Removes the segments of ranks that are gone: files called as Open MPI calls those of `host` and `user`, of
-/// that user, older than a minute, that no process has mapped or open. A rank maps its segment as soon as it
-/// has made it and until it ends, so a file that is older and mapped by nobody is nobody's; one that is
-/// removed all the same stays with those that have mapped it. Where a process of the user, but for the first
-/// of the system, does not let itself be looked at, nothing is removed.
+/// Removes the segments of ranks that no longer exist.
+///
+/// These are files with names that Open MPI uses for `host` and `user`. They are owned by that user, older
+/// than a minute, and not mapped or open in any process. A rank maps its segment immediately after it has
+/// created it, until the rank ends. So an older, unmapped file is stale. If a file is removed wrongly,
+/// processes that have mapped it keep the memory. If any process of the user, except process 1, cannot be
+/// read, all segments are kept.
 ///
 /// \param folder  `/dev/shm`
-/// \param host    without its domain
-/// \return number of segments removed
-/// Collective: local; of the ranks of a node one is enough
+/// \param host    host name without its domain
+/// \return number of removed segments
+/// Collective: local; one rank per node is enough
 int remove_stale_segments(const std::string& folder, const std::string& host, std::uint32_t user);
 
-/// True for a `name` that Open MPI gives to a segment of `host` and `user`:
-/// `vader_segment.HOST.USER.JOB.RANK`, with the number of the job in hexadecimal digits.
+/// True if `name` is the name of a segment of Open MPI for `host` and `user`.
+///
+/// The form is `vader_segment.HOST.USER.JOB.RANK`, with the number of the job in hexadecimal digits.
 bool is_segment_name(const std::string& name, const std::string& host, std::uint32_t user);
 
 }  // namespace ziggurat::comm

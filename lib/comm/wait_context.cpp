@@ -29,9 +29,9 @@ void WaitContext::publish(std::string_view what, Awaited whose) const noexcept {
 void WaitContext::check(std::string_view what, Awaited whose) const {
     publish(what, whose);
     if (liveness_ != nullptr && liveness_->is_ending()) {
-        throw Error{ErrorKind::communication, "gave up waiting for " + std::string{what} +
-                                                  " (the run is being aborted). See the first message of "
-                                                  "the job."};
+        throw Error{ErrorKind::communication, "stopped waiting for " + std::string{what} +
+                                                  " (the job is being aborted). See its first error "
+                                                  "message."};
     }
 }
 

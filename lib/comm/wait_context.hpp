@@ -1,4 +1,4 @@
-/// Context of a wait: the liveness that hears of it, and the work that goes on meanwhile.
+/// WaitContext: publication of waits to the liveness, and background work during waits.
 #pragma once
 
 #include <cstdint>
@@ -10,44 +10,47 @@ namespace ziggurat::comm {
 class Background;
 class Liveness;
 
-/// Whose work a rank waits for.
+/// Kind of work that a rank waits for.
 enum class Awaited {
-    others,         ///< that of other ranks, or a transfer
-    own_processor,  ///< its own device's, or that of a thread of its own that computes
+    others,  ///< work of other ranks, or a transfer
+    own_processor,  ///< work of the rank's own device or compute thread
 };
 
-/// Given by value to all that wait for other ranks. The objects that it refers to outlive it.
+/// Context of waits, passed by value to all code that waits for other ranks. Its objects outlive it.
 class WaitContext {
   public:
-    /// Of a rank that nobody watches.
+    /// Creates a context without liveness.
     WaitContext() = default;
-    /// \param liveness  of all ranks
+    /// \param liveness  liveness of all ranks
     explicit WaitContext(Liveness& liveness) noexcept : liveness_{&liveness} {}
 
-    /// The same, with work to go on with in small exchanges (control.hpp): others may not come there before
-    /// this rank has done its part of something larger.
+    /// Returns a copy that also advances `background` while it waits in small collectives (control.hpp).
+    ///
+    /// Needed if peers cannot reach that collective before this rank has finished its part of a larger one.
     WaitContext going_on_with(Background& background) const noexcept;
 
-    /// Publishes that this rank waits for `what`, once for each wait. To other ranks, one that waits for its
-    /// own processor is at work.
-    void publish(std::string_view what, Awaited whose = Awaited::others) const noexcept;
-    /// The same, for waits that end with the job.
+    /// Publishes that this rank waits for `what`. Repeated calls in one wait have no further effect.
     ///
-    /// Errors: Error{communication} that names `what`, when the job is being ended
+    /// To other ranks, a rank that waits for its own processor counts as busy.
+    void publish(std::string_view what, Awaited whose = Awaited::others) const noexcept;
+    /// Variant of publish() that throws if the job is aborted.
+    ///
+    /// Errors: Error{communication} that names `what`, if the job is being aborted
     void check(std::string_view what, Awaited whose = Awaited::others) const;
-    /// Does as much of the background as can be done now.
+    /// Advances the background work as far as possible now.
     void go_on() const;
-    /// The wait is over.
+    /// Publishes that the wait has ended.
     void moves() const noexcept;
-    /// This rank begins to do `what`.
+    /// Publishes that this rank starts to do `what`.
     void does(std::string_view what, std::int64_t since_ns) const noexcept;
-    /// This rank has failed where nothing can be thrown: ends the job as Liveness::fail does. Where nobody
-    /// watches, only prints `message`.
+    /// Aborts the job as Liveness::fail does; for failures where throwing is not possible.
+    ///
+    /// Without liveness, it only prints `message`.
     void fail(int exit_code, const std::string& message) const;
 
-    /// Waits that take too long are judged by the liveness: this rank need not.
+    /// True if the liveness detects waits that take too long, so the caller does not have to.
     bool is_watched() const noexcept { return liveness_ != nullptr; }
-    /// nullptr when nobody watches.
+    /// nullptr without liveness.
     Liveness* liveness() const noexcept { return liveness_; }
 
   private:

@@ -1,4 +1,4 @@
-/// A batch as a model reads it: tokens, targets, positions, documents.
+/// A batch of model input: tokens, targets, positions, documents.
 #pragma once
 
 #include <cstdint>
@@ -6,21 +6,22 @@
 
 namespace ziggurat::data {
 
-/// Some sequences of one length; allocated once, refilled for every micro-batch.
+/// Sequences of one length. Allocated once and refilled for every micro-batch.
 struct Batch {
     Batch(std::int64_t batch, std::int64_t seq);
 
     std::int64_t batch;
     std::int64_t seq;
     std::vector<std::int32_t> tokens;           ///< [batch, seq]
-    std::vector<std::int32_t> targets;          ///< [batch, seq] the token after each
+    std::vector<std::int32_t> targets;  ///< [batch, seq] the next token of each token
     std::vector<std::uint8_t> mask;             ///< [batch, seq] 1: this target counts in the loss
-    std::vector<std::int32_t> document_starts;  ///< [batch, seq] where in its sequence the first token stands
-                                                ///< that each may attend to
+    /// [batch, seq] position in its sequence of the first token that each token may attend to
+    std::vector<std::int32_t> document_starts;
+    /// [batch, seq] distance from that position; without documents 0 .. seq - 1
     std::vector<std::int32_t>
-        positions;                      ///< [batch, seq] distance from there; without documents 0 .. seq - 1
-    std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, all of it masked
-    std::int64_t num_targets = 0;       ///< ones in mask
+        positions;
+    std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, fully masked
+    std::int64_t num_targets = 0;  ///< number of ones in mask
 };
 
 }  // namespace ziggurat::data

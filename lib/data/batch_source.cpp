@@ -91,7 +91,7 @@ void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window&
     const auto& source = *sources_[static_cast<std::size_t>(window.source)].tokens;
     const bool has_index = source.has_document_index();
     if (has_index) {
-        // Until the loop below: does target i begin a document?
+        // At first, the mask marks targets that begin a document. The loop below inverts it.
         source.mark_document_starts(window.first_token + 1,
                                     mask.first(static_cast<std::size_t>(batch.seq - window.missing)));
     }

@@ -1,4 +1,4 @@
-/// Source of batches: fills them from tokens, in a given order.
+/// Source of batches: fills them with tokens in a given order.
 #pragma once
 
 #include <memory>
@@ -11,28 +11,30 @@
 
 namespace ziggurat::data {
 
-/// Cutting of sequences at documents.
+/// Handling of document boundaries in sequences.
 struct DocumentRule {
-    bool is_reset = false;          ///< attention and positions begin anew with each document
-    std::int64_t start_token = -1;  ///< begins a document in sources without an index; -1: none does
+    bool is_reset = false;  ///< attention and positions restart at each document
+    std::int64_t start_token = -1;  ///< begins a document in sources without an index; -1: no such token
 };
 
-/// Reads the samples of an order; keeps no position of its own, so a run resumes by its sample index alone.
+/// Reads the samples of an order.
 ///
-/// With `is_reset`, a document begins where the source's index says, or else at each start token. In a source
-/// with an index the target that is another document's first token is masked, for nothing foretells it; a
-/// start token is a target like others, for it is what ends a document. What is left of a document at the
-/// beginning of a window counts as a document of its own.
+/// Has no position of its own, so a run resumes from its sample index alone.
+///
+/// With `is_reset`, documents begin at the positions of the source's index, or else at each start token. With
+/// a document index, targets that are the first token of a document are masked: no context predicts them. A
+/// start token is a normal target, because it ends the previous document. The rest of a document at the
+/// beginning of a window counts as a separate document.
 class BatchSource {
   public:
-    /// A source and its place in the deck.
+    /// A source and its path in the deck.
     struct Named {
         std::shared_ptr<const TokenSource> tokens;
         std::string key;
-        std::string name = {};  ///< of its losses
+        std::string name = {};  ///< name of the source in losses
     };
 
-    /// \param vocab  tokens are below
+    /// \param vocab  size of the vocabulary: all tokens must be below it
     BatchSource(std::vector<Named> sources,
                 std::unique_ptr<const SampleOrder> order,
                 DocumentRule documents,
@@ -42,13 +44,14 @@ class BatchSource {
 
     std::size_t num_sources() const { return sources_.size(); }
     const std::string& name_of(std::size_t source) const { return sources_.at(source).name; }
-    /// The source that a sample is of, below num_sources(). Allocates nothing.
+    /// Returns the source of a sample, below num_sources(). Allocates no memory.
     std::size_t source_of(std::int64_t sample) const {
         return static_cast<std::size_t>(order_->window(sample).source);
     }
 
-    /// Fills `batch` with samples first_sample, first_sample + 1, ...; rows beyond num_samples() are masked
-    /// whole. Allocates nothing.
+    /// Fills `batch` with samples first_sample, first_sample + 1, ...; allocates no memory.
+    ///
+    /// Rows beyond num_samples() are fully masked.
     ///
     /// Errors: Error{deck} at a token that is not in the vocabulary
     void fill(Batch& batch, std::int64_t first_sample) const;

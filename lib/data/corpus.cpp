@@ -30,8 +30,8 @@ void expect_a_window(const SourcePart& part,
     if (rest == Rest::included) {
         throw Error{ErrorKind::deck, key + ": " + std::to_string(part.end - part.begin) + " tokens for " +
                                          use +
-                                         " are too few (a target and a token before it are 2). Name longer "
-                                         "files."};
+                                         " are too few (the minimum is a token and its target). Name "
+                                         "longer files."};
     }
     std::string message = key;
     message += ": " + std::to_string(part.end - part.begin) + " tokens for ";
@@ -45,8 +45,8 @@ void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const
     if (rule.is_reset && rule.start_token < 0 && !tokens.has_document_index()) {
         throw Error{ErrorKind::deck,
                     key +
-                        ": documents cannot be told apart (data.reset_at_document, and the source "
-                        "does not say where they begin). Set data.document_token."};
+                        ": documents cannot be separated (data.reset_at_document is on, and the "
+                        "source has no document index). Set data.document_token."};
     }
 }
 

@@ -11,47 +11,51 @@
 
 namespace ziggurat::data {
 
-/// Opens what a deck names under `data` and deals it out for training and validation.
+/// Opens the sources of `data` in a deck and divides them into training and validation.
 ///
-/// The last `held_out` share of each training source is never trained on: it is validated, after the
+/// The last `held_out` share of each training source is never trained on. It is validated after the
 /// validation sources.
 class Corpus {
   public:
-    /// Text is encoded on the spot where the tokenizer is a file, which is for evaluations: a run that trains
-    /// is refused such a deck.
+    /// Opens all sources. If the tokenizer is a file, text is encoded here.
     ///
-    /// \param open  opens each other source
-    /// \param rest  of the parts that are validated; where it is included, two tokens are enough
-    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, too short for one
-    ///         sequence, or does not know the documents that are to be told apart; those of `open` and of
-    ///         open_tokenizer()
+    /// Encoding is for evaluations; decks that train on such text are rejected.
+    ///
+    /// \param open  opens all other sources
+    /// \param rest  of the validated parts; if it is included, two tokens are enough
+    /// Errors: Error{deck} that begins with the source's key if the source is missing, has a wrong format, is
+    ///         too short for one sequence, or has no document positions although documents must be separated;
+    ///         errors of `open` and of open_tokenizer()
     Corpus(const spec::Data& data,
            std::int64_t vocab,
            std::uint64_t seed,
            const OpenSource& open = open_source,
            Rest rest = Rest::left_out);
 
-    /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.
-    /// Reading is what it costs, so one rank does it; tokens further on are checked as batches use them.
+    /// Reads up to `limit` tokens from the start of each source and rejects those outside the vocabulary.
+    ///
+    /// The cost is that of reading, so only one rank calls it. Later tokens are checked when batches use
+    /// them.
     ///
     /// Errors: Error{deck} that names token, file and position
     void check_tokens(std::int64_t limit = std::int64_t{1} << 30) const;
 
-    /// The files that sources read, with the place of the source in the deck; live as long as this.
+    /// Returns the files of all sources with their deck keys. They live as long as this object.
     std::vector<NamedFile> files() const;
 
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
-    /// The order of training samples of a run that begins with the first.
+    /// Returns the order of training samples of a new run.
     OrderRecord order() const;
 
-    /// Samples without end, in the order that order() says or the one that a run goes on with.
+    /// Returns an unbounded source of samples, in the order of order() or of the resumed run.
     BatchSource training() const { return training(order()); }
     BatchSource training(const OrderRecord& order) const;
 
-    /// Every window of the validation parts once, or `max_samples` of them, evenly spread (0: all); none if
-    /// the deck has nothing to validate on.
+    /// Returns every window of the validation parts once, or `max_samples` evenly spaced ones (0: all).
+    ///
+    /// Empty if the deck has no validation data.
     BatchSource validation(std::int64_t max_samples) const;
 
   private:

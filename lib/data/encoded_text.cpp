@@ -15,7 +15,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// Appends the tokens of a batch, packed as uint32.
+/// Appends the tokens of a batch, which are packed as uint32.
 void append(const EncodedBatch& batch, std::vector<std::int32_t>& tokens) {
     const auto count = batch.packed.size() / sizeof(std::uint32_t);
     const auto before = tokens.size();
@@ -25,7 +25,7 @@ void append(const EncodedBatch& batch, std::vector<std::int32_t>& tokens) {
     }
 }
 
-/// True if the file has JSON lines or is packed.
+/// True if the file has JSON lines or is compressed.
 bool is_text_inside(const std::string& path, const MappedFile& file) {
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
     const auto found = recognise_file(text);

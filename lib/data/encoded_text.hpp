@@ -1,4 +1,4 @@
-/// Plain text, in the tokens of a tokenizer.
+/// Plain text, encoded by a tokenizer.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace ziggurat::data {
 
-/// The files that a path or pattern names, encoded when they are opened and held in memory. Their documents
-/// are those that `ziggurat tokenize` finds, and their tokens those that it writes into llm.c's files: each
-/// line of JSON lines has one, in its field `text`; any other file is one.
+/// The files that match a path or pattern, encoded when they are opened and held in memory.
+///
+/// Documents and tokens are those that `ziggurat tokenize` writes to llm.c's files. Each line of JSON lines
+/// is a document, in its field `text`. Any other file is one document.
 class EncodedText final : public TokenSource {
   public:
-    /// Errors: Error{deck} that begins with `key` when a file is missing or not what the tokenizer takes
+    /// Errors: Error{deck} that begins with `key` if a file is missing or the tokenizer rejects its text
     EncodedText(const std::string& pattern,
                 const TextTokenizer& tokenizer,
                 spec::AddBos add_bos,
@@ -30,12 +31,13 @@ class EncodedText final : public TokenSource {
 
   private:
     std::vector<MappedFile> files_;
-    std::vector<std::int64_t> ends_;  ///< of each file's tokens
+    std::vector<std::int64_t> ends_;  ///< end of each file's tokens
     std::vector<std::int32_t> tokens_;
 };
 
-/// True if a file that a path or pattern names has JSON lines or is packed, so that its bytes are not its
-/// text. Errors: Error{deck} that begins with `key` when there is none
+/// True if a file that matches a path or pattern has JSON lines or is compressed.
+///
+/// The bytes of such a file are not its text. Errors: Error{deck} that begins with `key` if no file matches.
 bool is_text_inside(const std::string& pattern, const std::string& key);
 
 }  // namespace ziggurat::data

@@ -15,12 +15,12 @@
 namespace ziggurat::data {
 namespace {
 
-/// Of text, nearly all is text; of random bytes, less than half; of UTF-16 and of small numbers, half.
+/// Minimum share of text. Text has nearly 1, random bytes less than 0.5, UTF-16 and small numbers 0.5.
 constexpr double least_text = 0.75;
 
-/// Ids of 32 bits are smaller: vocabularies end far below.
+/// Bound of 32-bit ids: vocabularies are far smaller.
 constexpr std::uint32_t most_of_wide = 1U << 20U;
-/// Ids of 16 bits are smaller: random bytes come beyond within a hundred numbers.
+/// Bound of 16-bit ids: random bytes exceed it within a hundred numbers.
 constexpr std::uint16_t most_of_narrow = 62'000;
 
 bool is_text_character(unsigned char byte) {
@@ -58,7 +58,7 @@ bool are_wide_numbers(std::string_view bytes) {
         largest_low = std::max(largest_low, number & 0xffffU);
         largest_high = std::max(largest_high, number >> 16U);
     }
-    // Pairs of tiny numbers of 16 bits look the same, but that their first halves are tiny too.
+    // Pairs of tiny 16-bit numbers match too, except that their low halves are tiny as well.
     return bytes.size() >= 4 && (largest_high == 0 || largest_low >= 256);
 }
 
@@ -77,7 +77,7 @@ FileLook look_of_numbers(spec::RawType type) {
             .numbers = type};
 }
 
-/// By what only such files begin with.
+/// Identifies a file by a unique beginning.
 std::optional<FileLook> certain_look(std::string_view bytes) {
     if (const auto found = recognise_file(bytes)) {
         return FileLook{.what = found->what, .remedy = found->remedy, .is_certain = true};
@@ -103,7 +103,7 @@ FileLook look_at_bytes(std::string_view bytes) {
     if (!look && share >= least_text) {
         look = FileLook{
             .what = "text",
-            .remedy = "Use format: text and tokenizer: bytes, or make tokens of it: ziggurat tokenize.",
+            .remedy = "Use format: text and tokenizer: bytes, or encode it with ziggurat tokenize.",
             .is_text = true};
     } else if (!look && are_wide_numbers(bytes)) {
         look = look_of_numbers(spec::RawType::uint32);
@@ -115,28 +115,28 @@ FileLook look_at_bytes(std::string_view bytes) {
     return *look;
 }
 
-/// Why a file that is read as text looks like none.
+/// Returns the reason why a file that is read as text does not look like text.
 std::optional<Doubt> doubt_text(const MappedFile& file, const FileLook& look) {
     if (!look.is_certain && look.is_text) {
         return std::nullopt;
     }
-    const auto share = fmt::format("{:.0f}% of its first {} bytes are no text in UTF-8",
+    const auto share = fmt::format("{:.0f}% of its first {} bytes are not UTF-8 text",
                                    100 * (1 - look.share_of_text), std::min(file.bytes(), most_looked_at));
     return Doubt{.path = file.path(),
-                 .why = look.is_certain     ? "it begins as " + look.what
+                 .why = look.is_certain     ? "it begins like " + look.what
                         : look.what.empty() ? share
                                             : share + "; it looks like " + look.what,
                  .remedy = look.remedy.empty() ? "Name files of text." : look.remedy,
                  .is_certain = look.is_certain};
 }
 
-/// Why a file that is read as numbers of `type` looks like something else.
+/// Returns the reason why a file that is read as numbers of `type` looks like another kind of file.
 std::optional<Doubt> doubt_numbers(const MappedFile& file, const FileLook& look, spec::RawType type) {
     if (!look.is_certain && !look.is_text && (!look.numbers || look.numbers == type)) {
         return std::nullopt;
     }
     return Doubt{.path = file.path(),
-                 .why = (look.is_certain ? "it begins as " : "it looks like ") + look.what,
+                 .why = (look.is_certain ? "it begins like " : "it looks like ") + look.what,
                  .remedy = look.remedy,
                  .is_certain = look.is_certain};
 }

@@ -1,4 +1,4 @@
-/// Guess at the content of a file by its beginning, for messages about files of another format than was said.
+/// Guess of a file's format from its beginning, for messages about files with an unexpected format.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,36 @@
 
 namespace ziggurat::data {
 
-/// Bytes at the beginning of a file that a guess is made from.
+/// Number of bytes at the beginning of a file on which the guess is based.
 inline constexpr std::int64_t most_looked_at = std::int64_t{16} << 10;
 
 struct FileLook {
-    std::string what = {};                      ///< `a gzip archive`; empty: nothing that is known
-    std::string remedy = {};                    ///< a sentence: how it is read
+    std::string what = {};  ///< `a gzip archive`; empty: unknown
+    std::string remedy = {};  ///< a sentence that describes how to read it
     std::optional<spec::RawType> numbers = {};  ///< it looks like bare token numbers of that type
-    bool is_text = false;                       ///< it looks like text
-    double share_of_text = 0;                   ///< of its first bytes: those of characters in UTF-8
-    bool is_certain = false;                    ///< it begins as only such files do
+    bool is_text = false;  ///< it looks like text
+    double share_of_text = 0;  ///< share of its first bytes that belong to UTF-8 characters
+    bool is_certain = false;  ///< its beginning is unique to this format
 };
 
-/// Of a file with something in it.
+/// Guesses the format of a file that is not empty.
 ///
-/// Control characters besides those that move on are no text, so that neither numbers below 128 in two bytes
-/// each nor UTF-16 count as text. Numbers are told from others by what they leave unused: ids of 32 bits are
-/// small, and no vocabulary takes up all of 16 bits.
+/// Control characters other than white space do not count as text. Numbers below 128 in two bytes each, and
+/// UTF-16, therefore do not count as text. Token numbers are distinguished from other numbers by unused
+/// values: 32-bit ids are small, and no vocabulary uses all of 16 bits.
 FileLook look_at(std::span<const std::byte> content);
 
-/// Why a source that can be opened may not be of its format.
+/// Reason why a source that can be opened may have another format.
 struct Doubt {
     std::string path;         ///< the file
-    std::string why;          ///< the reason in a complaint
+    std::string why;  ///< the reason, for the message
     std::string remedy;       ///< a sentence
-    bool is_certain = false;  ///< it begins as only files of another kind do
+    bool is_certain = false;  ///< the beginning is unique to files of another kind
 };
 
-/// Looks at the beginning of each file of a source of text or of raw numbers, which have no header to be
-/// wrong; nothing where all is as it should be.
+/// Checks the beginning of each file of a text or raw source, which have no header.
+///
+/// Empty if all files look as expected.
 std::optional<Doubt> doubt_of(const spec::Source& source, const TokenSource& opened);
 
 }  // namespace ziggurat::data

@@ -1,4 +1,4 @@
-/// Token arrays in several files, read as one.
+/// Token arrays in several files, read as one array.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace ziggurat::data {
 
-/// Type in which a token is stored.
+/// Storage type of a token.
 enum class TokenType { uint8, int8, int16, uint16, int32, uint32, int64 };
 
 std::int64_t bytes_of(TokenType type) noexcept;
-/// `uint16`.
+/// Returns the type's name, such as `uint16`.
 const char* name_of(TokenType type) noexcept;
 
-/// Tokens stored back to back from `offset_bytes` of a file, of any alignment.
+/// Contiguous tokens from `offset_bytes` of a file, with any alignment.
 struct TokenFile {
     MappedFile file;
     std::int64_t offset_bytes = 0;
@@ -26,7 +26,7 @@ struct TokenFile {
     TokenType type = TokenType::uint8;
 };
 
-/// Owns the files and knows which token is in which.
+/// Owns the files and maps token positions to them.
 class FileSequence {
   public:
     void append(TokenFile file);
@@ -41,7 +41,7 @@ class FileSequence {
     std::int64_t begin_of(std::size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
 
     std::vector<TokenFile> files_;
-    std::vector<std::int64_t> ends_;  // by file: the tokens up to and with it
+    std::vector<std::int64_t> ends_;  // by file: number of tokens up to its end
 };
 
 }  // namespace ziggurat::data

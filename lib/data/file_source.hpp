@@ -1,4 +1,4 @@
-/// Base of sources whose tokens are those of their files, one after the other.
+/// Base of sources whose tokens are those of their files in order.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class FileSource : public TokenSource {
     std::vector<SourceFile> files() const final { return sequence_.files(); }
 
   protected:
-    /// For a constructor to fill.
+    /// Filled by constructors of derived classes.
     FileSequence sequence_;
 };
 

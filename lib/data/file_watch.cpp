@@ -9,14 +9,14 @@ namespace ziggurat::data {
 namespace {
 
 constexpr const char* consequence =
-    "This run reads on what it has opened; it will not go on from its checkpoints with other bytes, unless "
-    "run.accept_data_change is set.";
+    "This run continues with the opened file. It will not resume from its checkpoints with other bytes "
+    "unless run.accept_data_change is set.";
 
 [[noreturn]] void refuse(const NamedFile& file, const std::string& what) {
     std::string message = file.key;
     message += ": '" + file.source.file->path() + "' has " + what +
-               " while it was trained on. The run ends before it saves what it has learnt from that. Put the "
-               "file back and start the job again, or begin afresh.";
+               " during training. The run stops before it saves weights that were trained on it. Restore the "
+               "file and start the job again, or start a new run.";
     throw Error{ErrorKind::resource, message};
 }
 
@@ -51,7 +51,7 @@ std::vector<std::string> FileWatch::look() {
             continue;
         }
         if (now->bytes < mapped.bytes()) {
-            refuse(watched.file, "been cut from " + std::to_string(mapped.bytes()) + " to " +
+            refuse(watched.file, "been truncated from " + std::to_string(mapped.bytes()) + " to " +
                                      std::to_string(now->bytes) + " bytes");
         }
         if (fingerprint(watched.file, files_.size()).hash != watched.fingerprint.hash) {

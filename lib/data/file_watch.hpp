@@ -1,4 +1,4 @@
-/// Watch over data files, so that the bytes that are trained on stay the same.
+/// Detection of changes of data files during training.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace ziggurat::data {
 
-/// Looks after mapped files: a file that is written to changes under whoever reads it.
+/// Monitors mapped files: a write to a mapped file changes the bytes that a run reads.
 class FileWatch {
   public:
-    /// \param files         outlive this
-    /// \param fingerprints  of the same files in the same order, as they are to stay
+    /// \param files         must outlive this
+    /// \param fingerprints  expected fingerprints of the same files in the same order
     FileWatch(std::vector<NamedFile> files, std::vector<FileFingerprint> fingerprints);
 
-    /// Looks at every file's stamp, and at the bytes again where that has changed. A file that was touched,
-    /// made longer, removed or replaced by another of its name still reads as before: it is warned of, once.
+    /// Checks every file's stamp, and its bytes if the stamp has changed.
+    ///
+    /// A file that was touched, extended, removed or replaced by another file still reads as before; it is
+    /// reported once.
     ///
     /// Returns warnings. Local.
     /// Errors: Error{resource} that names a file whose bytes have changed
@@ -27,8 +29,8 @@ class FileWatch {
     struct Watched {
         NamedFile file;
         FileFingerprint fingerprint;
-        FileStamp stamp;       ///< as last seen
-        bool is_gone = false;  ///< its name means no file or another one
+        FileStamp stamp;  ///< at the last check
+        bool is_gone = false;  ///< its path names no file or another file
     };
     std::vector<Watched> files_;
 };

@@ -17,7 +17,7 @@ constexpr std::int64_t most_of_a_file = std::int64_t{64} << 20;
 constexpr std::int64_t most_blocks = 64;
 constexpr std::int64_t least_block = std::int64_t{64} << 10;
 
-/// Evenly spaced parts of a file, the first and the last among them; or one part, the whole.
+/// Evenly spaced blocks of a file, including the first and the last; or one block, the whole file.
 struct Sample {
     std::int64_t blocks = 1;
     std::int64_t block_bytes = 0;

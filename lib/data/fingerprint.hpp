@@ -1,8 +1,9 @@
-/// Size and hash of data files: what tells two versions of a file apart without reading terabytes.
+/// Size and hash of data files, which distinguish versions of a file without reading terabytes.
 ///
-/// A file of up to 64 MiB is hashed whole, and an index whatever its size. Of a larger one 64 blocks of 1 MiB
-/// are: the first, the last, and 62 evenly spaced ones between. Of more than 16 files less is hashed of each,
-/// so that all together stay near 1 GiB: smaller blocks first (down to 64 KiB), then fewer (down to two).
+/// A file of up to 64 MiB is hashed completely; an index always is. For a larger file 64 blocks of 1 MiB are
+/// hashed: the first, the last, and 62 evenly spaced ones between them. With more than 16 files, less is
+/// hashed of each, so that the total stays near 1 GiB: first with smaller blocks (down to 64 KiB), then with
+/// fewer (down to two).
 #pragma once
 
 #include <cstdint>
@@ -14,38 +15,38 @@
 
 namespace ziggurat::data {
 
-/// A file, and where the deck names its source.
+/// A file, and the deck key of its source.
 struct NamedFile {
     std::string key;  ///< data.train[0].path
     SourceFile source;
 };
 
 struct FileFingerprint {
-    std::string key;  ///< place of the source in the deck
+    std::string key;  ///< deck key of the source
     std::string path;
     std::int64_t bytes = 0;
-    std::int64_t hashed_bytes = 0;  ///< fewer than `bytes`: evenly spaced blocks
-    std::uint64_t hash = 0;         ///< XXH3-64 of these, in order
+    std::int64_t hashed_bytes = 0;  ///< less than `bytes` if only evenly spaced blocks are hashed
+    std::uint64_t hash = 0;  ///< XXH3-64 of the hashed bytes, in order
 
-    /// Samples of another length are of other blocks: then the sizes alone are compared.
+    /// True if the files match. If they were hashed in different blocks, only the sizes are compared.
     bool is_of_same_bytes(const FileFingerprint& other) const noexcept {
         return bytes == other.bytes && (hashed_bytes != other.hashed_bytes || hash == other.hash);
     }
     bool operator==(const FileFingerprint&) const = default;
 };
 
-/// Bytes to hash of each of so many files at most.
+/// Returns the maximum number of bytes to hash of each of `num_files` files.
 std::int64_t bytes_to_hash(std::size_t num_files) noexcept;
 
-/// XXH3-64 of `content`, or of `most` bytes of it in evenly spaced blocks where it has more.
+/// Returns XXH3-64 of `content`, or of evenly spaced blocks if it has more than `most` bytes.
 ///
-/// \param most  as of bytes_to_hash()
+/// \param most  from bytes_to_hash()
 std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t most);
 
-/// Of one of `num_files` files, as it is mapped now.
+/// Returns the fingerprint of one of `num_files` files from its current mapping.
 FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files);
 
-/// Of all files, in their order. Reads: one rank of a node does it.
+/// Returns the fingerprints of all files, in order. It reads them, so only one rank of a node calls it.
 std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files);
 
 /// A file that differs between two lists, matched by key and path.
@@ -53,7 +54,7 @@ struct FileChange {
     std::string key;
     std::string path;
     std::int64_t bytes_before = -1;  ///< -1: not in the first list
-    std::int64_t bytes_after = -1;   ///< -1: not in the second
+    std::int64_t bytes_after = -1;  ///< -1: not in the second list
 
     bool operator==(const FileChange&) const = default;
 };

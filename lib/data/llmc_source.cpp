@@ -17,7 +17,7 @@ constexpr const char* name_others = "Name files written by llm.c's dev/data scri
                          const std::string& why,
                          const std::string& remedy = name_others) {
     std::string message = key;
-    message += ": '" + file.path() + "' is no llm.c token file (" + why + "). " + remedy;
+    message += ": '" + file.path() + "' is not a token file of llm.c (" + why + "). " + remedy;
     throw Error{ErrorKind::deck, message};
 }
 
@@ -39,8 +39,8 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
     if (version != known_version) {
         refuse(key, file, "version " + std::to_string(version) + ", not " + std::to_string(known_version));
     }
-    // The count is an int32 in the format; reading it unsigned serves files up to 2^32 tokens that overflowed
-    // it.
+    // The format's count is an int32. Read as unsigned, files of up to 2^32 tokens whose count overflowed
+    // also work.
     const std::int64_t tokens = file.load<std::uint32_t>(8);
     if (file.bytes() != llmc_header_bytes + tokens * bytes_of(type)) {
         refuse(key, file,
@@ -83,7 +83,7 @@ std::string kind_of_llmc(const MappedFile& file) {
     }
     const auto look = look_at(file.content());
     const auto seen =
-        look.what.empty() ? "" : (look.is_certain ? "it begins as " : "it looks like ") + look.what;
+        look.what.empty() ? "" : (look.is_certain ? "it begins like " : "it looks like ") + look.what;
     return file.bytes() < llmc_header_bytes
                ? fmt::format("{} bytes, shorter than the header of {} bytes{}{}", file.bytes(),
                              llmc_header_bytes, seen.empty() ? "" : "; ", seen)

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t most_mappings = 4096;
 constexpr std::size_t longest_path = 400;
 
-/// Read by a signal's handler, which may neither lock nor allocate.
+/// A mapping that the signal handler reads. The handler must not lock or allocate.
 struct Mapping {
     std::atomic<std::uintptr_t> begin{0};  ///< 0: free; 1: being filled
     std::uintptr_t end = 0;
@@ -33,7 +33,7 @@ void say(std::string_view text) {
 }
 
 extern "C" void name_lost_page(int number, siginfo_t* info, void*) {
-    if (info->si_code <= 0) {  // somebody has sent it
+    if (info->si_code <= 0) {  // another process has sent the signal
         sigaction(number, &handled_before, nullptr);
         ::raise(number);
         return;
@@ -44,12 +44,13 @@ extern "C" void name_lost_page(int number, siginfo_t* info, void*) {
         if (begin > 1 && begin <= address && address < mapping.end) {
             say("ziggurat: error: cannot read '");
             say(mapping.path.data());
-            say("' (it has been cut while it was in use, or its disk fails). Put it right, and start the job "
-                "again.\n");
+            say("' (it was truncated while it was in use, or its disk failed). Restore it, then start "
+                "the job again.\n");
             ::_exit(static_cast<int>(ErrorKind::resource));
         }
     }
-    sigaction(number, &handled_before, nullptr);  // somebody else's: the same access again is theirs
+    // not a registered mapping: the previous handler gets the repeated fault
+    sigaction(number, &handled_before, nullptr);
 }
 
 void handle_lost_pages() noexcept {

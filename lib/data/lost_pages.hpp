@@ -1,4 +1,4 @@
-/// Handling of reads of a mapped file's pages that are gone: the process ends with a message.
+/// Handling of SIGBUS for pages of mapped files that cannot be read: ends the process with a message.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,14 @@
 
 namespace ziggurat::data {
 
-/// Says which file it was, and ends the process with the code of Error{resource}, when a page of `mapping`
-/// cannot be had: somebody has cut the file, or its disk fails. Without this the system ends the process
-/// without a word (SIGBUS), as it does where a thread that blocks all signals reads. Of some thousand
-/// mappings; of more, the first.
+/// Registers a mapping, so that an unreadable page ends the process with a message.
+///
+/// The message names the file, and the exit code is that of Error{resource}. The cause is a file that was
+/// truncated, or a failed disk. Without registration the system kills the process silently (SIGBUS), as it
+/// also does if the reading thread blocks all signals. The table holds some thousand mappings; further ones
+/// are not registered.
 void name_lost_pages_of(std::span<const std::byte> mapping, const std::string& path) noexcept;
-/// Before the mapping goes.
+/// Unregisters a mapping. Call before unmapping it.
 void forget_pages_of(std::span<const std::byte> mapping) noexcept;
 
 }  // namespace ziggurat::data

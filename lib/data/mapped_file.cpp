@@ -97,7 +97,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 std::vector<std::string> expand_paths(const std::string& pattern, const std::string& key) {
     if (access(pattern.c_str(), F_OK) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
-        return {pattern};  // missing files are reported where they are opened
+        return {pattern};  // missing files are reported when they are opened
     }
     glob_t found{};
     const int code = glob(pattern.c_str(), 0, nullptr, &found);

@@ -14,7 +14,8 @@
 namespace ziggurat::data {
 namespace {
 
-constexpr std::int64_t arrays_at = megatron_header_bytes;  // lengths; then byte offsets, then documents
+// sequence lengths, then byte offsets, then documents
+constexpr std::int64_t arrays_at = megatron_header_bytes;
 
 std::string prefix_of(std::string path) {
     for (const std::string_view ending : {".bin", ".idx"}) {
@@ -29,20 +30,20 @@ std::string prefix_of(std::string path) {
 [[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
     std::string message = key;
     message +=
-        ": '" + path + "' is no usable Megatron index (" + why +
+        ": '" + path + "' is not a valid Megatron index (" + why +
         "). Name the prefix of a .bin/.idx pair written by Megatron's preprocess_data.py, or set another "
         "format.";
     throw Error{ErrorKind::deck, message};
 }
 
-/// Rejects a file that is recognised as one of another kind.
+/// Rejects a file that is recognised as another kind.
 void expect_unrecognised(const std::string& key, const MappedFile& file) {
     const std::string_view content{reinterpret_cast<const char*>(file.content().data()),
                                    file.content().size()};
     if (const auto found = recognise_file(content)) {
         std::string message = key;
         message +=
-            ": '" + file.path() + "' is no file of Megatron (it is " + found->what + "). " + found->remedy;
+            ": '" + file.path() + "' is not a Megatron file (it is " + found->what + "). " + found->remedy;
         throw Error{ErrorKind::deck, message};
     }
 }
@@ -124,7 +125,7 @@ void MegatronSource::check_index(const std::string& key) {
     const auto bytes = static_cast<std::uint64_t>(index_.bytes());
     const bool fits = sequences <= bytes / 12 && entries <= bytes / 8;
     const std::uint64_t expected = fits ? 34 + 12 * sequences + 8 * entries : 0;
-    // Multimodal sets append one byte per sequence.
+    // Multimodal data sets append one byte per sequence.
     if (!fits || (bytes != expected && bytes != expected + sequences)) {
         refuse(key, path,
                "its header counts " + std::to_string(sequences) + " sequences and " +
@@ -167,7 +168,7 @@ void MegatronSource::mark_document_starts(std::int64_t begin, std::span<std::uin
     std::fill(starts.begin(), starts.end(), std::uint8_t{0});
     std::int64_t low = 0;
     std::int64_t high = num_documents();
-    while (low < high) {  // the first document that begins at `begin` or later
+    while (low < high) {  // finds the first document that begins at `begin` or later
         const std::int64_t middle = low + (high - low) / 2;
         if (document_begin(middle) < begin) {
             low = middle + 1;

@@ -14,14 +14,15 @@ inline constexpr std::int64_t megatron_header_bytes = 34;
 inline constexpr std::string_view megatron_magic{"MMIDIDX\0\0", 9};
 inline constexpr std::uint64_t megatron_version = 1;
 
-/// Whether a file begins as an index does, and has all of its header.
+/// Returns true if a file begins like an index and has a complete header.
 bool is_megatron_index(const MappedFile& file);
 
-/// The type of tokens by the code in an index; nothing for a code that is no integer type.
+/// Returns the token type for a code in an index; empty if the code is not an integer type.
 std::optional<TokenType> megatron_type(int code);
 
-/// PREFIX.bin with the tokens and PREFIX.idx with sequences and documents. The path is the prefix, with or
-/// without one of the endings.
+/// PREFIX.bin with the tokens and PREFIX.idx with sequences and documents.
+///
+/// The path is the prefix, with or without one of the extensions.
 ///
 /// Source: Megatron-LM, core/datasets/indexed_dataset.py. The index's arrays begin at byte 34 and are not
 /// aligned.
@@ -37,7 +38,7 @@ class MegatronSource final : public TokenSource {
     std::vector<SourceFile> files() const override;
 
     std::int64_t num_documents() const noexcept { return num_document_entries_ - 1; }
-    /// The first token of a document; num_tokens() for document num_documents().
+    /// Returns the first token of a document; num_tokens() for document num_documents().
     std::int64_t document_begin(std::int64_t document) const;
 
   private:

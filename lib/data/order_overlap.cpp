@@ -6,7 +6,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// All of so many tokens are looked at, of more a sample of `num_sampled`.
+/// Up to this number of tokens all are checked; otherwise a sample of `num_sampled`.
 constexpr std::int64_t most_counted = std::int64_t{1} << 20;
 constexpr std::int64_t num_sampled = std::int64_t{1} << 16;
 

@@ -1,4 +1,4 @@
-/// Overlap of two orders of training samples, of which one goes on from the other.
+/// Overlap of two orders of training samples, one of which continues the other.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@ namespace ziggurat::data {
 
 struct RepeatedTokens {
     std::int64_t tokens = 0;
-    bool is_exact = true;  ///< false: found in an even sample of all
+    bool is_exact = true;  ///< false: estimated from an even sample
 };
 
-/// Tokens that `after` brings in what is left of the epoch in which it begins, though `before` had passed
-/// them in that epoch when it came to `place`. About as many of that epoch are then passed over, since an
-/// epoch has as many as ever.
+/// Returns the number of tokens that training repeats within an epoch when its order changes.
 ///
-/// \param part   of both orders: the same tokens
-/// \param place  in that part
+/// They are in the rest of the epoch in which `after` begins, although `before` had used them in that epoch
+/// before it reached `place`. About the same number of tokens of that epoch are then never used, because the
+/// length of an epoch does not change.
+///
+/// \param part   part of both orders with the same tokens
+/// \param place  position in that part
 RepeatedTokens repeated_tokens(const TrainingOrder& before,
                                int part_before,
                                const SourcePlace& place,

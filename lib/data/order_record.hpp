@@ -1,4 +1,4 @@
-/// Record of an order of training samples: what it is made of, and where it begins.
+/// Record of an order of training samples: its inputs and its start.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,26 @@
 
 namespace ziggurat::data {
 
-/// How far training has come in a source.
+/// Progress of training in a source.
 struct SourcePlace {
-    std::int64_t epoch = 0;   ///< epochs that are over
-    std::int64_t tokens = 0;  ///< of the epoch under way: those that its order has passed
+    std::int64_t epoch = 0;  ///< completed epochs
+    std::int64_t tokens = 0;  ///< tokens of the current epoch that its order has used
 
     bool operator==(const SourcePlace&) const = default;
 };
 
-/// Everything that the order of a run's training samples depends on, but for the tokens themselves. A run
-/// whose sources, weights or sequences change begins another order, in which each source goes on where it
-/// was.
+/// All inputs that determine the order of a run's training samples, except the tokens themselves.
+///
+/// If sources, weights or sequence length change, a run starts a new order in which each source continues at
+/// its current position.
 struct OrderRecord {
     struct Source {
         double weight = 1;
-        std::int64_t tokens = 0;   ///< in all
-        std::int64_t trained = 0;  ///< of these the first so many: the others are held out
-        std::uint32_t stream = 0;  ///< tells its shuffles from those of the other sources; stays with it
-        SourcePlace begin = {};    ///< where the order begins in it
+        std::int64_t tokens = 0;  ///< total number
+        /// number of tokens at the start of the source that are trained on; the rest is held out
+        std::int64_t trained = 0;
+        std::uint32_t stream = 0;  ///< selects its shuffles; unique among the sources, and permanent
+        SourcePlace begin = {};  ///< position of the source at which the order starts
 
         bool operator==(const Source&) const = default;
     };
@@ -32,8 +34,8 @@ struct OrderRecord {
     std::int64_t seq = 0;           ///< tokens of a sample
     std::uint64_t seed = 0;
     bool is_shuffled = true;
-    std::vector<Source> sources =
-        {};  ///< as data.train lists them; none: not known, an older version wrote it
+    /// In the order of data.train; empty: unknown, because an older version wrote the record.
+    std::vector<Source> sources = {};
 
     bool is_known() const noexcept { return !sources.empty(); }
     bool operator==(const OrderRecord&) const = default;

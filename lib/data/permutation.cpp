@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t num_rounds = 8;
 constexpr std::uint32_t round_of_draw = num_rounds;
 
-/// Keeps these numbers apart from all others that the run's seed gives.
+/// Separates these numbers from all other random numbers of the run's seed.
 constexpr std::uint32_t purpose = 0x6f726465u;
 
 }  // namespace

@@ -35,14 +35,14 @@ RawSource::RawSource(const std::string& pattern, spec::RawType type, const std::
         if (file.bytes() % token_bytes != 0) {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("{}: '{}' is no file of {} tokens ({} bytes are no multiple of {}). Copy it "
-                            "anew where it was cut, or set another dtype or format.",
+                fmt::format("{}: '{}' is not a file of {} tokens ({} bytes are not a multiple of {}). "
+                            "Copy it again if it was truncated, or set another dtype or format.",
                             key, path, spec::word_of(type), file.bytes(), token_bytes)};
         }
         if (has_llmc_header(file)) {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("{}: '{}' is no file of bare tokens (it begins with a header of llm.c, which "
+                fmt::format("{}: '{}' is not a file of bare tokens (it begins with a header of llm.c, which "
                             "would be read as tokens). Use format: llmc.",
                             key, path)};
         }

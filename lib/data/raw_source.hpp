@@ -1,4 +1,4 @@
-/// Files of bare token numbers.
+/// Files of token numbers without a header.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace ziggurat::data {
 
-/// The type in which the numbers of raw files are read.
+/// Returns the token type of the numbers in raw files.
 TokenType token_type(spec::RawType type) noexcept;
 
-/// The files that a path or pattern names, one after the other: numbers back to back, little-endian, without
-/// a header.
+/// The files that match a path or pattern, concatenated.
+///
+/// They hold contiguous little-endian numbers without a header.
 ///
 /// Source: nanoGPT, data/openwebtext/prepare.py, whose train.bin has ids of GPT-2 as uint16.
 class RawSource final : public FileSource {
   public:
-    /// Errors: Error{deck} when a file is no whole number of tokens long, or begins with a header of llm.c,
-    ///         which would be trained on
+    /// Errors: Error{deck} if the length of a file is not a whole number of tokens, or if it begins with a
+    ///         header of llm.c, which would be read as tokens
     RawSource(const std::string& pattern, spec::RawType type, const std::string& key);
 };
 

@@ -9,7 +9,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// From this many windows on, one of them buys windows that begin elsewhere in every epoch.
+/// Minimum number of windows per epoch for shifted windows, which cost one window.
 constexpr std::int64_t min_windows_to_shift = 16;
 
 std::vector<double> weights_of(const std::vector<SourcePart>& parts) {
@@ -151,7 +151,7 @@ SequentialOrder::SequentialOrder(std::vector<SourcePart> parts,
 
 Window SequentialOrder::window(std::int64_t sample) const {
     ZG_EXPECTS(sample >= 0 && sample < num_samples_);
-    // sample x num_windows / num_samples, in two parts that stay small
+    // sample x num_windows / num_samples, in two terms that do not overflow
     std::int64_t window =
         sample * (num_windows_ / num_samples_) + sample * (num_windows_ % num_samples_) / num_samples_;
     for (const auto& part : parts_) {

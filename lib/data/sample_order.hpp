@@ -1,4 +1,4 @@
-/// Order of samples: the tokens of a sample are a function of its global index alone.
+/// Order of samples: the tokens of a sample depend only on its global index.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,34 @@
 
 namespace ziggurat::data {
 
-/// The tokens after the last whole window of a part, which are fewer than one has.
+/// Use of the tokens after the last whole window of a part, which are fewer than one window.
 enum class Rest { left_out, included };
 
-/// Tokens [begin, end) of a source, cut into windows of seq + 1 tokens of which neighbours share one.
+/// Tokens [begin, end) of a source, divided into windows of seq + 1 tokens.
+///
+/// Adjacent windows share one token.
 struct SourcePart {
     int source = 0;
     std::int64_t begin = 0;
     std::int64_t end = 0;
     double weight = 1;
 
-    /// Windows of seq + 1 tokens that fit.
+    /// Returns the number of whole windows of seq + 1 tokens.
     std::int64_t num_windows(std::int64_t seq) const noexcept {
         return end - begin > seq ? (end - begin - 1) / seq : 0;
     }
-    /// The same, and one of what is left, if that has a target.
+    /// Returns the same, plus one for the rest if it is included and has a target.
     std::int64_t num_windows(std::int64_t seq, Rest rest) const noexcept {
         const bool has_rest = rest == Rest::included && end - begin - 1 > num_windows(seq) * seq;
         return num_windows(seq) + (has_rest ? 1 : 0);
     }
 };
 
-/// The place of a sample's first token; seq more follow.
+/// The position of a sample's first token; seq more tokens follow.
 struct Window {
     int source = 0;
     std::int64_t first_token = 0;
-    std::int64_t missing = 0;  ///< of the seq tokens that follow, those behind the end of the part
+    std::int64_t missing = 0;  ///< number of the seq following tokens that are after the end of the part
     bool operator==(const Window&) const = default;
 };
 
@@ -49,54 +51,57 @@ class SampleOrder {
     virtual Window window(std::int64_t sample) const = 0;
 };
 
-/// For training: sources by weight, each of them epoch after epoch without end.
+/// Order for training: sources by weight, each with an unbounded number of epochs.
 ///
-/// An epoch of a source visits each of its windows once: in turn, or shuffled in an order of its own given by
-/// (seed, stream, epoch), where the stream of a part is its place in the list. Shuffled epochs also cut their
-/// windows at places of their own: all begin 0 to seq - 1 tokens later, for which a source of 16 windows or
-/// more gives up one.
+/// An epoch of a source visits each of its windows once, in sequence or shuffled. The shuffle depends on
+/// (seed, stream, epoch), where the stream of a part is its index in the list. Shuffled epochs also shift
+/// their windows: all begin 0 to seq - 1 tokens later. A source of 16 or more windows loses one window for
+/// this.
 ///
-/// An order that begins inside an epoch takes what is left of it: in turn, from the next token on; shuffled,
-/// the windows behind as many as the tokens that were passed make.
+/// An order that begins inside an epoch uses the rest of it. In sequence, it starts at the next token.
+/// Shuffled, it skips the number of windows that the used tokens amount to.
 class TrainingOrder final : public SampleOrder {
   public:
-    /// \param parts  each holds a window at least
+    /// \param parts  each holds at least one window
     TrainingOrder(std::vector<SourcePart> parts, std::int64_t seq, std::uint64_t seed, bool is_shuffled);
 
-    /// \param record  of sources that hold a window at least each; part p is source p
+    /// \param record  each source holds at least one window; part p is source p
     explicit TrainingOrder(const OrderRecord& record);
 
     std::int64_t num_samples() const override;
     /// \pre sample >= the first of the order
     Window window(std::int64_t sample) const override;
 
-    /// By part, where training stands once it has come to `sample`.
+    /// Returns, by part, the progress of training when it reaches `sample`.
     std::vector<SourcePlace> places(std::int64_t sample) const;
 
-    /// The first token of the window at `position` of an epoch of part `part`; another position is another
-    /// window.
+    /// Returns the first token of the window at `position` of an epoch of part `part`.
+    ///
+    /// Different positions have different windows.
     std::int64_t first_token(int part, std::int64_t epoch, std::int64_t position) const;
 
-    /// Tokens that are left of the epoch of part `part` in which the order begins, and the one behind
-    /// `passed` of them.
+    /// Returns the number of tokens left in part `part` in the epoch in which the order begins.
+    ///
+    /// token_ahead() returns the token after `passed` of them.
     std::int64_t tokens_left(int part) const;
     std::int64_t token_ahead(int part, std::int64_t passed) const;
 
-    /// Whether training passes `token`, one of part `part`, before it comes to `place`, in the epoch of
-    /// `place`.
+    /// Returns true if training uses `token` of part `part` before it reaches `place`.
+    ///
+    /// Only the epoch of `place` counts.
     bool has_passed(int part, std::int64_t token, const SourcePlace& place) const;
 
-    /// Of part `part`.
+    /// Returns the number of windows in an epoch of part `part`.
     std::int64_t windows_per_epoch(int part) const {
         return orders_.at(static_cast<std::size_t>(part)).size();
     }
 
   private:
-    /// Where the order begins in a part.
+    /// Start of the order in a part.
     struct Begin {
         std::int64_t epoch = 0;
-        std::int64_t tokens = 0;   ///< passed of that epoch; shuffled: of whole windows
-        std::int64_t windows = 0;  ///< left of that epoch
+        std::int64_t tokens = 0;  ///< used tokens of that epoch; if shuffled: of whole windows
+        std::int64_t windows = 0;  ///< windows left in that epoch
     };
 
     void add_part(std::uint64_t seed, std::uint32_t stream, const SourcePlace& begin);
@@ -112,7 +117,7 @@ class TrainingOrder final : public SampleOrder {
     std::vector<Begin> begins_;        // by part
 };
 
-/// For validation: every window once, in turn; or `limit` of them, evenly spread.
+/// Order for validation: every window once in sequence, or `limit` evenly spaced windows.
 class SequentialOrder final : public SampleOrder {
   public:
     /// \param limit  0: all
@@ -132,9 +137,11 @@ class SequentialOrder final : public SampleOrder {
     std::int64_t num_samples_ = 0;
 };
 
-/// The global index of a sequence: sample i of a step goes to data rank i / (global_batch / data_degree), and
-/// there to micro-batch after micro-batch, row after row. So which samples a step has, and in what order,
-/// depends neither on the data degree nor on the size of a micro-batch.
+/// Returns the global index of a sequence.
+///
+/// Sample i of a step belongs to data rank i / (global_batch / data_degree). There, samples fill micro-batch
+/// after micro-batch, row by row. The samples of a step and their order therefore depend neither on the data
+/// degree nor on the size of a micro-batch.
 ///
 /// \param train  with global_batch = micro_batches x micro_batch x data_degree
 std::int64_t sample_of(const spec::Train& train,

@@ -23,7 +23,7 @@ std::uint64_t hash_of_first_page(const std::string& path) {
     return std::hash<std::string_view>{}({reinterpret_cast<const char*>(first.data()), first.size()});
 }
 
-/// Files that are trained on, to be found by their place in the system or by their bytes.
+/// Training files, indexed by inode and by content.
 class TrainedFiles {
   public:
     TrainedFiles(std::span<const std::string> paths, std::size_t num_files)
@@ -53,7 +53,7 @@ class TrainedFiles {
     }
 
   private:
-    /// Of the same size and with the same beginning.
+    /// Returns the files of the same size with the same first page.
     std::vector<std::size_t> alike(const std::string& path, std::int64_t bytes) {
         const auto same_size = by_size_.find(bytes);
         if (same_size == by_size_.end()) {
@@ -80,7 +80,7 @@ class TrainedFiles {
     std::int64_t most_hashed_;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> by_inode_;  // (device, inode)
     std::map<std::int64_t, std::vector<std::size_t>> by_size_;
-    std::set<std::int64_t> begun_;  // sizes whose files by_beginning_ has
+    std::set<std::int64_t> begun_;  // sizes whose files are in by_beginning_
     std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<std::size_t>> by_beginning_;
     std::map<std::string, std::uint64_t> hashes_;
 };

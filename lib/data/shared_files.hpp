@@ -8,22 +8,22 @@
 
 namespace ziggurat::data {
 
-/// A file of a validation, and one that is trained on.
+/// A validation file and the training file that it equals.
 struct SharedFile {
-    std::size_t validated = 0;  ///< its place among the files of validation
-    std::size_t trained = 0;    ///< its place among those of training
-    bool is_copy = false;       ///< two files of the same bytes; else one file, whatever it is called
+    std::size_t validated = 0;  ///< index among the validation files
+    std::size_t trained = 0;  ///< index among the training files
+    bool is_copy = false;  ///< two files with equal bytes; else one file, possibly under two names
 
     bool operator==(const SharedFile&) const = default;
 };
 
-/// The files of `validated` that are trained on too, in their order, each with the first such file.
+/// Returns the files of `validated` that are also trained on, in order, each with the first such file.
 ///
-/// One file is known by its device and inode, so that links and other names of it count. Files of one size
-/// are compared by their first page, and where these agree by their fingerprints (data/fingerprint.hpp): of
-/// shards that are all of one size no more than that page is read.
+/// Files are identified by device and inode, so links and other names of a file count. Files of equal size
+/// are compared by their first page, and if these agree by their fingerprints (data/fingerprint.hpp). If all
+/// shards have one size, only that page of each is read.
 ///
-/// Errors: Error{deck} when a file of equal size cannot be read
+/// Errors: Error{deck} if a file of equal size cannot be read
 std::vector<SharedFile> find_shared_files(std::span<const std::string> validated,
                                           std::span<const std::string> trained);
 

@@ -8,7 +8,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// round(samples x share / 2^32) without overflow for any 63-bit `samples` and share <= 2^32.
+/// Returns round(samples x share / 2^32) without overflow for any 63-bit `samples` and share <= 2^32.
 std::int64_t share_of(std::int64_t samples, std::uint64_t share) {
     const auto wide = static_cast<std::uint64_t>(samples);
     const std::uint64_t low = (wide & 0xffffffffu) * share;  // < 2^64

@@ -20,8 +20,10 @@ std::string command_for(const std::string& path) {
         printable(path));
 }
 
-/// Rejects files whose bytes are not their text. Sequences are read in random order from the mapped file,
-/// which all ranks of a node share, so there is no other copy of the text that could be unpacked.
+/// Rejects files whose bytes are not their text.
+///
+/// Sequences are read in random order from the mapped file, which all ranks of a node share. No other copy of
+/// the text exists that could be decompressed.
 void expect_plain_text(const MappedFile& file, const std::string& key) {
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
     std::string why;
@@ -29,20 +31,20 @@ void expect_plain_text(const MappedFile& file, const std::string& key) {
     if (const auto found = recognise_file(text)) {
         const bool is_packed = found->kind == FileKind::gzip || found->kind == FileKind::zstd;
         if (found->kind == FileKind::web_page) {
-            return;  // may be the text that is meant; the deck's doubts name it
+            return;  // may be the intended text; the deck check reports doubts
         }
         why = std::string{"it is "} + found->what;
         remedy = is_packed
                      ? fmt::format("{} Or: {}, which unpacks it.", found->remedy, command_for(file.path()))
                      : found->remedy;
     } else if (are_json_lines(file.path(), text)) {
-        why = "each line is a JSON object, which has a text";
+        why = "each line is a JSON object that contains text";
         remedy = command_for(file.path()) + ".";
     } else {
         return;
     }
     throw Error{ErrorKind::deck,
-                fmt::format("{}: '{}' is no plain text ({}). {}", key, printable(file.path()), why, remedy)};
+                fmt::format("{}: '{}' is not plain text ({}). {}", key, printable(file.path()), why, remedy)};
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace ziggurat::data {
 
-/// The files that a path or pattern names, one after the other.
+/// The files that match a path or pattern, concatenated.
 ///
-/// Errors: Error{deck} that begins with `key` and names a file that is packed, that has JSON lines, or that
-/// is recognised as no text (base/file_kind.hpp)
+/// Errors: Error{deck} that begins with `key` and names a file that is compressed, has JSON lines, or is
+///         recognised as another format than text (base/file_kind.hpp)
 class TextSource final : public FileSource {
   public:
     TextSource(const std::string& pattern, const std::string& key);

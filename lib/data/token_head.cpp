@@ -24,12 +24,12 @@ bool is_file(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/// Whether the name says that there are tokens.
+/// Returns true if the file name indicates tokens.
 bool is_called_so(const std::string& path) {
     return path.ends_with(".bin") || path.ends_with(".idx");
 }
 
-/// What trains would say of it; empty where it can be trained on.
+/// Returns the error that training would report for it; empty if it can be trained on.
 std::string problem_of(const spec::Source& source) {
     const std::string key = "it";
     try {
@@ -41,7 +41,7 @@ std::string problem_of(const spec::Source& source) {
     }
 }
 
-/// Reads the first tokens, as far as the file goes.
+/// Reads the first tokens, or fewer if the file is shorter.
 void add_tokens(TokenHead& head, MappedFile file, TokenType type) {
     head.token_bytes = bytes_of(type);
     head.type = name_of(type);
@@ -96,7 +96,7 @@ std::optional<TokenHead> llmc_head(MappedFile& file) {
     return head;
 }
 
-/// Numbers that look like tokens of `type`, which nothing in the file says.
+/// Returns the head of a file without a header that looks like tokens of `type`.
 TokenHead raw_head(MappedFile file, spec::RawType type) {
     TokenHead head{.format = spec::TokenFormat::raw, .paths = {file.path()}, .bytes = {file.bytes()}};
     head.problem = problem_of({.format = head.format, .path = file.path(), .raw_type = type});
@@ -135,12 +135,12 @@ TokenHead read_token_head(const std::string& path) {
         return raw_head(std::move(file), *look.numbers);
     }
     if (look.is_certain) {
-        throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (it is " + look.what +
+        throw Error{ErrorKind::deck, "'" + printable(path) + "' is not a token file (it is " + look.what +
                                          "). " + look.remedy};
     }
     if (is_called_so(path)) {
-        throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (" + kind_of_llmc(file) +
-                                         ", and there is no .idx beside it). decks/DATA.md has the formats."};
+        throw Error{ErrorKind::deck, "'" + printable(path) + "' is not a token file (" + kind_of_llmc(file) +
+                                         ", and no .idx is next to it). decks/DATA.md has the formats."};
     }
     TokenHead head{.format = spec::TokenFormat::text, .paths = {file.path()}, .bytes = {file.bytes()}};
     add_tokens(head, std::move(file), TokenType::uint8);

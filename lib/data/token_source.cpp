@@ -29,11 +29,11 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
         case spec::TokenFormat::own:
             throw Error{ErrorKind::deck,
                         key +
-                            ": there is nobody who brings tokens of the format own (they are "
-                            "those of a program that calls the library). Name files."};
+                            ": format own needs a program that calls the library. Use text, llmc, "
+                            "megatron or raw."};
     }
     throw Error{ErrorKind::internal,
-                "unknown token format. A bug in ziggurat: please report it with the deck."};
+                "unknown token format (a bug in Ziggurat). Please report it with the deck."};
 }
 
 LargestToken find_largest_token(const TokenSource& source, std::int64_t begin, std::int64_t end) {

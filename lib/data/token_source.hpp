@@ -1,4 +1,4 @@
-/// Token source: the interface to files of tokens.
+/// Token source: the interface of token files.
 #pragma once
 
 #include <cstdint>
@@ -13,57 +13,58 @@
 
 namespace ziggurat::data {
 
-/// A file that a source reads; lives as long as the source.
+/// A file that a source reads. It lives as long as the source.
 struct SourceFile {
     const MappedFile* file = nullptr;
-    bool is_index = false;  ///< says where documents are: a few bytes of it mean much
+    bool is_index = false;  ///< holds positions of documents, so each byte matters and all are hashed
 };
 
-/// A stream of token ids with random access; immutable, so any thread may read.
+/// A stream of token ids with random access. Immutable, so several threads may read.
 class TokenSource {
   public:
     virtual ~TokenSource() = default;
 
-    /// > 0.
+    /// Returns the number of tokens, > 0.
     virtual std::int64_t num_tokens() const = 0;
 
-    /// Reads tokens [begin, begin + out.size()), all inside the source. An id that int32 cannot hold reads as
-    /// -1.
+    /// Reads tokens [begin, begin + out.size()), which must be inside the source.
+    ///
+    /// Ids that int32 cannot hold are read as -1.
     virtual void read(std::int64_t begin, std::span<std::int32_t> out) const = 0;
 
-    /// True if the source itself knows where documents begin.
+    /// True if the source has positions of documents.
     virtual bool has_document_index() const { return false; }
 
-    /// starts[i] = 1 if token begin + i is the first of a document, else 0. Needs a document index.
+    /// Sets starts[i] to 1 if token begin + i is the first of a document, else to 0.
+    ///
+    /// Needs a document index.
     virtual void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const;
 
-    /// For messages: the file and the position in it of one token.
+    /// Returns the file of one token and its position there, for messages.
     virtual std::string place_of(std::int64_t token) const = 0;
 
-    /// In the order of their tokens; none where tokens come from no file.
+    /// Returns the files in the order of their tokens; empty if tokens are not read from files.
     virtual std::vector<SourceFile> files() const { return {}; }
 };
 
-/// Opens the files of `source`, which is not of the format own.
+/// Opens the files of `source`, whose format must not be own.
 ///
-/// \param key  its place in the deck, such as "data.train[0].path"; messages begin with it
-/// Errors: Error{deck} when a file is missing, unreadable, empty, of another format or of the wrong size,
-/// with what
-///         was seen
+/// \param key  its deck key, such as "data.train[0].path"; messages begin with it
+/// Errors: Error{deck} if a file is missing, unreadable, empty, or of a wrong format or size; the message
+///         describes the file
 std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::string& key);
 
-/// Opens a source: open_source(), or what a program does for its sources of the format own.
+/// Function that opens a source: open_source(), or the calling program's function for format own.
 using OpenSource = std::function<std::unique_ptr<TokenSource>(const spec::Source&, const std::string& key)>;
 
-/// The largest token id in [begin, end) and where it first stands; a negative id counts as larger than all
-/// others.
+/// The largest token id in [begin, end) and its first position; negative ids count as largest.
 struct LargestToken {
     std::int32_t id = 0;
     std::int64_t position = 0;
 };
 LargestToken find_largest_token(const TokenSource& source, std::int64_t begin, std::int64_t end);
 
-/// Refuses tokens that the model has no embedding for.
+/// Rejects tokens outside of the model's vocabulary.
 ///
 /// Errors: Error{deck} that names the token, its file and position, and `vocab`
 void check_vocabulary(const TokenSource& source,

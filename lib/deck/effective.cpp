@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t comment_column = 44;
 
-/// Writes maps from the outside in; a map without values is left out.
+/// Writes maps recursively; omits maps without values.
 class DeckText {
   public:
     DeckText(const Schema& schema, const Values& values, Secrets secrets)
@@ -66,7 +66,7 @@ class DeckText {
     Secrets secrets_;
 };
 
-/// The comment of a line that DeckText has written: the origin of the value.
+/// Returns the comment of a line written by DeckText: the origin of the value.
 std::string_view comment_of(std::string_view line) {
     char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {

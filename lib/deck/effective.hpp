@@ -1,4 +1,4 @@
-/// Effective decks: every value of a run written out, and read back where a run has recorded it.
+/// Effective decks: writer of a run's complete values, and reader of a recorded effective deck.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,28 @@
 
 namespace ziggurat::deck {
 
-/// Secrets of the environment in an effective deck.
+/// Treatment of secrets of the environment in an effective deck.
 enum class Secrets {
-    hidden,  ///< as variables: for files, and for people
-    told,    ///< for other ranks, whose environment may lack them
+    hidden,  ///< as variables: for files and messages
+    told,    ///< as values: for other ranks, whose environment may lack them
 };
 
-/// `values` as a deck: every key of the schema with its resolved value, and its origin as a comment. It loads
-/// to the same run wherever the ranks are as many, needs no other file, and no variable but hidden secrets.
+/// Returns `values` as a deck: every key with its resolved value, and its origin as a comment.
+///
+/// On the same number of ranks it loads to the same run. It needs no other file, and no variables except
+/// hidden secrets.
 std::string effective_deck(const Schema& schema, const Values& values, Secrets secrets = Secrets::hidden);
 
-/// The origin that line `line`, from 1, of an effective deck tells; nothing where it has no comment.
+/// Returns the origin in the comment of line `line` (from 1); nullopt if it has no comment.
 std::optional<Origin> origin_in(std::string_view text, int line);
 
-/// The values of `text`, an effective deck that a run has recorded, each with the origin that it had in that
-/// run: the comment beside it. A key that the text does not have has its default. Nothing, after complaints,
-/// for a text that is no deck of this version, includes files or asks for the environment. A hidden secret is
-/// the text `${env:NAME}`: the environment is not looked at.
+/// Parses the effective deck of a recorded run; each value gets the origin in its comment.
 ///
-/// \param name  stands for its file in messages
+/// A key that `text` lacks gets its default. Returns nullopt, after errors, for a text that is not a deck of
+/// this version, includes files or uses environment variables. A hidden secret is read as the text
+/// `${env:NAME}`; the environment is not read.
+///
+/// \param name  file name for messages
 std::optional<Values> read_effective_deck(const Schema& schema,
                                           const std::string& text,
                                           const std::string& name,

@@ -22,8 +22,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The texts of nvme_paths for ranks with an environment of their own (leave_environment), before
-/// substitution.
+/// Returns nvme_paths for ranks with another environment (leave_environment), before substitution.
 std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const Environment& environment) {
     const Node* node = &root;
     for (const char* key : {"tiers", "nvme", "paths"}) {
@@ -38,7 +37,7 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
     return left;
 }
 
-/// The effective deck with secrets, and with the paths that `left` has, for other ranks.
+/// Returns the effective deck for other ranks: with secrets, and with the paths in `left`.
 std::string effective_elsewhere(const Schema& schema,
                                 Values values,
                                 const std::vector<std::optional<std::string>>& left) {
@@ -55,7 +54,9 @@ std::string effective_elsewhere(const Schema& schema,
     return effective_deck(schema, values, Secrets::told);
 }
 
-/// As load_text(). \param goes_on  `name` is the file, and `text` what a run that goes on has recorded there
+/// Implements load_text().
+///
+/// \param goes_on  true if `name` is the record of a run that resumes, and `text` its content
 LoadedDeck load_all(const std::string& text,
                     const std::string& name,
                     bool goes_on,
@@ -72,9 +73,8 @@ LoadedDeck load_all(const std::string& text,
         loaded.found.tell(
             Severity::error,
             fmt::format(
-                "{} is a configuration of DeepSpeed (a deck says the like with other keys, and also "
-                "what the model and the data are). Begin with decks/quickstart.yaml, and give it what "
-                "is said here:{}",
+                "{} is a configuration of DeepSpeed (a deck has other keys, and also describes the model "
+                "and the data). Start from decks/quickstart.yaml, and set these keys:{}",
                 in_quotes(name), counterparts_of(*root)));
         return loaded;
     }
@@ -143,7 +143,7 @@ LoadedDeck load(const std::string& path,
     loaded = load_all(*text, file, is_record(file), overrides, options);
     if (file != path && !is_record(file)) {
         loaded.found.note({file, 0, 0}, fmt::format("there is no {} here", in_quotes(path)),
-                          "the deck of that name that comes with the program is taken");
+                          "the shipped deck of that name is used");
     }
     return loaded;
 }

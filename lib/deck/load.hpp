@@ -1,4 +1,4 @@
-/// Entry of this module: a deck's text becomes a checked RunSpec.
+/// Entry point of this folder: loads a deck's text to a checked RunSpec.
 #pragma once
 
 #include <string>
@@ -12,36 +12,37 @@
 
 namespace ziggurat::deck {
 
-/// A deck after loading. `run` and `effective` mean something only when `ok()`.
+/// Result of loading a deck. `run` and `effective` are valid only if `ok()`.
 struct LoadedDeck {
     spec::RunSpec run;
-    spec::MachineSpec machine;  ///< the one that budgets are shares of
+    spec::MachineSpec machine;  ///< the machine on which shares in budgets are based
     Diagnostics found;
-    /// A deck that gives the same run without includes, autos or variables, but those for secrets of the
-    /// environment (is_secret()), which it leaves.
+    /// Equivalent deck without includes, autos or variables, except variables for secrets (is_secret()).
     std::string effective;
-    std::vector<Secret> secrets;  ///< that the deck asked the environment for
-    /// The same for the other ranks of the job, with secrets, which their environment may lack: no file keeps
-    /// it. tiers.nvme.paths are each node's own, so what they take from the environment is left to theirs, or
-    /// else as in this one.
+    std::vector<Secret> secrets;  ///< secrets of the environment that the deck uses
+    /// The same deck for the other ranks of the job, with the values of secrets; never written to a file.
+    ///
+    /// tiers.nvme.paths differ per node: their environment variables are kept, with the values of this rank
+    /// as defaults.
     std::string effective_elsewhere;
-    std::string time_limit_source = "run.time_limit";  ///< or, of an auto, `the end of Slurm job 812331`
-    bool sets_threads = false;     ///< parallel.threads is a number that somebody has written
-    bool tells_of_record = false;  ///< notes tell what is not as a run has recorded it (run_record.hpp)
-    std::string only_planned;      ///< what cannot be trained yet, of a plan: see refuse_not_built
-    std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
+    std::string time_limit_source = "run.time_limit";  ///< or, for auto, `the end of Slurm job 812331`
+    bool sets_threads = false;     ///< true if a user has set parallel.threads to a number
+    bool tells_of_record = false;  ///< true if notes list differences from the recorded run (run_record.hpp)
+    std::string only_planned;      ///< features that can be planned but not trained; see refuse_not_built
+    std::string depths;  ///< one line with the reasons for transfer depths; empty if all is on the device
 
     bool ok() const { return found.ok(); }
 };
 
-/// Reads, resolves and checks the deck at `path`, or that of the run whose folder it is, with overrides
-/// `path.to.key=value`. Every problem is in `found`; nothing that a deck says makes it throw. Collective:
-/// local. On several ranks, rank 0 loads and the others load its `effective_elsewhere`.
+/// Loads the deck at `path`, or that of the run in the folder `path`, with overrides `path.to.key=value`.
+///
+/// Reads, resolves and checks it. All problems are in `found`; invalid decks never cause an exception.
+/// Collective: local. On several ranks, rank 0 loads the deck, and the others load its `effective_elsewhere`.
 LoadedDeck load(const std::string& path,
                 const std::vector<std::string>& overrides,
                 const LoadOptions& options);
 
-/// The same for a deck that is already in memory; `name` stands for its file in messages.
+/// Loads a deck from memory; `name` is its file name in messages.
 LoadedDeck load_text(const std::string& text,
                      const std::string& name,
                      const std::vector<std::string>& overrides,

@@ -1,4 +1,4 @@
-/// Options of loading a deck: what the deck does not say.
+/// Options of loading a deck that are not part of the deck.
 #pragma once
 
 #include <cstddef>
@@ -16,76 +16,79 @@
 
 namespace ziggurat::deck {
 
-/// What a deck wants to know of its tokenizer.
+/// Properties of a tokenizer that decks depend on.
 struct TokenizerFacts {
     std::int64_t vocab = 0;                           ///< ids are smaller
-    std::string hash;                                 ///< as spec::Tokenizer has it
-    std::optional<std::int32_t> document_token = {};  ///< between documents; nothing: it names none
-    std::optional<std::int32_t> begin_token = {};     ///< before a text; nothing: it names none
-    bool adds_begin_token = false;                    ///< its own files ask for that
-    std::string note = {};                            ///< about how it was read; empty: none
+    std::string hash;                                 ///< as in spec::Tokenizer
+    std::optional<std::int32_t> document_token = {};  ///< separates documents; nullopt: not defined
+    std::optional<std::int32_t> begin_token = {};     ///< precedes a text; nullopt: not defined
+    bool adds_begin_token = false;                    ///< true if its own files specify that
+    std::string note = {};                            ///< about how it was read; may be empty
 };
 
-/// A source of tokens that a training could open.
+/// Properties of a token source that can be opened.
 struct SourceFacts {
     std::int64_t tokens = 0;
-    std::vector<std::string> files = {};  ///< with its tokens, in their order
-    /// Why it may not be what the deck says although it can be read.
+    std::vector<std::string> files = {};  ///< files with its tokens, in order
+    /// Reason to suspect that the file differs from its description in the deck, although it is readable.
     struct Doubt {
         std::string file, why, advice;
     };
     std::optional<Doubt> doubt = {};
 };
 
-/// A file of a validation that is trained on as well.
+/// A validation file that is also a training file.
 struct FileOverlap {
-    std::size_t validated = 0;  ///< its place in the list that was asked about
-    std::size_t trained = 0;    ///< the same
-    bool is_copy = false;       ///< two files of the same bytes; else one file
+    std::size_t validated = 0;  ///< index in the list of validation files
+    std::size_t trained = 0;    ///< index in the list of training files
+    bool is_copy = false;       ///< true: two files with equal bytes; false: the same file
 };
 
-/// The place of the run, and functions that choose what the deck leaves open.
+/// Environment of the run, and functions that choose values which the deck leaves open.
 struct LoadOptions {
-    int ranks = 0;                                  ///< 0: as few as the deck's degrees allow
-    int ranks_per_node = 0;                         ///< 0: as the machine has, at most all of them
-    int ranks_per_device = 1;                       ///< that share one
-    bool has_nccl = false;                          ///< what runs the deck was built with NCCL
-    std::vector<int> node_of_rank = {};             ///< of the ranks as started; none: in a row
-    int threads = 0;                                ///< per rank; 0: an equal part of the node's cores
-    std::optional<spec::MachineSpec> machine = {};  ///< none: this one
-    bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
-    /// Token files and checkpoints that are missing are errors; else notes, as for a plan, which reads none.
+    int ranks = 0;                                  ///< 0: minimum for the deck's degrees
+    int ranks_per_node = 0;                         ///< 0: as the machine has, at most `ranks`
+    int ranks_per_device = 1;                       ///< ranks that share a GPU
+    bool has_nccl = false;                          ///< true if the executing program was built with NCCL
+    std::vector<int> node_of_rank = {};             ///< as started; empty: consecutive ranks
+    int threads = 0;                                ///< per rank; 0: an equal share of the node's cores
+    std::optional<spec::MachineSpec> machine = {};  ///< nullopt: this machine
+    bool for_plan = false;  ///< accepts features that can be planned but not run
+    /// If true, missing token files and checkpoints are errors; else notes (a plan does not read them).
     bool needs_data = true;
-    /// The program that loads the deck opens sources of the format own (train::RunContext::open_source).
+    /// True if the calling program supplies sources of the format own (train::RunContext::open_source).
     bool brings_tokens = false;
-    /// For the deck of a run that was: no rule asks whether it could run here and now (its data may be
-    /// elsewhere).
+    /// For the deck of a past run: skips rules that check if it could run here and now (its data may be on
+    /// another machine).
     bool as_record = false;
-    /// The folder of the run that recorded the deck, for load_text() (working_folder.hpp); empty: nothing has
+    /// Folder of the run that recorded the deck, for load_text() (working_folder.hpp); empty: not recorded.
     std::string run_folder = {};
-    /// Called when run.time_limit is auto; without it there is no job that ends.
+    /// Called if run.time_limit is auto; if empty, no job end is known.
     std::function<std::optional<JobEnd>()> job_end = {};
-    /// Reads a tokenizer that is a file; without it nothing is asked of the file.
-    /// Errors: its Error{deck} becomes one of the deck
+    /// Reads a tokenizer file; if empty, the file is not read.
+    /// Errors: its Error{deck} becomes an error of the deck
     std::function<TokenizerFacts(const spec::Tokenizer&)> read_tokenizer = {};
-    /// Opens a source, not of the format own, as a training does; without it nothing is asked of its files
-    /// but that they are there. \param key  its place in the deck, which messages begin with Errors: its
-    /// Error{deck} becomes one of the deck
+    /// Opens a source, not of the format own, as a training does; if empty, only the existence of its files
+    /// is checked.
+    /// \param key  key of the source in the deck; messages begin with it
+    /// Errors: its Error{deck} becomes an error of the deck
     std::function<SourceFacts(const spec::Source&, const std::string& key)> read_source = {};
-    /// Returns true if a token is in the first 2^26 of the source; without it nobody looks.
+    /// Returns true if a token occurs in the first 2^26 of the source; if empty, this is not checked.
     std::function<bool(const spec::Source&, const std::string& key, std::int64_t token)> has_token = {};
-    /// Finds the files of validation among those that are trained on; without it nobody looks.
+    /// Finds validation files that are also training files; if empty, this is not checked.
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>
         find_shared_files = {};
-    /// Called, for a deck without errors, to choose the homes that it leaves open; without it they stay open.
+    /// Called for a deck without errors to choose its open homes; if empty, they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
-    /// Called, for a deck without errors whose homes are known, to choose how far ahead and in what pieces
-    /// state moves; without it one segment ahead, and in pieces of 16 MiB.
+    /// Called for a deck without errors and with known homes, to choose prefetch depths and chunk sizes. If
+    /// empty: one segment ahead, and chunks of 16 MiB.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
-    /// Called, for a deck without errors whose homes are known, to choose whether cut parameters are gathered
-    /// once a step, where that is open and of use; without it they are gathered for each pass.
+    /// Called for a deck without errors and with known homes, to choose the lease of gathered parameters.
+    ///
+    /// Returns true if sharded parameters are gathered once per step. Only called if this is open and can
+    /// have an effect. If empty, they are gathered for each pass.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
     Environment environment = process_environment;
 };

@@ -14,7 +14,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The node at `path`, keys of maps alone; nothing where there is none.
+/// Returns the node at `path`, which contains only keys of maps; nullptr if it does not exist.
 Node* find_node(Node& root, std::string_view path) {
     Node* node = &root;
     while (node != nullptr && !path.empty()) {
@@ -29,7 +29,7 @@ class Reopening {
   public:
     Reopening(const Schema& schema, const std::string& text) : schema_{schema}, text_{text} {}
 
-    /// Whether the program chose the value, and not a deck or a command line.
+    /// Returns true if the program chose the value, not a deck or a command line.
     bool is_chosen(const Node& value) const {
         const auto origin = origin_of(value);
         return origin && (origin->kind == OriginKind::automatic ||
@@ -40,7 +40,7 @@ class Reopening {
         return value.writer == Writer::deck ? origin_in(text_, value.at.line) : std::nullopt;
     }
 
-    /// Opens everything in `map`, which is at `path`.
+    /// Resets all automatic choices in `map`, which is at `path`.
     void open_all(Node& map, const std::string& path) const {
         for (auto& [key, key_at, value] : map.entries) {
             const std::string here = path.empty() ? key : path + "." + key;
@@ -50,7 +50,7 @@ class Reopening {
             } else if (row != nullptr && row->type == Type::list) {
                 open_list(value, here, *row);
             } else if (is_chosen(value) &&
-                       here != working_folder_key) {  // where the run was, not where it is
+                       here != working_folder_key) {  // needed: it is the folder in which the run was started
                 open(value, row);
             }
         }
@@ -75,7 +75,7 @@ class Reopening {
         }
     }
 
-    /// To auto where the key takes it; else to nothing, which is its default.
+    /// Resets a value to auto if the key accepts it, else to null, which means its default.
     static void open(Node& value, const Row* row) {
         const auto words = row == nullptr ? std::vector<std::string_view>{} : split_words(row->words);
         Node opened;
@@ -92,7 +92,7 @@ class Reopening {
     const std::string& text_;
 };
 
-/// The N of `N ranks / (tensor 1 ...)`, by which parallel.data was chosen; 0: by nothing.
+/// Returns N of the origin `N ranks / (tensor 1 ...)` of parallel.data; 0 for other origins.
 int ranks_of_choice(const std::optional<Origin>& origin) {
     int ranks = 0;
     if (origin && origin->kind == OriginKind::automatic && origin->note.find(" / (") != std::string::npos) {
@@ -113,8 +113,8 @@ bool reopen_choices(
     const int recorded = data == nullptr ? 0 : ranks_of_choice(reopening.origin_of(*data));
     const bool are_others = recorded > 0 && ranks > 0 && ranks != recorded;
     if (are_others) {
-        found.note(data->at, fmt::format("the run was on {} rank{}", recorded, recorded == 1 ? "" : "s"),
-                   "what was auto for them is chosen anew");
+        found.note(data->at, fmt::format("the run had {} rank{}", recorded, recorded == 1 ? "" : "s"),
+                   "automatic choices are made again");
         reopening.open_all(root, "");
     }
     return are_others;

@@ -1,4 +1,4 @@
-/// Choices of the program in the record of a run, taken back where they do not hold any more.
+/// Reset of recorded automatic choices that no longer apply.
 #pragma once
 
 #include <string>
@@ -10,16 +10,18 @@
 
 namespace ziggurat::deck {
 
-/// Opens in `root`, the tree of the record `text`, what the program chose itself, so that it is chosen anew:
-/// run.time_limit, as the job that it was for is over; and where parallel.data was auto for another number of
-/// ranks, all that was auto, and all defaults that became numbers. What a deck or a command line says stays.
-/// True, after a note, where the ranks are not as many as they were.
+/// Resets automatic choices in `root`, the tree of the record `text`, so that they are made again.
 ///
-/// \param ranks  that go on; 0: as many as recorded
+/// Always resets run.time_limit, because its job has ended. If parallel.data was auto for another number of
+/// ranks, resets everything that was auto, and all defaults that became numbers. Values set by decks or
+/// command lines are kept. Returns true, after a note, if the number of ranks differs.
+///
+/// \param ranks  number of ranks that resume; 0: the recorded number
 bool reopen_choices(const Schema& schema, Node& root, const std::string& text, int ranks, Diagnostics& found);
 
-/// Gives `values`, once they are resolved, the origins that the record `file` with that `text` tells, where
-/// they are as it says: so that what the program chose is known as such when the run goes on again.
+/// Restores the origins in the record `file` with content `text` for resolved `values` that are unchanged.
+///
+/// So automatic choices are recognized as such when the run resumes again.
 void keep_origins(Values& values, const std::string& file, const std::string& text);
 
 }  // namespace ziggurat::deck

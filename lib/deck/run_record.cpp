@@ -21,7 +21,7 @@ bool has_record(const fs::path& folder) {
     return fs::is_regular_file(folder / record_name, unreadable);
 }
 
-/// The run that a checkpoint, or the folder of them, belongs to; empty: none.
+/// Returns the run folder that contains a checkpoint or the folder of checkpoints; empty if not found.
 std::string run_around(const fs::path& folder) {
     for (auto above = folder.lexically_normal(); above.has_relative_path(); above = above.parent_path()) {
         if (has_record(above)) {
@@ -35,7 +35,7 @@ bool is_of_command_line(const DeckValue* value) {
     return value != nullptr && value->origin.kind == OriginKind::command_line;
 }
 
-/// Whether both name one folder, also where it is not there.
+/// Returns true if both paths name the same folder, which does not have to exist.
 bool is_same(const fs::path& one, const fs::path& other) {
     std::error_code unreadable;
     const auto whole = [&](const fs::path& path) {
@@ -77,7 +77,7 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
     const bool is_moved = !is_same(recorded_run_folder(values), folder);
     if (is_moved) {
         found.note(values.location(dir),
-                   fmt::format("the run continues in {}, where this deck lies", in_quotes(folder)),
+                   fmt::format("the run continues in {}, the folder of this deck", in_quotes(folder)),
                    fmt::format("it was recorded in {}", in_quotes(values.text(dir))),
                    "Set run.dir to train elsewhere.");
     }
@@ -91,9 +91,9 @@ bool let_go_on(Values& values, Diagnostics& found) {
         is_of_command_line(values.find(dir))) {
         return false;
     }
-    found.note(values.location(resume), "the run goes on, as by run.resume=auto",
-               "it was begun afresh by run.resume: never, which its record keeps",
-               "To begin it again, set run.resume=never on the command line.");
+    found.note(values.location(resume), "the run resumes, as with run.resume=auto",
+               "its record has run.resume: never from its first start",
+               "To start from scratch, set run.resume=never on the command line.");
     DeckValue now = *written;
     now.word = now.written = "auto";
     values.set(resume, now);

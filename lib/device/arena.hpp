@@ -1,4 +1,4 @@
-/// Memory reserved once at start, from which everything else is carved.
+/// Arena: memory reserved once at start, from which all buffers are allocated.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,26 @@
 
 namespace ziggurat::device {
 
-/// Owns `bytes` of zeroed memory, 2 MiB aligned and backed by huge pages where the system grants them.
+/// Owner of `bytes` of zeroed memory, 2 MiB aligned and backed by huge pages if the system grants them.
 ///
-/// A shared one is a memory segment without a name (memfd), so that nothing is left behind by whoever dies;
-/// other processes map it through `descriptor()`. Not on /dev/shm, whatever that holds.
+/// A shared arena is an anonymous memory segment (memfd), so the system frees it when its processes die.
+/// Other processes map it through `descriptor()`. It does not use /dev/shm, so the size of /dev/shm does not
+/// matter.
 ///
-/// Errors: Error{resource} that names `purpose` and the bytes when the system has no such memory
+/// Errors: Error{resource} that names `purpose` and the bytes if the system lacks the memory
 class Arena {
   public:
     enum class Kind { own, shared };
 
     Arena(std::int64_t bytes, const char* purpose, Kind kind = Kind::own);
 
-    /// Memory of a device: where it lies, and who gives it back when the arena's life ends.
+    /// Memory of a device: its addresses, and the owner that frees it with the arena.
     struct OfDevice {
         std::byte* data = nullptr;
         std::byte* host_view = nullptr;
         std::int64_t bytes = 0;
         std::byte* staging = nullptr;
-        int descriptor = -1;  ///< of the owner, for the staging memory
+        int descriptor = -1;  ///< of the staging memory; owned by `owner`
         std::shared_ptr<void> owner;
     };
     explicit Arena(OfDevice memory) noexcept;
@@ -33,18 +34,21 @@ class Arena {
     Arena(Arena&& other) noexcept;
     Arena& operator=(Arena&& other) noexcept;
 
-    /// Its address, for the kernels and copies of the processor that it was made by.
+    /// Address for kernels and copies of the device that reserved the arena.
     std::byte* data() const noexcept { return data_; }
-    /// Where threads of the host reach it; nullptr where they cannot.
+    /// Address for threads of the host; nullptr if they cannot access the memory.
     std::byte* host_view() const noexcept { return host_view_; }
-    /// Of a shared arena, the memory of the host that other processes map: its own where threads of the host
-    /// work on it, else as much beside it, which collectives keep like it where they read and write it.
+    /// Host memory of a shared arena that other processes map.
+    ///
+    /// If threads of the host can access the arena, this is the arena itself. Otherwise it is separate memory
+    /// of the same size; collectives keep its contents equal to the arena where they read and write it.
     std::byte* staging() const noexcept { return staging_; }
-    /// Whether that lies beside it.
+    /// True if the staging memory is separate from the arena.
     bool is_staged() const noexcept { return staging_ != nullptr && staging_ != data_; }
     std::int64_t bytes() const noexcept { return bytes_; }
-    /// Of the staging of a shared arena that is not empty; else -1. Closed with the arena; who has mapped it
-    /// keeps the memory.
+    /// File descriptor of the staging memory of a shared arena; -1 if the arena is not shared or empty.
+    ///
+    /// It is closed with the arena. Processes that have mapped it keep the memory.
     int descriptor() const noexcept { return descriptor_; }
 
   private:
@@ -53,7 +57,7 @@ class Arena {
     std::byte* staging_ = nullptr;
     std::int64_t bytes_ = 0;
     int descriptor_ = -1;
-    std::shared_ptr<void> owner_;  ///< of a device's memory
+    std::shared_ptr<void> owner_;  ///< owner of a device's memory
 };
 
 }  // namespace ziggurat::device

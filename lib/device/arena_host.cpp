@@ -14,9 +14,11 @@ namespace ziggurat::device {
 namespace {
 
 constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
-/// Below this small pages cost less than asking for others.
+/// Below this size, small pages cost less than the request for huge pages.
 constexpr std::int64_t worth_collapsing_bytes = std::int64_t{16} << 20;
-/// From Linux 6.1 on; older systems refuse it, and older headers do not name it.
+/// MADV_COLLAPSE, available since Linux 6.1.
+///
+/// Older systems reject it, and older headers do not define it.
 constexpr int madvise_collapse = 25;
 
 std::int64_t whole_pages(std::int64_t bytes) {
@@ -30,7 +32,9 @@ std::int64_t whole_pages(std::int64_t bytes) {
                     "). Use more ranks, a smaller micro_batch, or recompute.kind: full."};
 }
 
-/// Address space for `bytes` at a multiple of a huge page: reserves one page more and gives the rest back.
+/// Reserves address space for `bytes`, aligned to a huge page.
+///
+/// It reserves one more page, then unmaps the excess.
 std::byte* reserve(std::int64_t bytes, const char* purpose) {
     const auto reserved = static_cast<std::size_t>(bytes + huge_page_bytes);
     void* address = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -47,7 +51,7 @@ std::byte* reserve(std::int64_t bytes, const char* purpose) {
     return aligned;
 }
 
-/// Puts memory where `reserve` has made room: of the segment `descriptor`, or anonymous with -1.
+/// Maps memory into reserved address space: the segment `descriptor`, or anonymous memory if it is -1.
 std::byte* map(std::int64_t bytes, int descriptor, const char* purpose) {
     auto* const at = reserve(bytes, purpose);
     const auto size = static_cast<std::size_t>(bytes);
@@ -76,11 +80,13 @@ int make_segment(std::int64_t bytes, const char* purpose) {
     return descriptor;
 }
 
-/// Huge pages for a segment, to which most systems give small ones whatever madvise says (shmem_enabled is
-/// `never`). A system that cannot is none the worse.
+/// Collapses the pages of a segment to huge pages.
 ///
-/// Collapsing wants a page of each range to exist. With one alone there is nothing to copy, so that this is
-/// also the fastest way to fill a segment: 2 to 16 GB/s against 1.4 by faults of small pages (two cores,
+/// Most systems give segments small pages regardless of madvise (shmem_enabled is `never`). If the system
+/// cannot collapse pages, the arena still works.
+///
+/// Collapsing requires that one page of each range exists. With exactly one there is nothing to copy. So this
+/// is also the fastest way to fill a segment: 2 to 16 GB/s, against 1.4 by faults of small pages (two cores,
 /// Linux 6.18).
 void collapse(std::byte* at, std::int64_t bytes) {
     if (bytes < worth_collapsing_bytes) {

@@ -1,4 +1,4 @@
-/// GPUs by CUDA, where the build has them (ZIGGURAT_CUDA).
+/// GPUs through CUDA, if the build has them (ZIGGURAT_CUDA).
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@ namespace ziggurat::device {
 
 namespace cuda {
 
-/// The GPUs that this process sees; none where the driver is missing or too old.
+/// Returns the GPUs that are visible to this process; none if the driver is missing or too old.
 Discovery discover();
 
-/// GPU number `index` of those that this process sees.
+/// Returns the GPU with number `index` of those visible to this process.
 ///
-/// \param watch  hears of waits for its streams, and outlives it and all that it makes; nothing: nobody does
-/// Errors: Error{resource} when there is no such GPU, or it cannot be used
+/// \param watch  is notified of waits for its streams, and outlives all that is created; may be nullptr
+/// Errors: Error{resource} if the GPU does not exist or cannot be used
 std::shared_ptr<Device> make_device(int index, WaitWatch* watch);
 
 }  // namespace cuda

@@ -1,4 +1,4 @@
-/// DelayedQueue: a queue of host kernels that run late, on memory that callers may not touch.
+/// DelayedQueue: a queue of host kernels that run late, on memory that callers must not access.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,17 @@
 
 namespace ziggurat::device {
 
-/// What `kernels` asks of a stream whose space is MemorySpace::delayed_host. The only one is DelayedHost's,
-/// which tests link and the program only where a build asks for it: on it they find what a device would
-/// not forgive.
+/// Queue interface for streams whose space is MemorySpace::delayed_host, used by `kernels`.
+///
+/// The only implementation is that of DelayedHost. Tests link it; the program does only if the build requests
+/// it. It exposes errors that would fail on a device.
 class DelayedQueue : public Queue {
   public:
-    /// Runs `work` behind all that was called before.
+    /// Runs `work` after all earlier calls.
     virtual void run(std::function<void()> work) = 0;
-    /// Where kernels reach the byte that callers know as `address`; nullptr for nullptr.
+    /// Returns the address at which kernels access the byte at `address`; nullptr for nullptr.
     ///
-    /// Errors: Error{internal} when it is no memory of the device
+    /// Errors: Error{internal} if it is not memory of the device
     virtual std::byte* reachable(const std::byte* address) const = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace ziggurat::device {
 namespace {
 
-/// /dev/nvidia0, but not /dev/nvidiactl, which is there without a GPU.
+/// True for /dev/nvidia0, but not for /dev/nvidiactl, which exists without a GPU.
 bool names_a_gpu(const std::filesystem::path& path) {
     const auto name = path.filename().string();
     constexpr std::string_view begin = "nvidia";
@@ -32,7 +32,7 @@ Discovery discover() {
     if constexpr (has_cuda) {
         found = cuda::discover();
     } else {
-        found.why_none = "this build computes on the host's cores alone";
+        found.why_none = "this build has no GPU support";
     }
     found.is_hardware_there = is_hardware_there();
     return found;

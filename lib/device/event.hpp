@@ -9,23 +9,23 @@
 
 namespace ziggurat::device {
 
-/// Recorded again and again without allocating. On a host stream it is done as soon as it is recorded.
+/// Event that can be recorded repeatedly without allocation. On a host stream it is done once recorded.
 class Event {
   public:
-    /// \param stream  of the processor on whose streams it is recorded
+    /// \param stream  a stream of the processor on whose streams it will be recorded
     explicit Event(const Stream& stream);
 
     void record(const Stream& stream);
-    /// Whether the stream has come to where it was recorded last; before the first time it has.
+    /// True if the stream has reached the last recording of the event, or if it was never recorded.
     ///
-    /// Errors: what work in front of it has thrown
+    /// Errors: rethrows an exception of earlier work in the stream
     bool is_done() const { return mark_ == nullptr || !is_recorded_ || mark_->is_done(); }
-    /// Time (monotonic_ns) at which the stream came to it. \pre recorded and done
+    /// Returns the time (monotonic_ns) at which the stream reached it. \pre recorded and done
     std::int64_t time_ns() const { return mark_ == nullptr ? time_ns_ : mark_->time_ns(); }
 
   private:
     friend class Stream;
-    std::unique_ptr<Mark> mark_;  ///< nothing on the host
+    std::unique_ptr<Mark> mark_;  ///< nullptr on the host
     bool is_recorded_ = false;
     std::int64_t time_ns_ = 0;
 };

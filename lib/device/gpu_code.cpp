@@ -10,7 +10,7 @@ namespace {
 struct Code {
     int capability;
     bool is_machine_code, is_intermediate;
-    bool is_exact;  ///< with features of one GPU: 90a
+    bool is_exact;  ///< architecture-specific features, such as 90a
 };
 
 std::vector<Code> parse(std::string_view architectures) {

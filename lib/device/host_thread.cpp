@@ -9,7 +9,7 @@
 namespace ziggurat::device {
 namespace {
 
-constexpr const char* own_work = "what its thread of the host's kernels was given";
+constexpr const char* own_work = "the work of its host-kernel thread";
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-/// HostThread: the one thread that runs the host's kernels beside a device.
+/// HostThread: the thread that runs host kernels concurrently with a device.
 #pragma once
 
 #include <condition_variable>
@@ -12,11 +12,11 @@
 
 namespace ziggurat::device {
 
-/// Work that a HostThread does again and again without allocating.
+/// Work that a HostThread can run repeatedly without allocation.
 struct Task {
     std::function<void()> work = {};
-    std::function<void()> when_done = {};  ///< on that thread; quick, throws nothing
-    // Of the thread, since the task was posted last:
+    std::function<void()> when_done = {};  ///< runs on that thread; must be quick and must not throw
+    // Set by the thread after each post():
     bool is_done = true;
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
@@ -24,26 +24,29 @@ struct Task {
     Task* next = nullptr;
 };
 
-/// Runs what it is given in order. The library behind the host's kernels may be started and called by one
-/// thread only; where a device computes, this is the one, so that an update on the host never keeps the
-/// thread that issues from issuing.
+/// Thread that runs host kernels in order.
+///
+/// The library of the host kernels may be initialised and called by one thread only. With a device, that is
+/// this thread, so optimizer updates on the host never block the thread that issues device work.
 class HostThread {
   public:
-    /// \param watch  hears of waits for this thread, and outlives it; nothing: nobody does
-    /// Errors: Error{resource} when the system has no thread
+    /// \param watch  is notified of waits for this thread, and outlives it; may be nullptr
+    /// Errors: Error{resource} if the system cannot start a thread
     explicit HostThread(WaitWatch* watch = nullptr);
-    /// Ends when it has done what was posted.
+    /// Waits for all posted tasks, then ends the thread.
     ~HostThread();
     HostThread(const HostThread&) = delete;
     HostThread& operator=(const HostThread&) = delete;
 
-    /// Returns at once. \pre the task is done
+    /// Enqueues a task and returns at once. \pre the task is done
     void post(Task& task);
-    /// Errors: what its work has thrown, once
+    /// True if the task is done. Errors: rethrows an exception of its work, once
     bool is_done(Task& task) const;
-    /// Does `work` there, behind what was posted, and returns when it is done; called there, at once.
+    /// Runs `work` on the thread, after all posted tasks, and waits for it.
     ///
-    /// Errors: what it has thrown
+    /// On that thread, runs it at once.
+    ///
+    /// Errors: rethrows an exception of `work`
     void run(const std::function<void()>& work);
 
   private:

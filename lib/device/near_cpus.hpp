@@ -6,7 +6,9 @@
 
 namespace ziggurat::device {
 
-/// CPUs that share a NUMA node with a PCI device, in ascending order; empty if the system does not list them.
+/// Returns the CPUs that share a NUMA node with a PCI device, in ascending order.
+///
+/// Empty if the system does not list them.
 ///
 /// \param pci_id  such as 0000:17:00.0
 /// \param system  mount point of sysfs
@@ -19,10 +21,11 @@ enum class Binding {
     too_few,  ///< fewer CPUs near the GPU than threads: the thread is not bound
 };
 
-/// Binds the calling thread, and threads that it starts later, to those of its CPUs that are near the GPU.
+/// Binds the calling thread, and threads that it starts later, to those of its CPUs near the GPU.
+///
 /// Memory that they touch first then lies next to the GPU as well.
 ///
-/// \param threads  that will compute; none of them is to share a CPU
+/// \param threads  number of compute threads; each needs its own CPU
 Binding bind_near(const std::string& pci_id, int threads, const std::string& system = "/sys");
 
 }  // namespace ziggurat::device

@@ -1,4 +1,4 @@
-/// SampleCopy: copies between a device and the host, to be timed.
+/// SampleCopy: copies between a device and the host for bandwidth measurements.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace ziggurat::device {
 
-/// Memory of a device, as much of the host that its copies find without help, and a stream for them.
+/// Device memory, pinned host memory of the same size, and a stream for copies between them.
 class SampleCopy {
   public:
-    /// \param bytes  that a copy may have at most
-    /// Errors: Error{resource} when memory is short
+    /// \param bytes  maximum size of a copy
+    /// Errors: Error{resource} if memory is insufficient
     SampleCopy(Device& device, std::int64_t bytes);
 
-    /// Async: until finish(). \pre at most the bytes of construction
+    /// Starts a copy. Async: until finish(). \pre at most the bytes of construction
     void start(bool to_device, std::int64_t bytes) const;
     void finish() const { stream_.finish(); }
 

@@ -1,4 +1,4 @@
-/// spread_ranks: which device each rank computes with.
+/// spread_ranks: assignment of devices to ranks.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ziggurat::device {
 
-/// What a rank sees.
+/// Devices that are visible to a rank.
 struct SeenDevices {
     std::string host;
     std::vector<std::string> ids;  ///< Discovery::ids
@@ -15,14 +15,16 @@ struct SeenDevices {
 };
 
 struct RankDevice {
-    int index = 0;    ///< of those that the rank sees
-    int sharers = 1;  ///< ranks of its host that compute with the same one, itself among them
+    int index = 0;  ///< index among the devices visible to the rank
+    int sharers = 1;  ///< ranks of its host that use the same device, including itself
 
     bool operator==(const RankDevice&) const = default;
 };
 
-/// The device of each rank, in rank order. Ranks of a host that see the same devices take one after the
-/// other; a launcher that leaves each rank one of its own has chosen already.
+/// Returns the device of each rank, in rank order.
+///
+/// Ranks of a host that see the same devices take them in turn. If the launcher shows each rank only its own
+/// device, that one is used.
 ///
 /// \pre every rank sees at least one
 std::vector<RankDevice> spread_ranks(const std::vector<SeenDevices>& by_rank);

@@ -17,7 +17,7 @@ void Stream::wait_for(const Event& event) const {
 
 void Stream::finish() const {
     if (queue_ != nullptr) {
-        const WatchedWait wait{watch_, "what its device was given"};
+        const WatchedWait wait{watch_, "the work of its device"};
         queue_->finish();
     }
 }

@@ -1,25 +1,25 @@
-/// WaitWatch: hears of waits for a device or for the thread of the host's kernels.
+/// WaitWatch: observer of waits for a device or for the thread of host kernels.
 #pragma once
 
 #include <string_view>
 
 namespace ziggurat::device {
 
-/// Told by whatever waits in this module, so that somebody notices a wait that does not end. Any thread may
-/// call.
+/// Observer that every wait in this module notifies, so that a wait which does not end is detected.
+/// Thread-safe.
 class WaitWatch {
   public:
     virtual ~WaitWatch() = default;
-    /// The calling thread waits from now on, for `what`.
+    /// Notifies that the calling thread starts to wait for `what`.
     virtual void begins(std::string_view what) noexcept = 0;
-    /// Its wait is over.
+    /// Notifies that the wait has ended.
     virtual void ends() noexcept = 0;
 };
 
-/// A wait, for as long as it lives.
+/// Wait for the lifetime of this object.
 class WatchedWait {
   public:
-    /// \param watch  nothing: nobody hears of it
+    /// \param watch  may be nullptr: the wait is not reported
     WatchedWait(WaitWatch* watch, std::string_view what) noexcept : watch_{watch} {
         if (watch_ != nullptr) {
             watch_->begins(what);

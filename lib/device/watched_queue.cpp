@@ -10,7 +10,7 @@ std::shared_ptr<Queue> watched(std::shared_ptr<Queue> queue, WaitWatch* watch) {
     }
     auto* const given = queue.get();
     return {given, [queue = std::move(queue), watch](Queue*) mutable {
-                const WatchedWait wait{watch, "what its device was given"};
+                const WatchedWait wait{watch, "the work of its device"};
                 queue.reset();
             }};
 }

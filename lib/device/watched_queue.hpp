@@ -1,4 +1,4 @@
-/// watched: a queue whose end is heard of.
+/// watched: a queue whose destruction counts as a wait.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace ziggurat::device {
 
-/// `queue`, which may wait for its work when its life ends: then `watch` hears of a wait.
+/// Returns `queue` with a deleter that notifies `watch`: destruction may wait for work.
 ///
-/// \param watch  outlives what is returned; nothing: nobody hears
+/// \param watch  outlives the result; may be nullptr
 std::shared_ptr<Queue> watched(std::shared_ptr<Queue> queue, WaitWatch* watch);
 
 }  // namespace ziggurat::device

@@ -20,17 +20,17 @@ struct NodeCores {
     std::map<int, std::set<int>> ranks_of_core;
     std::set<int> cpus;
     int job_cores = 0;
-    int threads = 0;  ///< that the environment asks for
+    int threads = 0;  ///< requested by the environment, over all ranks, at least one per rank
     int core_limit = 0;
 
     int all() const { return std::max(limited(job_cores), used()); }
     int used() const { return limited(static_cast<int>(ranks_of_core.size())); }
     /// Cores that no rank may use.
     int idle() const { return all() - used(); }
-    /// Threads that run side by side.
+    /// Threads that can run at the same time.
     int side_by_side() const { return limited(static_cast<int>(cpus.size())); }
     int limited(int cores) const { return core_limit > 0 ? std::min(cores, core_limit) : cores; }
-    /// A core that several ranks are bound to.
+    /// Ranks that are bound to the same core; nullptr if each core has at most one rank.
     const std::set<int>* shared() const {
         const auto found =
             std::ranges::find_if(ranks_of_core, [](const auto& core) { return core.second.size() > 1; });

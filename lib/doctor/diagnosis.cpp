@@ -18,7 +18,7 @@ std::ptrdiff_t count(const Diagnoses& all, Health health) {
     return std::ranges::count_if(all, [&](const Diagnosis& one) { return one.health == health; });
 }
 
-/// Valid whatever bytes texts have.
+/// Serializes `json`. Replaces bytes that are not valid UTF-8, so the output is always valid JSON.
 std::string write(const Json& json, int indent) {
     return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }

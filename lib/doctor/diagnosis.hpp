@@ -1,4 +1,4 @@
-/// Diagnosis: what one check has found, how bad it is, and what to do about it.
+/// Diagnosis: the result of one check, its severity, and the remedy.
 #pragma once
 
 #include <string>
@@ -9,19 +9,20 @@ namespace ziggurat::doctor {
 
 enum class Health { ok, warning, error };
 
-/// Scope of a diagnosis, by which those of several ranks are put together.
+/// Scope of a diagnosis. merge() combines the diagnoses of ranks by scope.
 enum class Scope {
-    rank,  ///< each rank has its own
-    node,  ///< one for the ranks of a node
-    job,   ///< one for all of them
+    rank,  ///< one per rank
+    node,  ///< one per node
+    job,   ///< one for the whole job
 };
 
 struct Diagnosis {
-    std::string check = {};    ///< `open files`
-    std::string subject = {};  ///< what of several was checked, a folder for instance; empty: there is one
+    std::string check = {};  ///< `open files`
+    /// Object of the check if there are several, for example a folder; else empty.
+    std::string subject = {};
     Health health = Health::ok;
-    std::string found = {};   ///< with numbers, without a full stop
-    std::string remedy = {};  ///< a sentence; empty where all is well
+    std::string found = {};   ///< finding, with numbers, without a full stop
+    std::string remedy = {};  ///< one sentence; empty if the check passed
     Scope scope = Scope::rank;
 
     bool operator==(const Diagnosis&) const = default;
@@ -29,7 +30,7 @@ struct Diagnosis {
 
 using Diagnoses = std::vector<Diagnosis>;
 
-/// `more` after `all`.
+/// Appends `more` to `all`.
 void append(Diagnoses& all, const Diagnoses& more);
 
 Diagnosis well(std::string check, std::string found, Scope scope = Scope::node);
@@ -39,17 +40,18 @@ Diagnosis error(std::string check, std::string found, std::string remedy, Scope 
 /// `ok`, `warning` or `error`.
 std::string_view name_of(Health health);
 
-/// 0 where nothing is worse than a warning, else that of a lack of resources.
+/// Exit code: 0 if there is no error, else the code for insufficient resources.
 int exit_code(const Diagnoses& all);
 
-/// A line of each: `warning  open files     at most 64 may be open. Raise it.` Nothing in it steers a
-/// terminal.
+/// Returns one line per diagnosis: `warning  open files     at most 64 may be open. Raise it.`
+/// The lines contain no terminal control sequences.
 std::string as_text(const Diagnoses& all);
 
-/// One object: `checks`, a list of {check, state, found, remedy}, and how many errors and warnings.
+/// Returns a JSON object: `checks`, a list of {check, state, found, remedy}, and the counts of errors
+/// and warnings.
 std::string as_json(const Diagnoses& all);
 
-/// For another rank, and back.
+/// Serializes diagnoses to send them to another rank; unpack() is the inverse.
 std::string pack(const Diagnoses& all);
 Diagnoses unpack(const std::string& text);
 

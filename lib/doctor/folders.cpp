@@ -10,10 +10,10 @@
 namespace ziggurat::doctor {
 namespace {
 
-/// A run's log, metrics and one small checkpoint.
+/// Space for a run's log, metrics and one small checkpoint.
 constexpr std::int64_t least_bytes = std::int64_t{256} << 20;
 
-/// Begin of a remedy, which ends in another place.
+/// First words of a remedy. The caller appends the new location.
 const char* move_it_to(FolderUse use) {
     switch (use) {
         case FolderUse::run:
@@ -54,13 +54,13 @@ Diagnosis judge_folder(const FolderFacts& facts) {
     if (facts.has_size && facts.free_bytes < needed) {
         return of(facts,
                   warning(check, fmt::format("{}, where {} may be needed", found, format_bytes(needed)),
-                          "Free some space there. " + move_it + " another disk where that is not enough."));
+                          "Free some space there. " + move_it + " another disk if that is not enough."));
     }
     if (facts.is_memory) {
         return of(
             facts,
             warning(check, found + ": it is memory, not a disk",
-                    move_it + " a disk: what lies here takes memory, and is gone when the machine is."));
+                    move_it + " a disk: files here use memory, and a reboot deletes them."));
     }
     if (facts.is_network && facts.use == FolderUse::nvme) {
         return of(facts, warning(check, found + ": it is reached over a network",
@@ -73,18 +73,18 @@ Diagnosis judge_direct(const FolderFacts& facts) {
     constexpr const char* check = "direct I/O";
     if (!facts.damage.empty()) {
         return of(facts, error(check, fmt::format("'{}': {}", facts.path, facts.damage),
-                               "Do not use this disk: it gives back other bytes than it was given."));
+                               "Do not use this disk: it returns data that differs from the data written."));
     }
     if (facts.why_not_direct.empty()) {
-        return of(facts, well(check, fmt::format("'{}': a block was written and read around the page cache",
+        return of(facts, well(check, fmt::format("'{}': a block was written and read with O_DIRECT",
                                                  facts.path)));
     }
     return of(facts, warning(check,
-                             fmt::format("'{}': {}, so that all goes through the page cache", facts.path,
+                             fmt::format("'{}': {}, so all I/O goes through the page cache", facts.path,
                                          facts.why_not_direct),
                              facts.use == FolderUse::run
                                  ? std::string{"Set run.dir to a file system with O_DIRECT (ext4, xfs, "
-                                               "Lustre) where saving is too slow."}
+                                               "Lustre) if saving is too slow."}
                                  : std::string{move_it_to(facts.use)} +
                                        " a file system with O_DIRECT (ext4, xfs)."));
 }
@@ -95,7 +95,7 @@ Diagnosis judge_shared_folder(const SharedFolderFacts& facts) {
     Diagnosis made;
     if (facts.unseen.empty()) {
         made =
-            well(check, fmt::format("'{}': all {} nodes see one", facts.path, facts.num_nodes), Scope::job);
+            well(check, fmt::format("'{}': one on all {} nodes", facts.path, facts.num_nodes), Scope::job);
     } else {
         std::string named;
         for (std::size_t i = 0; i < std::min(most_named, facts.unseen.size()); ++i) {
@@ -125,7 +125,7 @@ Diagnosis judge_locks(const LockFacts& facts) {
     const auto said =
         set.empty() ? std::string{"HDF5_USE_FILE_LOCKING is not set"} : "HDF5_USE_FILE_LOCKING is " + set;
     if (!set.empty() && !is_off && !is_on && !is_lenient) {
-        return with_path(warning(check, said + ", which HDF5 passes over without a word",
+        return with_path(warning(check, said + ", a value that HDF5 silently ignores",
                                  "Set it to TRUE, FALSE or BEST_EFFORT, or unset it.", Scope::rank));
     }
     if (facts.problem.empty()) {

@@ -1,4 +1,4 @@
-/// Judgements of folders: the disk below, room, locks, and whether bytes go around the page cache.
+/// Checks of folders: disk, free space, file locks, and direct I/O.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@ namespace ziggurat::doctor {
 enum class FolderUse {
     run,    ///< run.dir of a deck
     nvme,   ///< one of tiers.nvme.paths
-    given,  ///< by its name alone: either of them
+    given,  ///< named on the command line: either use
 };
 
-/// What was tried in a folder.
+/// Results of the probes in one folder.
 struct FolderFacts {
     std::string path = {};
     FolderUse use = FolderUse::given;
-    std::string problem = {};  ///< the system's reason why no file can be made there; empty: one was
-    std::string stands_in =
-        {};  ///< the folder above where it would be made, which was tried; empty: it is there
-    std::string file_system = {};  ///< `ext4`, or a number where it has no name
+    std::string problem = {};  ///< system error of creating a file there; empty if it succeeded
+    /// Existing parent folder that was probed instead, because the folder does not exist yet; else empty.
+    std::string stands_in = {};
+    std::string file_system = {};  ///< `ext4`, or a number if its name is unknown
     bool is_network = false;
     bool is_memory = false;
     std::int64_t free_bytes = 0;
-    bool has_size = true;             ///< the file system says how much it holds
-    std::int64_t needed_bytes = 0;    ///< 0: unknown
-    std::string why_not_direct = {};  ///< empty: a block went to the disk and came back around the page cache
-    std::string damage = {};          ///< how what came back differs; empty: it does not
+    bool has_size = true;           ///< the file system reports its size
+    std::int64_t needed_bytes = 0;  ///< 0: unknown
+    std::string why_not_direct = {};  ///< reason; empty if a block was written and read with O_DIRECT
+    std::string damage = {};          ///< difference between the data written and read back; empty if equal
 };
 
-/// The place, the room, the kind of disk.
+/// Checks that the folder is writable and has enough space, and the kind of its disk.
 Diagnosis judge_folder(const FolderFacts& facts);
 
-/// O_DIRECT. The program does without where a file system has none, so that is a warning.
+/// Checks O_DIRECT. Ziggurat also works without it, so its absence is only a warning.
 Diagnosis judge_direct(const FolderFacts& facts);
 
-/// A run's folder as the nodes of a job see it.
+/// A run's folder as seen by the nodes of a job.
 struct SharedFolderFacts {
-    /// A node on which what another has made there is not seen.
+    /// A node that does not see a file created by another node.
     struct Elsewhere {
         std::string host = {};
         std::string reason = {};
@@ -52,16 +52,16 @@ struct SharedFolderFacts {
     std::vector<Elsewhere> unseen = {};
 };
 
-/// Checkpoints are pieces of all nodes in one folder.
+/// Checks that all nodes see one run folder: a checkpoint consists of pieces from all nodes.
 Diagnosis judge_shared_folder(const SharedFolderFacts& facts);
 
-/// Locks of files, as HDF5 takes them.
+/// Facts about file locks, which HDF5 takes when it opens a file.
 struct LockFacts {
     std::string path = {};
-    std::string problem = {};   ///< the system's reason why a file cannot be locked; empty: it can
-    bool has_no_locks = false;  ///< that reason is that the file system has none (ENOSYS)
-    std::string setting = {};   ///< of HDF5_USE_FILE_LOCKING; empty: not set
-    bool asks_for_none = true;  ///< the program asks its HDF5 for no locks
+    std::string problem = {};   ///< system error of locking a file; empty if it succeeded
+    bool has_no_locks = false;  ///< the file system does not support locks (ENOSYS)
+    std::string setting = {};   ///< value of HDF5_USE_FILE_LOCKING; empty if not set
+    bool asks_for_none = true;  ///< the program disables locks in its own HDF5
 };
 
 Diagnosis judge_locks(const LockFacts& facts);

@@ -17,7 +17,7 @@ std::string first_line(const std::string& text) {
     return printable(text.substr(0, text.find('\n')));
 }
 
-/// Libraries of one name and minor version understand each other's launchers.
+/// Returns true if a launcher of release `a` can start ranks linked with `b`.
 bool fit(const Release& a, const Release& b) {
     return a.name == b.name && a.major == b.major && a.minor == b.minor;
 }
@@ -52,19 +52,19 @@ Diagnosis judge_launcher(const std::string& path, const std::string& said, const
                                ? fmt::format("Put the folder of {}'s mpirun first in PATH.", linked.text())
                                : std::string{"Put the folder of the program's MPI first in PATH."};
     if (path.empty()) {
-        return warning(launcher, "there is no mpirun on the PATH, so that one rank alone can be started",
-                       put_first + " Inside Slurm, srun --mpi=pmix needs none.");
+        return warning(launcher, "no mpirun on the PATH: only one rank can be started",
+                       put_first + " Inside Slurm, use srun --mpi=pmix, which needs no mpirun.");
     }
     const auto release = read_release(said);
     if (!release.is_known() || !linked.is_known()) {
         return warning(launcher,
-                       fmt::format("{} does not tell its version ('{}'); the program runs with {}", path,
+                       fmt::format("{} does not report its version ('{}'); the program runs with {}", path,
                                    first_line(said), linked.is_known() ? linked.text() : "another MPI"),
                        put_first);
     }
     if (!fit(release, linked)) {
         return error(launcher,
-                     fmt::format("{} is {}, the program runs with {}: its ranks would not see each other",
+                     fmt::format("{} is {}, the program runs with {}: its ranks cannot connect",
                                  path, release.text(), linked.text()),
                      put_first);
     }
@@ -78,8 +78,8 @@ Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const R
     }
     return {
         error("root",
-              fmt::format("this is root, whom {} refuses: OMPI_ALLOW_RUN_AS_ROOT{} not set", linked.text(),
-                          may_run ? "_CONFIRM is" : " and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are"),
+              fmt::format("running as root, which {} rejects: OMPI_ALLOW_RUN_AS_ROOT{} not set",
+                          linked.text(), may_run ? "_CONFIRM is" : " and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are"),
               "Run 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1', or launch as another "
               "user.")};
 }
@@ -87,7 +87,7 @@ Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const R
 Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings) {
     constexpr const char* trial = "two ranks";
     if (said.find("\"checks\"") != std::string::npos) {
-        return well(trial, "mpirun has started two ranks, which have sent messages to each other");
+        return well(trial, "mpirun started two ranks, and they exchanged messages");
     }
     std::istringstream lines{said};
     std::string told;
@@ -97,12 +97,12 @@ Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& s
     }
     const auto remedy =
         settings.empty()
-            ? std::string{"Run 'mpirun -n 2 ziggurat doctor --mpi' to see all that it says."}
-            : fmt::format("Run it without {}, or see all that it says: mpirun -n 2 ziggurat doctor --mpi.",
+            ? std::string{"Run 'mpirun -n 2 ziggurat doctor --mpi' to see the full output."}
+            : fmt::format("Run it without {}, or see the full output: mpirun -n 2 ziggurat doctor --mpi.",
                           fmt::join(settings, " and "));
     return error(trial,
-                 said.empty() ? "two ranks that mpirun starts do not come to their end within a minute"
-                              : fmt::format("two ranks that mpirun starts fail: '{}'", told),
+                 said.empty() ? "two ranks started by mpirun did not finish within a minute"
+                              : fmt::format("two ranks started by mpirun failed: '{}'", told),
                  remedy);
 }
 
@@ -119,7 +119,7 @@ Diagnosis judge_mpi(const Release& built, const Release& linked, const std::stri
     if (!fit(built, linked)) {
         return error(
             check, fmt::format("the program was built with {} and runs with {}", built.text(), linked.text()),
-            "Load the module that it was built with, or build it anew.");
+            "Load the module that it was built with, or rebuild the program.");
     }
     return well(check, fmt::format("{}, built with {}", linked.text(), built.text()), Scope::node);
 }
@@ -137,17 +137,17 @@ Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vect
     const double most = ahead_seconds.empty() ? 0 : ahead_seconds[worst];
     if (off == 0) {
         return well(check,
-                    fmt::format("those of {} rank{} are within 1 s of each other", ahead_seconds.size(),
+                    fmt::format("clocks of {} rank{} agree within 1 s", ahead_seconds.size(),
                                 ahead_seconds.size() == 1 ? "" : "s"),
                     Scope::job);
     }
     return warning(
         check,
-        fmt::format("{} of {} ranks have another time than rank 0 on {}: rank {} on {} is {:.1f} s {}", off,
+        fmt::format("{} of {} ranks differ in time from rank 0 on {}: rank {} on {} is {:.1f} s {}", off,
                     ahead_seconds.size(), hosts[0], worst, hosts[worst], std::abs(most),
                     most > 0 ? "ahead" : "behind"),
-        "Have the clocks of the nodes set by NTP (chronyc tracking): ends of jobs and ages of "
-        "files go wrong.",
+        "Synchronize the clocks of the nodes with NTP (chronyc tracking): job end times and file ages "
+        "depend on them.",
         Scope::job);
 }
 
@@ -181,14 +181,14 @@ Diagnosis judge_sharing(int num_ranks, int num_nodes, const std::string& why_not
     }
     if (why_not.empty()) {
         return well(check,
-                    found + ", a message of each has reached the next" +
-                        (num_ranks > num_nodes ? ", and those of a node read each other's memory" : ""),
+                    found + ", each rank received a message from its neighbour" +
+                        (num_ranks > num_nodes ? ", and ranks of one node read each other's memory" : ""),
                     Scope::job);
     }
     return warning(check,
-                   fmt::format("{}; those of a node cannot read each other's memory ({})", found, why_not),
-                   "Let ranks of a node trace each other (kernel.yama.ptrace_scope=0, docker "
-                   "--cap-add=SYS_PTRACE), or do with slower collectives.",
+                   fmt::format("{}; ranks of one node cannot read each other's memory ({})", found, why_not),
+                   "Allow ranks of a node to trace each other (kernel.yama.ptrace_scope=0, docker "
+                   "--cap-add=SYS_PTRACE), or accept slower collectives.",
                    Scope::job);
 }
 

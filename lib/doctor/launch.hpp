@@ -1,4 +1,4 @@
-/// Judgements of the launch: the launcher, cores, clocks, and whether all ranks run one build.
+/// Checks of the launch: the launcher, cores, clocks, and that all ranks run one build.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ziggurat::doctor {
 
-/// `Open MPI 4.1.4` as its parts.
+/// Name and version of an MPI library or launcher, for example `Open MPI 4.1.4`.
 struct Release {
     std::string name = {};
     int major = 0;
@@ -22,52 +22,63 @@ struct Release {
     bool operator==(const Release&) const = default;
 };
 
-/// From what a library says of itself (`Open MPI v4.1.4, package: ...`) or a launcher (`mpirun (Open
-/// MPI) 4.1.4`, Hydra's and Intel's lines); not known: neither.
+/// Parses the version text of an MPI library or launcher.
+///
+/// Examples: `Open MPI v4.1.4, package: ...`, `mpirun (Open MPI) 4.1.4`, the lines of Hydra and Intel MPI.
+/// Returns an unknown release if the text matches no known form.
 Release read_release(const std::string& said);
 
-/// \param path    of mpirun as the shell finds it; empty: there is none
-/// \param said    by `mpirun --version`
+/// Checks that the launcher belongs to the MPI of this process.
+///
+/// \param path    path of mpirun as the shell finds it; empty if there is no mpirun
+/// \param said    output of `mpirun --version`
 /// \param linked  the MPI library of this process
 Diagnosis judge_launcher(const std::string& path, const std::string& said, const Release& linked);
 
-/// Nothing where the user is not root, or Open MPI is told that root may.
+/// Returns an error if the user is root and Open MPI refuses to run as root; else empty.
 Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked);
 
-/// Two ranks that mpirun has started for a trial, and the settings of MPI in the environment
-/// (`OMPI_MCA_pml=ucx`).
+/// Checks a trial launch of two ranks by mpirun.
 ///
-/// \param said  by mpirun and the ranks, of which rank 0 prints a diagnosis as JSON; empty: it did not end in
-/// time
+/// \param said      output of mpirun and the ranks; rank 0 prints a diagnosis as JSON; empty after a timeout
+/// \param settings  MPI settings of the environment (`OMPI_MCA_pml=ucx`)
 Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings);
 
-/// Settings of MPI that the environment has; nothing where there are none.
+/// Lists the MPI settings of the environment; empty if there are no settings.
 Diagnoses list_settings(const std::vector<std::string>& settings);
 
-/// The MPI whose headers the program was compiled with, and that which it runs with.
+/// Compares the MPI whose headers the program was compiled with and the MPI that it runs with.
 Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said);
 
 /// Cores of one rank.
 struct RankCores {
     int node = 0;
     std::string host = {};
-    std::vector<int> cpus = {};       ///< logical ones that it may use
-    std::map<int, int> core_of = {};  ///< of these; one that is missing is a core of its own
-    int job_cores = 0;                ///< of the node, that the job may use
-    int threads = 0;                  ///< asked for by the environment; 0: as many as it has cores
-    int core_limit = 0;               ///< of the control group, for all ranks of the node; 0: none
+    std::vector<int> cpus = {};       ///< logical CPUs that the rank may use
+    std::map<int, int> core_of = {};  ///< core of each of them; a missing CPU is a core of its own
+    int job_cores = 0;                ///< cores of the node that the job may use
+    int threads = 0;                  ///< requested by the environment; 0: not set (one per core)
+    int core_limit = 0;               ///< limit of the control group for all ranks of the node; 0: unlimited
 };
 
-/// What is alike on several nodes is one diagnosis.
+/// Checks binding and number of threads on each node.
+///
+/// Identical findings of several nodes are one diagnosis.
 Diagnoses judge_cores(const std::vector<RankCores>& by_rank);
 
-/// \param ahead_seconds  by rank: its calendar against that of rank 0
+/// Checks that the clocks of all ranks agree.
+///
+/// \param ahead_seconds  by rank: difference between its clock and that of rank 0
 Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts);
 
-/// \param builds  by rank: version and what else tells two builds apart
+/// Checks that all ranks run the same build.
+///
+/// \param builds  by rank: version and everything else that distinguishes two builds
 Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts);
 
-/// \param why_not  ranks of a node cannot read each other's memory; empty: they can
+/// Checks that ranks of one node can read each other's memory.
+///
+/// \param why_not  reason why they cannot; empty if they can
 Diagnosis judge_sharing(int num_ranks, int num_nodes, const std::string& why_not);
 
 }  // namespace ziggurat::doctor

@@ -9,15 +9,15 @@
 namespace ziggurat::doctor {
 namespace {
 
-/// Files that a rank has open by itself: libraries, log, metrics, checkpoints, data, NVMe.
+/// Files that one rank opens without its peers: libraries, log, metrics, checkpoints, data, NVMe.
 constexpr std::int64_t files_of_rank = 128;
-/// Files that a connection to another rank takes, with the launcher's share.
+/// Files per connection to another rank, including the launcher's share.
 constexpr std::int64_t files_of_peer = 4;
-/// Ranks that one rank has connections to: its neighbours along the axes.
+/// Maximum number of ranks that one rank connects to: its neighbours along the axes.
 constexpr std::int64_t most_peers = 256;
 
 constexpr std::int64_t mebi = std::int64_t{1} << 20;
-/// Of a rank: a segment of Open MPI (4 MiB), and as much again for its pools and those of others.
+/// Shared memory per rank: a segment of Open MPI (4 MiB), and the same amount for pools.
 constexpr std::int64_t shared_of_rank = 8 * mebi;
 
 std::string bytes_or_none(std::int64_t bytes) {
@@ -39,8 +39,8 @@ Diagnosis judge_open_files(Limit files, int num_ranks) {
         files.most >= needed
             ? fmt::format("Run 'ulimit -n {}' before the launch.", std::max<std::int64_t>(needed, 1024))
             : fmt::format(
-                  "Have 'nofile' raised to 1024 or more in /etc/security/limits.conf, where it ends "
-                  "at {} for you.",
+                  "Ask the administrator to raise 'nofile' to 1024 or more in /etc/security/limits.conf; "
+                  "your maximum is {}.",
                   format_grouped(files.most));
     return warning("open files", fmt::format("{}, and a rank among {} may need {}", found, num_ranks, needed),
                    remedy, Scope::rank);
@@ -51,15 +51,15 @@ Diagnosis judge_locked_memory(Limit bytes, const std::string& fabric) {
     if (fabric.empty() || bytes.now == no_limit) {
         return well(
             "locked memory",
-            fabric.empty() ? found + ", and nothing here locks any" : found + ", as " + fabric + " needs",
+            fabric.empty() ? found + ", and no network card needs it" : found + ", as " + fabric + " needs",
             Scope::rank);
     }
     return warning("locked memory",
-                   fmt::format("{}, and the network card {} locks what it sends and receives", found, fabric),
+                   fmt::format("{}, and the network card {} locks its message buffers", found, fabric),
                    bytes.most == no_limit
                        ? "Run 'ulimit -l unlimited' before the launch, on all nodes."
-                       : "Have 'memlock' set to unlimited in /etc/security/limits.conf, and in the service "
-                         "of the batch system, on all nodes.",
+                       : "Ask the administrator to set 'memlock' to unlimited in /etc/security/limits.conf, "
+                         "and in the service of the batch system, on all nodes.",
                    Scope::rank);
 }
 
@@ -77,17 +77,17 @@ Diagnosis judge_memory(const MemoryFacts& facts) {
     if (static_cast<double>(used) >= nearly_full * static_cast<double>(most)) {
         return error("memory", found,
                      is_limited
-                         ? "Ask for more memory (srun --mem, docker --memory), or end what else runs in this "
-                           "group: the kernel kills what goes beyond."
-                         : "End what else runs on this machine: the kernel kills what goes beyond.");
+                         ? "Request more memory (srun --mem, docker --memory), or stop other processes of "
+                           "this group: the kernel kills processes that exceed the limit."
+                         : "Stop other processes on this machine: the kernel kills one if memory runs out.");
     }
     const double memory_share = static_cast<double>(most) / static_cast<double>(facts.installed_bytes);
     const double core_share = static_cast<double>(facts.cores) / std::max(1, facts.machine_cores);
     if (is_limited && memory_share < too_small_a_share * core_share) {
         return warning(
             "memory", fmt::format("{}, for {} of {} cores", found, facts.cores, facts.machine_cores),
-            "Ask for more memory (srun --mem=0 for all of a node, docker --memory), if this is less "
-            "than was meant.");
+            "Request more memory (srun --mem=0 for all of a node, docker --memory) if this is less "
+            "than intended.");
     }
     return well("memory", found);
 }
@@ -113,7 +113,7 @@ Diagnosis judge_shared_memory(const SharedMemoryFacts& facts) {
                                facts.ranks == 1 ? "" : "s", format_bytes(needed)),
                    facts.size_bytes < needed
                        ? "Make it larger: 'mount -o remount,size=50% /dev/shm', or docker --shm-size."
-                       : "Remove what lies there of programs that have ended.");
+                       : "Remove files there that ended programs left.");
 }
 
 }  // namespace ziggurat::doctor

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t most_named = 3;
 
-/// A diagnosis, and the ranks that have it.
+/// A diagnosis and the ranks that reported it.
 struct Group {
     Diagnosis first;
     std::vector<int> ranks;
-    bool is_alike = true;  ///< the same numbers everywhere
+    bool is_alike = true;  ///< the same numbers on all ranks
 };
 
 bool belongs(const Diagnosis& a, const Diagnosis& b) {
@@ -42,7 +42,7 @@ std::vector<std::string> hosts_of(const Group& group, const std::vector<RankDiag
     return hosts;
 }
 
-/// `on 2 of 4 nodes: vm0, vm1`; empty where there is only one place.
+/// Returns `on 2 of 4 nodes: vm0, vm1`; empty if the job has only one node or rank.
 std::string where(const Group& group, const std::vector<RankDiagnoses>& by_rank, std::size_t num_nodes) {
     const bool is_of_nodes = group.first.scope == Scope::node;
     const auto all = is_of_nodes ? num_nodes : by_rank.size();

@@ -1,4 +1,4 @@
-/// Diagnoses of all ranks as those of the job: what several have found alike is one line.
+/// Merging of the diagnoses of all ranks: identical findings become one line.
 #pragma once
 
 #include <string>
@@ -8,16 +8,17 @@
 
 namespace ziggurat::doctor {
 
-/// What one rank has found; of the scope `node`, only the first rank of a node has found anything.
+/// Diagnoses of one rank. Only the first rank of a node has diagnoses of scope `node`.
 struct RankDiagnoses {
     std::string host = {};
     int node = 0;
     Diagnoses found = {};
 };
 
-/// One diagnosis of each check, subject, health and remedy, in the order of their first mention. It says how
-/// many ranks, or nodes, have found it and names the first few; where their numbers differ, it has those of
-/// the first.
+/// Merges diagnoses with the same check, subject, health and remedy.
+///
+/// They stay in the order of their first occurrence. The text gives the number of ranks or nodes that
+/// reported it, and the names of the first few. If their numbers differ, the text has those of the first.
 Diagnoses merge(const std::vector<RankDiagnoses>& by_rank);
 
 }  // namespace ziggurat::doctor

@@ -5,7 +5,7 @@
 namespace ziggurat::doctor {
 namespace {
 
-/// `1.10` of `1.10.8`
+/// Returns `1.10` for `1.10.8`.
 std::string minor_of(const std::string& version) {
     const auto first = version.find('.');
     return first == std::string::npos ? version : version.substr(0, version.find('.', first + 1));
@@ -18,7 +18,7 @@ Diagnosis judge_library(const LibraryFacts& facts) {
         return error(
             facts.name,
             fmt::format("the program was built with {} and runs with {}", facts.headers, facts.running),
-            "Load the module that it was built with, or build it anew.");
+            "Load the module that it was built with, or rebuild the program.");
     }
     return well(facts.name, fmt::format("{}, built with {}", facts.running, facts.headers));
 }
@@ -29,15 +29,15 @@ Diagnosis judge_devices(bool is_built_for, int count, const std::string& why_non
         return well(check, fmt::format("{} GPU{} can be used", count, count == 1 ? "" : "s"));
     }
     if (is_built_for && is_there) {
-        return error(check, fmt::format("there are GPUs, and none can be used ({})", why_none),
-                     "Load the driver, and look at CUDA_VISIBLE_DEVICES and nvidia-smi.");
+        return error(check, fmt::format("this machine has GPUs, but none can be used ({})", why_none),
+                     "Load the driver, and check CUDA_VISIBLE_DEVICES and the output of nvidia-smi.");
     }
     if (is_there) {
-        return warning(check, fmt::format("there are GPUs, which this program leaves alone ({})", why_none),
+        return warning(check, fmt::format("GPUs were found, but the program ignores them ({})", why_none),
                        "Build the preset 'cuda' to compute on them.");
     }
-    return well(check, is_built_for ? fmt::format("no GPU ({}); the host's cores compute", why_none)
-                                    : "the host's cores compute");
+    return well(check, is_built_for ? fmt::format("no GPU ({}); computes on the host's cores", why_none)
+                                    : "computes on the host's cores");
 }
 
 }  // namespace ziggurat::doctor

@@ -1,4 +1,4 @@
-/// Judgements of libraries: what the program was compiled with, and what it runs with.
+/// Checks of libraries: the versions that the program was compiled with and runs with.
 #pragma once
 
 #include <string>
@@ -7,20 +7,22 @@
 
 namespace ziggurat::doctor {
 
-/// A library's headers and the library that was found when the program started.
+/// Version of a library's headers, and of the library that was loaded at start.
 struct LibraryFacts {
     std::string name = {};
     std::string headers = {};  ///< `1.10.8`
     std::string running = {};
 };
 
-/// Libraries of one minor version have one interface.
+/// Checks that headers and library have the same minor version, and thus the same interface.
 Diagnosis judge_library(const LibraryFacts& facts);
 
-/// \param is_built_for  GPUs compute
-/// \param count         GPUs that can be used
-/// \param why_none      why there is none
-/// \param is_there      the system names GPUs
+/// Checks that the program can use the GPUs of this machine.
+///
+/// \param is_built_for  true if the program was built for GPUs
+/// \param count         number of GPUs that can be used
+/// \param why_none      reason why `count` is 0
+/// \param is_there      true if the system lists GPUs
 Diagnosis judge_devices(bool is_built_for, int count, const std::string& why_none, bool is_there);
 
 }  // namespace ziggurat::doctor

@@ -8,25 +8,26 @@
 
 namespace ziggurat::kernels {
 
-/// What AdamW keeps from the deck for all parameters.
+/// AdamW hyperparameters that all parameters share.
 struct AdamW {
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
 };
 
-/// How a moment is carried on: the last one times `keep` plus what is new times `take`.
+/// Factors of a moment's update: the old value times `keep` plus the new value times `take`.
 struct Decay {
     float keep;
     float take;
 
-    /// Each factor is rounded for itself. 1 - float(beta) would have lost what beta2 = 0.999 says after its
-    /// first digits: it is 1.3e-5 off, at 0.9999 it is 1.7e-4.
+    /// Rounds each factor separately.
+    ///
+    /// 1 - float(beta) would lose digits: for beta2 = 0.999 it is off by 1.3e-5, for 0.9999 by 1.7e-4.
     ZG_ELEMENT explicit Decay(double beta) noexcept
         : keep{static_cast<float>(beta)}, take{static_cast<float>(1 - beta)} {}
 };
 
-/// Everything that is the same for all elements of an update.
+/// Factors that are the same for all elements of an update.
 struct AdamWFactors {
     Decay first;
     Decay second;
@@ -51,7 +52,7 @@ struct AdamWFactors {
           gradient_scale{inputs.gradient_scale} {}
 };
 
-/// The new weight; the moments become the new ones. adamw.hpp has the formula.
+/// Returns the new weight and overwrites the moments. adamw.hpp has the formula.
 ZG_ELEMENT inline float updated(
     const AdamWFactors& f, float weight, float gradient, float& m, float& v) noexcept {
     const float g = gradient * f.gradient_scale;

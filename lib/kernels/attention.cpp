@@ -69,7 +69,7 @@ AttentionKernel prepare_attention(const device::Stream& stream,
 
 namespace {
 
-/// Joins name(kernel) of the kernels that serve ops.
+/// Joins name(kernel) of the kernels that have ops.
 template <class Name>
 std::string join(const AttentionOps& ops, const std::string& separator, const Name& name) {
     std::string text;

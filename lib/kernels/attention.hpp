@@ -1,4 +1,4 @@
-/// Causal self-attention whose memory grows linearly with the sequence.
+/// Causal self-attention with memory linear in the sequence length.
 #pragma once
 
 #include <array>
@@ -13,34 +13,37 @@
 
 namespace ziggurat::kernels {
 
-/// `heads` query heads share `kv_heads` heads of keys and values, a divisor; query head h uses h / (heads /
-/// kv_heads).
+/// Sizes of one attention call with grouped queries.
+///
+/// `heads` query heads share `kv_heads` heads of keys and values, a divisor. Query head h uses key/value head
+/// h / (heads / kv_heads).
 struct AttentionShape {
     std::int64_t batch, seq, heads, kv_heads, head_dim;
+    /// Global index of query head 0 if heads are sharded over ranks; for dropout.
     std::int64_t first_head =
-        0;  ///< global index of query head 0, where heads are spread over ranks (for dropout)
+        0;
 };
 
-/// out = softmax(scale q k^T + causal mask) v for every sequence and head, scale = 1 / sqrt(head_dim).
+/// Computes out = softmax(scale q k^T + causal mask) v for every sequence and head.
+///
+/// scale = 1 / sqrt(head_dim)
 ///
 /// Source:   Dao et al., "FlashAttention", 2022, algorithm 1 (running maximum and sum over blocks of keys).
 ///
 /// Shapes:   qkv [batch * seq, (heads + 2 kv_heads) head_dim]: query heads, then key heads, then value heads;
 ///           document_starts [batch * seq], or empty for all 0: the first position in its sequence that a
-///           query sees, at most its own and never falling within a sequence; out [batch * seq, heads
-///           head_dim]; lse [batch, heads, seq]: log2 of the sum of exp over the scaled scores, kept for
-///           backward
-/// Numerics: sums, softmax and lse in float; the weights are rounded to T before they meet v. The same bits
-/// for
-///           any number of threads.
-/// Dropout:  on the weights after the softmax, as dropout.hpp says
-/// Async:    on `stream`; arguments, workspace included, must live until it has run
-/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::Workspaces::attention; on
-///           the host, which alone can refuse values, also when a document start falls or lies behind its
-///           query. A GPU holds starts within their bounds; its heads have up to 256 channels.
-/// On GPUs:  prepare_attention says which kernel computes a call. With cuDNN, lse is the natural logarithm.
-/// In
-///           bfloat16, tensors begin at multiples of 16 bytes.
+///           query attends to; at most the query's position, and never decreasing within a sequence; out
+///           [batch * seq, heads head_dim]; lse [batch, heads, seq]: log2 of the sum of exp over the scaled
+///           scores, saved for backward
+/// Numerics: sums, softmax and lse in float; the weights are rounded to T before they multiply v. The bits do
+///           not depend on the number of threads.
+/// Dropout:  on the weights after the softmax, as in dropout.hpp
+/// Async:    on `stream`; arguments, including the workspace, must live until it has run
+/// Errors:   Error{internal} if shapes disagree or the workspace is below layout::Workspaces::attention. The
+///           host also rejects document starts that decrease or are after their query. A GPU cannot check
+///           values and clamps starts to their bounds; its heads have up to 256 channels.
+/// On GPUs:  prepare_attention returns the kernel that computes a call. With cuDNN, lse is the natural
+///           logarithm. In bfloat16, tensors begin at multiples of 16 bytes.
 template <class T>
 void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
@@ -51,13 +54,14 @@ void attention_forward(const device::Stream& stream,
                        TensorAddress<float, 3> lse,
                        VectorAddress<std::byte> workspace);
 
-/// d_qkv from d_out; `out` and `lse` are those of attention_forward on the same arguments.
+/// Computes d_qkv from d_out.
+///
+/// `out` and `lse` are the results of attention_forward on the same arguments.
 ///
 /// Source:   Dao et al., 2022, algorithm 4; Dao, "FlashAttention-2", 2023, section 3.1.2.
 ///
-/// Numerics: as above; scores are computed again. Key and value gradients add the query heads of their group
-/// in
-///           ascending order, within a head the queries in ascending order.
+/// Numerics: as above; scores are recomputed. Key and value gradients add the query heads of their group in
+///           ascending order, and within a head the queries in ascending order.
 template <class T>
 void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
@@ -73,28 +77,31 @@ void attention_backward(const device::Stream& stream,
 using layout::AttentionKernel;
 
 inline constexpr int num_attention_kernels = 4;
-/// Ops by the kernel that serves them.
+/// Number of ops for each attention kernel.
 using AttentionOps = std::array<std::int64_t, num_attention_kernels>;
 
-/// Makes what calls of this shape need on the processor of `stream`, once; with cuDNN that takes seconds.
-/// Returns the kernel that computes them: on a GPU the one that layout::choose_attention names.
+/// Prepares calls of this shape on the processor of `stream`, once. With cuDNN this takes seconds.
+///
+/// Returns the kernel that computes them: on a GPU the one that layout::choose_attention selects.
 template <class T>
 AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
                                   const layout::AttentionUse& use);
 
-/// A library that may compute attention on GPUs.
+/// A library that can compute attention on GPUs.
 struct AttentionLibrary {
-    std::string name = {};  ///< and its version; empty: this build or this machine has none
-    std::string lack = {};  ///< why one that this build can use is not used
+    std::string name = {};  ///< with its version; empty: this build or this machine has no library
+    std::string lack = {};  ///< reason why a library of this build cannot be used
 };
 
-/// That of this process.
+/// Returns the library of this process.
 AttentionLibrary attention_library();
 
-/// Names of the kernels that serve ops, joined by " + ": "host", "cuda_cores", "tensor_cores", "cudnn".
+/// Returns the names of the kernels that have ops, joined by " + ".
+///
+/// The names are "host", "cuda_cores", "tensor_cores" and "cudnn".
 std::string names_of(const AttentionOps& ops);
-/// The same as a sentence for people: "cuDNN 9.19.0 (24 ops)".
+/// Returns the same as human-readable text: "cuDNN 9.19.0 (24 ops)".
 std::string describe(const AttentionOps& ops);
 
 }  // namespace ziggurat::kernels

@@ -1,5 +1,6 @@
-/// Preparations of attention by each kind of processor; only attention.cpp and cuda/attention_cuda.cu include
-/// it.
+/// Preparation of attention for each kind of processor.
+///
+/// Only attention.cpp and cuda/attention_cuda.cu include it.
 #pragma once
 
 #include "kernels/attention.hpp"

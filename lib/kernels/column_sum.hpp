@@ -9,12 +9,12 @@
 
 namespace ziggurat::kernels {
 
-/// out[c] = (or +=) the sum of dy over its rows.
+/// Computes out[c] = (or +=) the sum of dy over its rows.
 ///
 /// Shapes:  dy [rows, width]; out [width]; workspace of layout::Workspaces::column_sum
-/// Numerics: float sums over fixed blocks of rows, the blocks added in order: the same bits for any number of
-///          threads
-/// Errors:  Error{internal} when shapes disagree or the workspace is short
+/// Numerics: float sums over fixed blocks of rows, then the blocks in order. The bits do not depend on the
+///          number of threads.
+/// Errors:  Error{internal} if shapes disagree or the workspace is too small
 template <class T>
 void column_sum(const device::Stream& stream,
                 TensorAddress<const T, 2> dy,

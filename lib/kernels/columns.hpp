@@ -1,4 +1,4 @@
-/// Some columns of a matrix as a matrix of their own, back, and added to them.
+/// Copies of matrix columns to and from a contiguous matrix, and addition to columns.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace ziggurat::kernels {
 
-/// to = from[:, first .. first + width of to).
+/// Computes to = from[:, first .. first + width of to).
 ///
 /// Shapes:  from [rows, any]; to [rows, width]
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void take_columns(const device::Stream& stream,
                   TensorAddress<const T, 2> from,
                   std::int64_t first,
                   TensorAddress<T, 2> to);
 
-/// to[:, first .. first + width of from) = from; the other columns stay.
+/// Computes to[:, first .. first + width of from) = from. The other columns do not change.
 template <class T>
 void put_columns(const device::Stream& stream,
                  TensorAddress<const T, 2> from,
                  std::int64_t first,
                  TensorAddress<T, 2> to);
 
-/// to[:, first .. first + width of from) += from; the other columns stay.
+/// Computes to[:, first .. first + width of from) += from. The other columns do not change.
 ///
 /// Numerics: added in float and rounded once
 template <class T>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int exit_code_resource = 3;
 
-/// Appends as much as fits.
+/// Appends the part of `more` that fits.
 void append(char* text, std::size_t capacity, const char* more) {
     const std::size_t used = std::strlen(text);
     if (used + 1 < capacity) {
@@ -29,7 +29,7 @@ bool has_all(HasFeature has, const char* const* names) {
     return true;
 }
 
-/// The highest level of the x86-64 psABI that `has` reaches.
+/// Returns the highest level of the x86-64 psABI that the processor supports.
 const char* highest_level(HasFeature has) {
     static const char* const v2[] = {"popcnt", "sse3", "ssse3", "sse4.1", "sse4.2", nullptr};
     static const char* const v3[] = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", nullptr};
@@ -43,7 +43,7 @@ const char* highest_level(HasFeature has) {
     return has_all(has, v4) ? "x86-64-v4" : "x86-64-v3";
 }
 
-/// 101 is the first priority that is not the implementation's own: before all constructors of ours.
+/// 101 is the first constructor priority for user code, so this runs before all other constructors.
 [[gnu::constructor(101)]] void check_or_exit() {
     char text[1024];
     if (describe_missing_features(compiled_features, processor_has, text, sizeof text) > 0) {

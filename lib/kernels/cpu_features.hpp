@@ -1,33 +1,34 @@
-/// Instructions that the program was compiled to and that this processor may lack.
+/// Check for CPU instructions that the program was compiled for.
 ///
-/// A source of its own, compiled for every processor of the architecture, asks before any other code of ours
-/// runs, so that a program from another machine says what it lacks and does not die of an illegal
-/// instruction.
+/// The check is compiled in its own source file for the baseline processor of the architecture. It runs
+/// before all other code of Ziggurat. A program that was built on another machine then prints the missing
+/// features and does not die of an illegal instruction.
 #pragma once
 
 #include <cstddef>
 
 namespace ziggurat::kernels {
 
-/// Whether the processor (or a test's idea of it) and the operating system support a feature.
+/// Predicate: true if the processor, or a test's mock of it, and the system support a feature.
 using HasFeature = bool (*)(const char* name);
 
-/// What the program was compiled to, as the compiler says; ends with a null pointer.
+/// Features that the program was compiled for, from compiler macros; ends with a null pointer.
 extern const char* const compiled_features[];
 
-/// Asks this processor; unknown names are taken for supported.
+/// Returns true if this processor supports the feature. Unknown names count as supported.
 bool processor_has(const char* name);
 
-/// Writes what is missing of `required` (which ends with null), why that matters and what to do, or nothing.
+/// Writes the missing features of `required` (null-terminated), the consequence and the remedy.
 ///
-/// Only plain C in here and no templates: of an inline function the linker may keep the copy that another
-/// source compiled to the very instructions in question.
+/// Writes an empty text if no feature is missing. Uses only plain C without templates: for an inline
+/// function, the linker may keep a copy from another source that was compiled to the instructions in
+/// question.
 ///
-/// \param text  takes at most `capacity` bytes, the closing null included
-/// \return how many features are missing
+/// \param text  receives at most `capacity` bytes, including the terminating null
+/// \return the number of missing features
 int describe_missing_features(const char* const* required, HasFeature has, char* text, std::size_t capacity);
 
-/// True once the check has run and found nothing missing. Who reads it has the check in its program.
+/// True after the check has passed. Code that reads it links the check into its program.
 extern bool features_are_checked;
 
 }  // namespace ziggurat::kernels

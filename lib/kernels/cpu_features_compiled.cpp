@@ -2,7 +2,8 @@
 
 namespace ziggurat::kernels {
 
-// What -march gave to this source, it gave to all. Only what a compiler uses of its own accord is listed.
+// All sources are compiled with the same -march. Only features that compilers use without intrinsics are
+// listed.
 constinit const char* const compiled_features[] = {
 #ifdef __SSE3__
     "sse3",

@@ -10,16 +10,18 @@
 
 namespace ziggurat::kernels {
 
-/// losses[r] = log(sum(exp(logits[r]))) - logits[r][targets[r]]; the logits become the gradient of the scaled
-/// sum of losses: inputs->loss_scale * (softmax(logits[r]) - onehot(targets[r])).
+/// Computes the loss of each row and overwrites logits with gradients.
 ///
-/// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty.
-///          Columns from `vocab` on are padding: not part of the sum, gradient 0.
-///          A row whose mask is 0 is not counted: loss 0, gradient 0, and its target is not read.
+/// losses[r] = log(sum(exp(logits[r]))) - logits[r][targets[r]]. The gradient is that of the scaled sum of
+/// losses: inputs->loss_scale * (softmax(logits[r]) - onehot(targets[r])).
+///
+/// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty. Columns from `vocab`
+///          on are padding: excluded from the sum, gradient 0. Rows whose mask is 0 do not count: loss 0,
+///          gradient 0, and their target is not read.
 /// Numerics: in float, relative to the row's maximum; a non-finite logit gives a non-finite loss
-/// Errors:  Error{internal} when shapes disagree; on the host, which alone can refuse values, also when a
-///          target that counts is outside [0, vocab) or loss_scale < 0. On a GPU such a target is not read
-///          and its row's loss is NaN.
+/// Errors:  Error{internal} if shapes disagree. The host also rejects loss_scale < 0 and counted targets
+///          outside [0, vocab). A GPU cannot check values: it does not read such a target, and its row's loss
+///          is NaN.
 template <class T>
 void cross_entropy(const device::Stream& stream,
                    TensorAddress<T, 2> logits,
@@ -29,7 +31,7 @@ void cross_entropy(const device::Stream& stream,
                    ObjectAddress<const StepInputs> inputs,
                    VectorAddress<float> losses);
 
-/// The same losses, bit for bit, without a gradient: logits stay as they are.
+/// Computes the same losses, bit for bit, without gradients. Logits do not change.
 template <class T>
 void cross_entropy_loss_only(const device::Stream& stream,
                              TensorAddress<const T, 2> logits,
@@ -38,9 +40,11 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              VectorAddress<const std::uint8_t> mask,
                              VectorAddress<float> losses);
 
-/// Adds columns [first, first + width of logits) of each row to its statistics, which begin with
-/// Accumulate::no. Tiles come in ascending order, and all but the last are multiples of 1024 columns: then
-/// losses and gradients have the bits of cross_entropy.
+/// Adds columns [first, first + width of logits) of each row to its statistics.
+///
+/// The first tile of a row uses Accumulate::no. Tiles must be added in ascending order, and the size of all
+/// but the last must be a multiple of 1024 columns. Losses and gradients then have the same bits as
+/// cross_entropy.
 ///
 /// Shapes:  logits [rows, any]; targets, statistics [rows]; mask [rows] or empty
 /// Errors:  as cross_entropy
@@ -54,20 +58,22 @@ void cross_entropy_tile(const device::Stream& stream,
                         Accumulate accumulate,
                         VectorAddress<LossStatistics> statistics);
 
-/// The statistics of rows from those of slices of their columns, merged in the order of the slices.
+/// Merges the statistics of slices of columns into the statistics of rows, in the order of the slices.
 ///
 /// Shapes:  slices [slices, rows]; merged [rows]
 void merge_statistics(const device::Stream& stream,
                       VectorAddress<const LossStatistics> slices,
                       VectorAddress<LossStatistics> merged);
 
-/// The losses, when all columns have been added.
+/// Computes the losses. Call after all columns have been added.
 void losses_of_statistics(const device::Stream& stream,
                           VectorAddress<const LossStatistics> statistics,
                           VectorAddress<const std::uint8_t> mask,
                           VectorAddress<float> losses);
 
-/// Turns a tile's logits into their gradient, when all columns have been added to the statistics.
+/// Overwrites a tile's logits with their gradient.
+///
+/// Call after all columns have been added to the statistics.
 template <class T>
 void cross_entropy_tile_gradient(const device::Stream& stream,
                                  TensorAddress<T, 2> logits,

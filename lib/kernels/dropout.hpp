@@ -1,7 +1,7 @@
-/// Choice of the values that dropout drops: the one definition for every kernel and every memory space.
+/// Dropout masks: the one definition for every kernel and every memory space.
 ///
-/// A value is kept with probability 1 - p and then multiplied by 1 / (1 - p). What decides is one word of
-/// Philox over global coordinates:
+/// A value is kept with probability 1 - p and then multiplied by 1 / (1 - p). One word of Philox over global
+/// coordinates decides:
 ///
 ///     counter = {channel / 4, position, low half of sample, high half of sample ^ (head << 16)}
 ///     key     = {low half of seed ^ mix(purpose), high half of seed ^ mix(step)}
@@ -9,8 +9,8 @@
 ///
 /// with mix(purpose) = (purpose + 1) * 0x9E3779B9, so that no purpose has the key of the initial values (the
 /// seed itself), and mix(step) = low half of step * 0x85EBCA6B ^ high half of step * 0xC2B2AE35, modulo 2^32.
-/// So the mask is the same for any cut of the batch, on any layout and in a recomputation. For attention
-/// probabilities channel is the key's position, position the query's, and head the global head.
+/// The mask is therefore the same for any division of the batch, on any layout and in recomputation. For
+/// attention probabilities, channel is the key's position, position the query's, and head the global head.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace ziggurat::kernels {
 
-/// A ReadableDropout with everything computed that is the same for all elements of a call.
+/// A ReadableDropout with all values computed that do not depend on the element.
 struct DropoutMask {
     Philox4x32::Key key{};
-    std::uint32_t threshold = 0;  ///< words below it drop
-    float scale = 1;              ///< of the values kept
+    std::uint32_t threshold = 0;  ///< smaller words drop the value
+    float scale = 1;  ///< factor of kept values
 
-    /// Nothing is dropped.
+    /// Creates a mask that drops nothing.
     DropoutMask() = default;
     /// Reads the step from `dropout.inputs`. \pre check_dropout
     ZG_ELEMENT explicit DropoutMask(const ReadableDropout& dropout) noexcept {
@@ -45,7 +45,7 @@ struct DropoutMask {
 
     ZG_ELEMENT bool drops() const noexcept { return threshold != 0; }
 
-    /// The words of channels 4 * group .. 4 * group + 3.
+    /// Returns the random words of channels 4 * group .. 4 * group + 3.
     ZG_ELEMENT Philox4x32::Counter words(std::uint32_t group,
                                          std::uint32_t position,
                                          std::uint64_t sample,
@@ -55,11 +55,12 @@ struct DropoutMask {
                                     key);
     }
 
-    /// What a value with this word is multiplied by: 0 or scale.
+    /// Returns the factor of a value with this word: 0 or scale.
     ZG_ELEMENT float factor(std::uint32_t word) const noexcept { return word < threshold ? 0.0f : scale; }
 
-    /// The factors of channels 4 * group .. 4 * group + 3. Apart, because a vector loop may hold no array of
-    /// its own.
+    /// Writes the factors of channels 4 * group .. 4 * group + 3.
+    ///
+    /// A separate function, because a vectorised loop must not contain a local array.
     ZG_ELEMENT void factors(std::uint32_t group,
                             std::uint32_t position,
                             std::uint64_t sample,

@@ -1,4 +1,4 @@
-/// Check of the arguments of kernels that drop values.
+/// Argument checks of kernels with dropout.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@
 
 namespace ziggurat::kernels {
 
-/// Errors: Error{internal} when the probability is none, or something is to be dropped and it is not said
-/// where
+/// Checks the arguments of dropout.
+///
+/// Errors: Error{internal} if the probability is outside [0, 1), or if it is positive and positions are
+/// missing
 inline void check_dropout(const Dropout& dropout) {
     ZG_EXPECTS(dropout.probability >= 0 && dropout.probability < 1);
     ZG_EXPECTS(dropout.probability == 0 || (!dropout.inputs.empty() && !dropout.samples.empty()));
 }
 
-/// The same of a kernel whose `num_rows` rows are tokens: all of them are of a sample.
+/// Does the same for a kernel with tokens as rows, and checks that `num_rows` rows belong to samples.
 inline void check_dropout(const Dropout& dropout, std::int64_t num_rows) {
     check_dropout(dropout);
     ZG_EXPECTS(dropout.probability == 0 ||

@@ -11,7 +11,7 @@ namespace {
 
 using Indices = VectorAddress<const std::int32_t>;
 
-/// Whether there is no table of positions, or one that fits.
+/// Returns true if the table of positions is absent or has the right shape.
 template <class T>
 bool are_positions(Indices positions,
                    TensorAddress<const T, 2> table,
@@ -20,7 +20,7 @@ bool are_positions(Indices positions,
     return table.empty() || (positions.extent(0) == rows && table.extent(1) == width);
 }
 
-/// Whether the gradient of a table is not asked for, or fits.
+/// Returns true if the gradient of a table is not requested or has the right shape.
 bool is_gradient(Indices indices, TensorAddress<float, 2> table, std::int64_t rows, std::int64_t width) {
     return table.empty() || (indices.extent(0) == rows && table.extent(1) == width);
 }

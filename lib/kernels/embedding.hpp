@@ -9,16 +9,14 @@
 
 namespace ziggurat::kernels {
 
-/// out[r] = dropout(table[tokens[r]] + position_table[positions[r]]).
+/// Computes out[r] = dropout(table[tokens[r]] + position_table[positions[r]]).
 ///
-/// Of a table of `vocab` rows this may be a slice, its rows from `first` on: the others count as zeros, so
-/// that the sum over all slices is the lookup.
+/// `table` may be a slice of a table of `vocab` rows: the rows from `first` on. Other rows count as zeros, so
+/// the sum over all slices is the lookup.
 ///
-/// Shapes:  tokens, positions [rows]; table [at most vocab - first, width]; position_table [max_seq, width]
-/// or empty, and then
-///          positions may be empty too; out [rows, width]
-/// Errors:  Error{internal} when shapes disagree or an index is outside its table. On a GPU, rows with such
-/// an
+/// Shapes:  tokens, positions [rows]; table [at most vocab - first, width]; out [rows, width];
+///          position_table [max_seq, width], or empty; then positions may be empty too
+/// Errors:  Error{internal} if shapes disagree or an index is outside its table. On a GPU, rows with such an
 ///          index become NaN.
 template <class T>
 void embedding_forward(const device::Stream& stream,
@@ -31,20 +29,18 @@ void embedding_forward(const device::Stream& stream,
                        const Dropout& dropout,
                        TensorAddress<T, 2> out);
 
-/// Adds each row of dropout'(d_out) to the rows of the tables that it was looked up from.
+/// Adds the gradient of each row, with dropout, to the table rows that it was looked up from.
 ///
-/// With Accumulate::no a table is zeroed first; a tied table that the head has written already takes
-/// Accumulate::yes. What is added to d_table is multiplied by `table_scale`: less than 1 keeps large models
+/// Accumulate::no zeroes a table first. Accumulate::yes is for a tied table whose gradient the head has
+/// already written. Summands of d_table are multiplied by `table_scale`: values below 1 keep large models
 /// stable (GLM-130B, arXiv:2210.02414, section 3.1: embedding gradient shrink).
 ///
-/// Shapes:  as forward; d_table [at most vocab - first, width] and d_position_table [max_seq, width], each
-/// empty where it is
-///          not asked for
-/// Numerics: each table row is a float sum in the order of the rows of d_out: the same bits for any number of
-///          threads
-/// Errors:  Error{internal} when shapes disagree or an index is outside its table. On a GPU, rows with such
-/// an
-///          index are left out.
+/// Shapes:  as forward; d_table [at most vocab - first, width] and d_position_table [max_seq, width]; empty
+///          if not requested
+/// Numerics: each table row is a float sum in the order of the rows of d_out. The bits do not depend on the
+///          number of threads.
+/// Errors:  Error{internal} if shapes disagree or an index is outside its table. On a GPU, rows with such an
+///          index are skipped.
 template <class T>
 void embedding_backward(const device::Stream& stream,
                         VectorAddress<const std::int32_t> tokens,
@@ -59,8 +55,10 @@ void embedding_backward(const device::Stream& stream,
                         Accumulate accumulate_position_table,
                         float table_scale = 1);
 
-/// The same by rows of the table. A tile's rows of the table go to the rows of `out` that ask for them; the
-/// others stay. Then positions and dropout for all rows at once: the bits are those of embedding_forward.
+/// Copies the rows of a tile of the table to the rows of `out` whose tokens select them.
+///
+/// Other rows do not change. A last call adds positions and dropout for all rows; the bits are those of
+/// embedding_forward.
 ///
 /// Shapes:  table [any, width]: the rows from `first` on
 template <class T>
@@ -76,8 +74,11 @@ void embedding_positions_forward(const device::Stream& stream,
                                  const Dropout& dropout,
                                  TensorAddress<T, 2> out);
 
-/// The gradient of the rows from `first` on of one of the tables, as embedding_backward forms them; rows of
-/// d_out that were looked up elsewhere are passed over.
+/// Computes the gradient of a tile of one of the tables as embedding_backward does.
+///
+/// The tile begins at row `first`.
+///
+/// Rows of d_out that were looked up in other tiles are skipped.
 template <class T>
 void embedding_tile_backward(const device::Stream& stream,
                              VectorAddress<const std::int32_t> indices,

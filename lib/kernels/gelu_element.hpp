@@ -8,10 +8,12 @@
 
 namespace ziggurat::kernels {
 
-/// gelu(x) is x times the gate, 1/2 (1 + tanh(z)): the sigmoid of 2 z, one exponential and one division.
+/// GELU in tanh form: x times 1/2 (1 + tanh(z)).
+///
+/// The factor is the sigmoid of 2 z, which needs one exponential and one division.
 struct TanhGelu {
     static constexpr float linear = 1.59576912161f;   ///< 2 sqrt(2 / pi)
-    static constexpr float cubic = 0.0713548162726f;  ///< 0.044715 of it
+    static constexpr float cubic = 0.0713548162726f;  ///< 0.044715 times `linear`
 
     ZG_ELEMENT static float gate(float x) noexcept {
         return sigmoid_base2(x * std::fma(x * x, cubic * log2_of_e, linear * log2_of_e));
@@ -22,7 +24,7 @@ struct TanhGelu {
     }
 };
 
-/// The gate is the normal distribution function, its slope the density.
+/// GELU in exact form: x times the normal distribution function, whose derivative is the density.
 struct ErfGelu {
     static constexpr float one_over_sqrt_2 = 0.70710678f;
     static constexpr float one_over_sqrt_2_pi = 0.39894228f;

@@ -1,7 +1,7 @@
-/// launch: calls the sibling of a kernel that belongs to a stream's processor.
+/// launch: calls the implementation of a kernel for the processor of a stream.
 ///
-/// The one place of `kernels`, and outside `device` the one of all, that asks what a stream's memory is. A
-/// kernel checks its arguments and launches itself: its sibling, which alone reads memory.
+/// Only this file, outside of `device`, checks which memory a stream works on. A kernel checks its arguments
+/// and launches its sibling: the implementation for one processor, which alone reads memory.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +25,23 @@ struct AttentionShape;
 struct LocalWindow;
 struct NormalField;
 
-/// Goes to a kernel as it is, for it holds no address. A struct belongs here only by its name.
+/// Type that is passed to a kernel unchanged, because it holds no address.
+///
+/// Structs must be listed by name.
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> || std::is_same_v<T, NormalField>;
 
-/// Turns arguments into those that siblings can use: every address into where they reach it. An
-/// argument of another type does not compile, for nobody has said where its addresses are.
+/// Translates arguments for siblings: replaces addresses by those that the sibling can access.
 ///
-/// Errors: Error{internal} when memory is not the device's, or not all of one piece of it
+/// Arguments of other types do not compile, because the translation of their addresses is not defined.
+///
+/// Errors: Error{internal} if memory is not the device's, or is not one contiguous range of it
 class Reachable {
   public:
-    /// For memory of the host.
+    /// Creates a translator for memory of the host, which changes nothing.
     Reachable() = default;
-    /// For that of a device.
+    /// Creates a translator for memory of a device.
     explicit Reachable(const device::DelayedQueue& queue) noexcept : queue_{&queue} {}
 
     template <PlainValue T>
@@ -53,7 +56,7 @@ class Reachable {
     Reached<T, rank> operator()(const TensorAddress<T, rank>& tensor) const {
         return {range(tensor.first_, tensor.size()), tensor.extents_};
     }
-    /// As arenas give it, for copies.
+    /// Returns an untranslated address, for copies.
     template <class T>
     static T* address(const VectorAddress<T>& bytes) noexcept {
         return bytes.first_;
@@ -90,7 +93,7 @@ class Reachable {
     const device::DelayedQueue* queue_ = nullptr;
 };
 
-/// Processors that a kernel has siblings for.
+/// Processors for which a kernel has siblings.
 enum class ComputedBy { all, host, gpu };
 
 /// Calls siblings of one kernel.
@@ -152,30 +155,33 @@ struct Launcher<kernel, by> {
     }
 };
 
-/// Calls the sibling of `kernel` that belongs to the stream's processor, with what it can reach of
-/// `arguments`, which become the kernel's parameters.
+/// Calls the sibling of `kernel` for the stream's processor with translated `arguments`.
 ///
-/// Async: on `stream`; what arguments refer to must live until it has run
+/// The arguments are converted to the kernel's parameters.
+///
+/// Async: on `stream`; memory of the arguments must live until it has run
 template <auto kernel, class... Arguments>
 void launch(const device::Stream& stream, const Arguments&... arguments) {
     Launcher<kernel, ComputedBy::all>::launch(stream, arguments...);
 }
 
-/// The same for what GPUs have no sibling of: what only the host's functions give its bits, or what is never
-/// done on them. \pre `stream` is not one of a GPU
+/// Does the same for kernels without a GPU sibling. \pre `stream` is not one of a GPU
+///
+/// Their bits depend on the host's functions, or GPUs never need them.
 template <auto kernel, class... Arguments>
 void launch_on_host(const device::Stream& stream, const Arguments&... arguments) {
     Launcher<kernel, ComputedBy::host>::launch(stream, arguments...);
 }
 
-/// The same for kernels that only GPUs have. \pre `stream` is one of a GPU
+/// Does the same for kernels that only GPUs have. \pre `stream` is one of a GPU
 template <auto kernel, class... Arguments>
 void launch_on_gpu(const device::Stream& stream, const Arguments&... arguments) {
     Launcher<kernel, ComputedBy::gpu>::launch(stream, arguments...);
 }
 
-/// What kernels prepare for the processor of `stream`: made by `on_host` or by `on_gpu`, from `stream` and
-/// `arguments`.
+/// Returns the result of `on_host` or `on_gpu`, depending on the processor of `stream`.
+///
+/// Passes `stream` and `arguments` to it.
 template <auto on_host, auto on_gpu, class... Arguments>
 auto prepare(const device::Stream& stream, const Arguments&... arguments) {
     if constexpr (device::has_cuda) {
@@ -187,8 +193,9 @@ auto prepare(const device::Stream& stream, const Arguments&... arguments) {
     return on_host(stream, arguments...);
 }
 
-/// A copy: by the host's sibling of `kernel` on the host, else by the device, which also reaches the host's
-/// memory.
+/// Copies memory: on the host with the host's sibling of `kernel`, else with the device's copy.
+///
+/// The device's copy also accesses memory of the host.
 template <auto kernel>
 void launch_copy(const device::Stream& stream,
                  VectorAddress<std::byte> to,

@@ -9,15 +9,16 @@
 
 namespace ziggurat::kernels {
 
-/// y = gain * (x - mean) / sqrt(variance + epsilon) + bias over the last dim; mean and inv_std are kept for
-/// backward.
+/// Computes y = gain * (x - mean) / sqrt(variance + epsilon) + bias over the last dim.
+///
+/// Saves mean and inv_std for backward.
 ///
 /// Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, eq. 4.
 ///
 /// Shapes:  x, y [rows, width]; gain, bias [width]; mean, inv_std [rows]
-/// Numerics: statistics in float whatever T is, the variance from the differences to the mean
+/// Numerics: statistics in float for any T, the variance from the differences to the mean
 /// Aliasing: y may be x; nothing else may overlap
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void layer_norm_forward(const device::Stream& stream,
                         TensorAddress<const T, 2> x,
@@ -28,10 +29,10 @@ void layer_norm_forward(const device::Stream& stream,
                         VectorAddress<float> mean,
                         VectorAddress<float> inv_std);
 
-/// x_out = x + dropout(branch), y = layer_norm(x_out), in one sweep.
+/// Computes x_out = x + dropout(branch) and y = layer_norm(x_out) in one pass.
 ///
 /// Shapes, numerics, errors: as layer_norm_forward; branch, x_out [rows, width]. Statistics are those of the
-/// x_out that is stored, so that backward sees the same.
+/// rounded x_out, which backward reads.
 /// Aliasing: x_out may be x; nothing else may overlap
 template <class T>
 void residual_layer_norm_forward(const device::Stream& stream,
@@ -46,15 +47,15 @@ void residual_layer_norm_forward(const device::Stream& stream,
                                  VectorAddress<float> mean,
                                  VectorAddress<float> inv_std);
 
-/// Adds the gradient that comes through the norm to dx, and forms the gradients of gain and bias.
+/// Adds the gradient through the norm to dx, and computes the gradients of gain and bias.
 ///
-/// dx holds the gradient of the residual branch (zeros where there is none) and becomes the total.
+/// On entry, dx holds the gradient of the residual branch (zeros if there is no branch).
 ///
-/// Shapes:  x, dy, dx [rows, width]; gain, d_gain, d_bias [width], the last two empty where they are frozen;
+/// Shapes:  x, dy, dx [rows, width]; gain, d_gain, d_bias [width], the last two empty if they are frozen;
 ///          mean, inv_std [rows]; workspace of layout::Workspaces::column_sum
-/// Numerics: d_gain and d_bias are float sums over fixed blocks of rows, the blocks added in order: the same
-///          bits for any number of threads
-/// Errors:  Error{internal} when shapes disagree or the workspace is short
+/// Numerics: d_gain and d_bias are float sums over fixed blocks of rows, then the blocks in order. The bits
+///          do not depend on the number of threads.
+/// Errors:  Error{internal} if shapes disagree or the workspace is too small
 template <class T>
 void layer_norm_backward(const device::Stream& stream,
                          TensorAddress<const T, 2> x,

@@ -12,7 +12,7 @@
 namespace ziggurat::kernels {
 namespace {
 
-/// The first `bytes` aligned bytes of `workspace`, which has to have them.
+/// Returns the first `bytes` aligned bytes of `workspace`. \pre it is large enough
 VectorAddress<std::byte> aligned_in(VectorAddress<std::byte> workspace,
                                     std::int64_t bytes,
                                     std::int64_t alignment) {
@@ -25,7 +25,7 @@ Prepared<LinearProducts<T>> prepared(const std::unique_ptr<LinearProducts<T>>& p
     return {products.get()};
 }
 
-/// A weight as products read it, and what is left of the workspace.
+/// A weight in the form that products read, and the rest of the workspace.
 struct ReadableWeight {
     VectorAddress<const std::byte> bytes;
     VectorAddress<std::byte> rest;
@@ -147,7 +147,7 @@ std::int64_t Linear<T>::workspace_bytes() const noexcept {
 
 namespace {
 
-/// Packs `w` into `workspace`, unless products read it as it lies.
+/// Packs `w` into `workspace`, unless products read the weight in place.
 template <class T>
 ReadableWeight made_readable(const device::Stream& stream,
                              const LinearProducts<T>& products,

@@ -12,25 +12,27 @@
 
 namespace ziggurat::kernels {
 
-/// y[rows, out] = x[rows, in] w[out, in]^T (+ bias[out]).
+/// Shape of y[rows, out] = x[rows, in] w[out, in]^T (+ bias[out]).
 struct LinearShape {
     std::int64_t rows, in, out;
     bool has_bias;
-    bool is_tile = false;    ///< some rows of a weight: prepared for backward_input_sum as well
-    bool with_gelu = false;  ///< prepared for forward_gelu and backward_input_gelu as well
+    bool is_tile = false;  ///< a tile of a weight's rows: also prepared for backward_input_sum
+    bool with_gelu = false;  ///< also prepared for forward_gelu and backward_input_gelu
 
     auto operator<=>(const LinearShape&) const = default;
 };
 
-/// What addresses of matrices [*, width] of `element_bytes` each are multiples of on a GPU, in bytes: what 16
-/// bytes and the length of a row have in common. Rows of a weight, which a tile begins with, keep to it.
+/// Returns the alignment in bytes, on a GPU, of matrices [*, width].
+///
+/// This is the largest common divisor of 16 bytes and the length of a row. Weight tiles begin with a row, so
+/// they have it too.
 constexpr std::int64_t alignment_of_rows(std::int64_t width, std::int64_t element_bytes) {
     const auto row = width * element_bytes;
     const auto common = row & -row;
     return common < 16 ? common : 16;
 }
 
-/// What a packed weight is good for: the roles of `in` and `out` swap between the two.
+/// Product that reads a packed weight. The roles of `in` and `out` swap between the two.
 enum class Packing { forward, backward_input };
 
 template <class T>
@@ -38,34 +40,32 @@ class LinearProducts;
 
 /// One linear layer of a given shape, prepared once and executed many times.
 ///
-/// On the host, a weight is packed into scratch just before each use, which pays even for one product; one
-/// that is used several times in a row (the head, by chunks of rows) is packed once by `pack`. GPUs read a
-/// weight where it lies: there is nothing to pack, packed_bytes() is 0, and calls that pack or take what is
-/// packed are refused.
+/// On the host, a weight is packed into scratch directly before each use, which is faster even for one
+/// product. A weight that is used several times in a row (the head, in blocks of rows) is packed once with
+/// `pack`. GPUs read weights in place: packed_bytes() is 0, and calls that pack or that take packed weights
+/// are rejected.
 ///
-/// Shapes:   x [rows, in]; w [out, in]; bias [out], empty without one; y, dy [rows, out]; dx [rows, in];
-///           dw [out, in] float whatever T is
+/// Shapes:   x [rows, in]; w [out, in]; bias [out], or empty; y, dy [rows, out]; dx [rows, in]; dw [out, in]
+///           float for any T
 /// Numerics: sums in float; products of floats are not rounded to less. On the host, the bits of an element
-///           depend on its row of the left factor and on its column of the right one only: not on the number
-///           of rows, the number of threads, or who packed the weight. On a GPU they depend on the shape as
-///           well: cuBLASLt chooses how to sum by it, once, when this object is made, and always alike on
-///           GPUs of one architecture and number of multiprocessors. So there the same shape has the same
-///           bits wherever it occurs, but rows that are computed in a smaller call, or columns in a tile,
-///           need not have those of the whole.
-/// Aliasing: outputs overlap nothing
-/// Alignment: on a GPU, of addresses as alignment_of_rows() says
-/// Async:    on `stream`; arguments, workspace included, and this object must live until it has run
-/// Errors:   Error{internal} when shapes, a workspace or an alignment disagree with the prepared ones;
-///           Error{resource} when a GPU's library cannot be started
+///           depend only on its row of the left factor and its column of the right factor. They do not depend
+///           on the number of rows, the number of threads, or when the weight was packed. On a GPU they also
+///           depend on the shape: cuBLASLt chooses the order of sums by it, once, when this object is
+///           created. The choice is always the same on GPUs of one architecture and number of
+///           multiprocessors. On GPUs the same shape therefore always has the same bits, but rows that are
+///           computed in a smaller call, or columns in a tile, may have other bits than the whole.
+/// Aliasing: outputs must not overlap other arguments
+/// Alignment: on a GPU, addresses have alignment_of_rows()
+/// Async:    on `stream`; arguments, including the workspace, and this object must live until it has run
+/// Errors:   Error{internal} if shapes, a workspace or an alignment disagree with the prepared ones;
+///           Error{resource} if a GPU's library cannot be started
 template <class T>
 class Linear {
   public:
-    /// No rows is a shape like any other: its products do nothing, but for `dw`, which becomes zero when
-    /// stored.
+    /// Prepares the products. With 0 rows they do nothing, except that a stored `dw` becomes zero.
     ///
-    /// \param stream  of the processor that it is prepared for, with the number of threads that its
-    ///                products are prepared for; calls may come on other streams of that processor, with
-    ///                as many threads
+    /// \param stream  selects the processor and the number of threads of the products. Calls may use other
+    ///                streams of that processor with the same number of threads.
     Linear(const device::Stream& stream, const LinearShape& shape);
     ~Linear();
     Linear(Linear&&) noexcept;
@@ -73,15 +73,16 @@ class Linear {
 
     const LinearShape& shape() const noexcept { return shape_; }
 
-    /// Scratch that any call of this object needs; at most layout::Workspaces::linear.
+    /// Returns the scratch that any call of this object needs; at most layout::Workspaces::linear.
     std::int64_t workspace_bytes() const noexcept;
-    /// Scratch of the calls that take a packed weight and of backward_weight; at most
-    /// layout::Workspaces::packed_linear.
+    /// Returns the scratch of calls with a packed weight and of backward_weight.
+    ///
+    /// At most layout::Workspaces::packed_linear.
     std::int64_t packed_workspace_bytes() const noexcept;
-    /// What `pack` writes; at most layout::Workspaces::packed_weight. 0: there is nothing to pack.
+    /// Returns the bytes that `pack` writes; at most layout::Workspaces::packed_weight. 0: no packing.
     std::int64_t packed_bytes(Packing packing) const noexcept;
 
-    /// y = x w^T + bias
+    /// Computes y = x w^T + bias.
     void forward(const device::Stream& stream,
                  TensorAddress<const T, 2> x,
                  TensorAddress<const T, 2> w,
@@ -89,10 +90,10 @@ class Linear {
                  TensorAddress<T, 2> y,
                  VectorAddress<std::byte> workspace) const;
 
-    /// y = x w^T + bias; active = gelu(y), in its tanh form
+    /// Computes y = x w^T + bias and active = gelu(y) in tanh form.
     ///
-    /// On a GPU cuBLASLt computes both in one pass if it has a kernel for the shape: gelu() then gets y
-    /// before it is rounded to T. Everywhere else this is forward and gelu_forward.
+    /// On a GPU cuBLASLt computes both in one pass if it has a kernel for the shape. gelu() then reads y
+    /// before it is rounded to T. Otherwise this is the same as forward and gelu_forward.
     ///
     /// \pre shape().with_gelu
     void forward_gelu(const device::Stream& stream,
@@ -103,7 +104,7 @@ class Linear {
                       TensorAddress<T, 2> active,
                       VectorAddress<std::byte> workspace) const;
 
-    /// dx = (dy w) gelu'(before), where x = gelu(before) [rows, in]; see forward_gelu
+    /// Computes dx = (dy w) gelu'(before), where x = gelu(before) [rows, in]; see forward_gelu.
     ///
     /// \pre shape().with_gelu
     void backward_input_gelu(const device::Stream& stream,
@@ -113,14 +114,14 @@ class Linear {
                              TensorAddress<T, 2> dx,
                              VectorAddress<std::byte> workspace) const;
 
-    /// dx = dy w
+    /// Computes dx = dy w.
     void backward_input(const device::Stream& stream,
                         TensorAddress<const T, 2> dy,
                         TensorAddress<const T, 2> w,
                         TensorAddress<T, 2> dx,
                         VectorAddress<std::byte> workspace) const;
 
-    /// dx = dy w or dx += dy w in float: one summand of a gradient that comes through several tiles.
+    /// Computes dx = dy w or dx += dy w in float: one summand of a gradient through several tiles.
     ///
     /// \pre shape().is_tile
     void backward_input_sum(const device::Stream& stream,
@@ -130,7 +131,7 @@ class Linear {
                             Accumulate accumulate,
                             VectorAddress<std::byte> workspace) const;
 
-    /// dw = dy^T x, stored or added
+    /// Computes dw = dy^T x, stored or accumulated.
     void backward_weight(const device::Stream& stream,
                          TensorAddress<const T, 2> x,
                          TensorAddress<const T, 2> dy,
@@ -138,13 +139,13 @@ class Linear {
                          Accumulate accumulate,
                          VectorAddress<std::byte> workspace) const;
 
-    /// \pre packed_bytes() is not 0; `packed`, here as in the products that read it, is aligned to 64 bytes
+    /// \pre packed_bytes() is not 0; `packed` is aligned to 64 bytes, here and in the products that read it
     void pack(const device::Stream& stream,
               Packing packing,
               TensorAddress<const T, 2> w,
               VectorAddress<std::byte> packed) const;
 
-    /// `packed` was written by `pack` with Packing::forward, by an object of the same `in` and `out`.
+    /// \pre `packed` was written by `pack` with Packing::forward, by an object of the same `in` and `out`
     void forward_packed(const device::Stream& stream,
                         TensorAddress<const T, 2> x,
                         VectorAddress<const std::byte> packed,
@@ -152,7 +153,8 @@ class Linear {
                         TensorAddress<T, 2> y,
                         VectorAddress<std::byte> workspace) const;
 
-    /// `packed` was written by `pack` with Packing::backward_input, by an object of the same `in` and `out`.
+    /// \pre `packed` was written by `pack` with Packing::backward_input, by an object of the same `in` and
+    /// `out`
     void backward_input_packed(const device::Stream& stream,
                                TensorAddress<const T, 2> dy,
                                VectorAddress<const std::byte> packed,
@@ -161,7 +163,7 @@ class Linear {
 
   private:
     bool is_packed(Packing packing, VectorAddress<const std::byte> packed) const;
-    /// `weight` as the products read it.
+    /// \param weight  in the form that the products read
     void multiply_forward(const device::Stream& stream,
                           TensorAddress<const T, 2> x,
                           VectorAddress<const std::byte> weight,

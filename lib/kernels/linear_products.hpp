@@ -1,5 +1,6 @@
-/// Products in the forms that the ways of carrying out linear.hpp share; only linear.cpp, host/linear_* and
-/// cuda/linear_* include it.
+/// Interface of the matrix products that linear.hpp uses. Each processor implements it.
+///
+/// Only linear.cpp, host/linear_* and cuda/linear_* include it.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +13,27 @@
 
 namespace ziggurat::kernels {
 
-/// The products of one layer, prepared for one kind of processor: what of them linear.cpp has to know.
+/// The products of one layer, prepared for one kind of processor, as linear.cpp uses them.
 template <class T>
 class LinearProducts {
   public:
     virtual ~LinearProducts() = default;
 
-    /// None where products read a weight as it lies.
+    /// Returns the bytes of a packed weight; 0 if products read weights in place.
     virtual std::int64_t packed_bytes(Packing packing) const noexcept = 0;
-    /// Scratch of forward and backward_input.
+    /// Returns the scratch of forward and backward_input.
     virtual std::int64_t scratch_bytes() const noexcept = 0;
     /// True if one pass computes the product and GELU, or the product and its gradient.
     virtual bool has_forward_gelu() const noexcept { return false; }
     virtual bool has_backward_gelu() const noexcept { return false; }
-    /// Scratch of backward_weight.
+    /// Returns the scratch of backward_weight.
     virtual std::int64_t weight_scratch_bytes() const noexcept = 0;
-    /// What addresses of scratch and of packed weights are multiples of.
+    /// Returns the alignment of scratch and of packed weights.
     virtual std::int64_t alignment() const noexcept = 0;
 };
 
-// Kernels of Linear. `weight` is packed for the product; where packed_bytes() is none, it is the weight [out,
-// in] itself. Scratch is aligned.
+// Kernels of Linear. `weight` is packed for the product; if packed_bytes() is 0, it is the weight [out, in].
+// Scratch is aligned.
 template <class T>
 void pack_weight(const device::Stream& stream,
                  Prepared<LinearProducts<T>> products,
@@ -90,9 +91,9 @@ void linear_backward_weight(const device::Stream& stream,
 
 namespace cuda {
 
-/// Those of the GPU that `stream` belongs to, by cuBLASLt.
+/// Prepares products by cuBLASLt on the GPU of `stream`.
 ///
-/// Errors: Error{resource} when the library cannot be started
+/// Errors: Error{resource} if the library cannot be started
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape);
 
@@ -107,7 +108,7 @@ class HostProducts : public LinearProducts<T> {
     virtual void forward(
         const T* x, const std::byte* packed, const T* bias, T* y, std::byte* scratch) const = 0;
     virtual void backward_input(const T* dy, const std::byte* packed, T* dx, std::byte* scratch) const = 0;
-    /// \pre the shape is that of a tile
+    /// \pre the shape is a tile's
     virtual void backward_input_sum(
         const T* dy, const std::byte* packed, float* dx, Accumulate accumulate, std::byte* scratch) const = 0;
     virtual void backward_weight(
@@ -116,42 +117,45 @@ class HostProducts : public LinearProducts<T> {
     std::int64_t alignment() const noexcept final { return layout::HostWorkspaces::alignment; }
 };
 
-/// Weight gradients are summed over runs of rows of this length at most: beyond it oneDNN splits the sum
-/// among threads, and then their number shows in the bits.
+/// Maximum number of rows in one sum of a weight's gradient.
+///
+/// For more rows oneDNN splits the sum among threads, and their number would change the bits.
 inline constexpr std::int64_t max_rows_per_sum = layout::HostWorkspaces::rows_packed_at_once;
 
-/// The length of all runs but the last.
+/// Returns the number of rows of all sums except the last.
 constexpr std::int64_t rows_per_sum(std::int64_t rows) {
     const auto runs = (rows + max_rows_per_sum - 1) / max_rows_per_sum;
     return runs <= 1 ? rows : ((rows + runs - 1) / runs + 15) / 16 * 16;
 }
 
-/// The quickest products of T on this machine, for the threads of `stream`.
+/// Prepares the fastest products of T on this machine, for the threads of `stream`.
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape);
 
-/// Whether oneDNN's fast matrix products, whose bits depend on neither threads nor rows, exist for T here.
+/// True if oneDNN has fast products of T here whose bits do not depend on threads or rows.
 template <class T>
 bool has_onednn_products();
 
-/// Whether ours of bfloat16 are quicker than oneDNN's. Where the processor has matrix tiles, no. Where it
-/// multiplies pairs quickly, yes: the products themselves are even, but oneDNN turns a weight at a quarter of
-/// the rate of memory and asks for no gradient ahead. On processors that have matrix tiles (from Sapphire
-/// Rapids on, as float16 tells), but whose virtual machine hides them, ours turn bfloat16 into floats: there
-/// oneDNN reached 220 GFLOP/s and ours 380.
+/// True if the tiled products of bfloat16 are faster than oneDNN's.
+///
+/// False on processors with matrix tiles (AMX). True on processors with fast products of pairs: the products
+/// have equal speed, but oneDNN transposes a weight at a quarter of the memory bandwidth and does not
+/// prefetch gradients. Some virtual machines hide the matrix tiles of their processor (from Sapphire Rapids
+/// on, detected by float16). There the tiled products convert bfloat16 to floats: oneDNN reached 220 GFLOP/s
+/// and they 380.
 template <class T>
 bool are_tiles_quicker();
 
-/// Whether the tiles are compiled to vectors of 16 floats.
+/// True if the tiles are compiled to vectors of 16 floats.
 bool has_wide_tiles();
 
-/// Whether the tiles of bfloat16 are compiled to products of pairs.
+/// True if the tiles of bfloat16 are compiled to products of pairs.
 bool has_tiles_of_pairs();
 
 template <class T>
 std::unique_ptr<HostProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads);
 
-/// The same products in the tiles of tile/, for every machine.
+/// Prepares the same products with the tiles of tile/, which run on every machine.
 template <class T>
 std::unique_ptr<HostProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads);
 

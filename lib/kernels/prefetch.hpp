@@ -1,11 +1,13 @@
-/// Asks for memory ahead of its use.
+/// Software prefetch of memory.
 #pragma once
 
 namespace ziggurat::kernels {
 
 enum class Access { read, write };
 
-/// The lines of `count` elements that begin on a line; it may name memory that does not exist.
+/// Prefetches the cache lines of `count` elements from `first`, which is aligned to a line.
+///
+/// The address may be outside of mapped memory.
 template <Access access = Access::read, class T>
 [[gnu::always_inline]] inline void prefetch(const T* first, int count) {
     for (int i = 0; i < count; i += static_cast<int>(64 / sizeof(T))) {

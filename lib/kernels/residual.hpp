@@ -7,11 +7,11 @@
 
 namespace ziggurat::kernels {
 
-/// y = x + dropout(branch).
+/// Computes y = x + dropout(branch).
 ///
 /// Shapes:  x, branch, y [rows, width]
 /// Aliasing: y may be x or branch
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void residual_forward(const device::Stream& stream,
                       TensorAddress<const T, 2> x,
@@ -19,11 +19,11 @@ void residual_forward(const device::Stream& stream,
                       const Dropout& dropout,
                       TensorAddress<T, 2> y);
 
-/// dx = dy where the forward mask kept, scaled as there, else 0; a copy when nothing is dropped.
+/// Computes dx = dy with the mask and scale of forward; a copy without dropout.
 ///
 /// Shapes:  dy, dx [rows, width]
 /// Aliasing: dx may be dy
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void dropout_backward(const device::Stream& stream,
                       TensorAddress<const T, 2> dy,

@@ -9,14 +9,14 @@
 
 namespace ziggurat::kernels {
 
-/// y = gain * x / sqrt(mean(x^2) + epsilon) over the last dim; inv_rms is kept for backward.
+/// Computes y = gain * x / sqrt(mean(x^2) + epsilon) over the last dim. Saves inv_rms for backward.
 ///
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4.
 ///
 /// Shapes:  x, y [rows, width]; gain [width]; inv_rms [rows]
-/// Numerics: the sum is float whatever T is
+/// Numerics: the sum is float for any T
 /// Aliasing: y may be x; nothing else may overlap
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void rms_norm_forward(const device::Stream& stream,
                       TensorAddress<const T, 2> x,
@@ -25,10 +25,10 @@ void rms_norm_forward(const device::Stream& stream,
                       TensorAddress<T, 2> y,
                       VectorAddress<float> inv_rms);
 
-/// x_out = x + dropout(branch), y = rms_norm(x_out), in one sweep.
+/// Computes x_out = x + dropout(branch) and y = rms_norm(x_out) in one pass.
 ///
 /// Shapes, numerics, errors: as rms_norm_forward; branch, x_out [rows, width]. The statistic is that of the
-/// x_out that is stored, so that backward sees the same.
+/// rounded x_out, which backward reads.
 /// Aliasing: x_out may be x; nothing else may overlap
 template <class T>
 void residual_rms_norm_forward(const device::Stream& stream,
@@ -41,16 +41,15 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorAddress<T, 2> y,
                                VectorAddress<float> inv_rms);
 
-/// Adds the gradient that comes through the norm to dx, and forms the gradient of gain.
+/// Adds the gradient through the norm to dx, and computes the gradient of gain.
 ///
-/// dx holds the gradient of the residual branch (zeros where there is none) and becomes the total.
+/// On entry, dx holds the gradient of the residual branch (zeros if there is no branch).
 ///
-/// Shapes:  x, dy, dx [rows, width]; gain, d_gain [width]; inv_rms [rows]; workspace
-///          of layout::Workspaces::column_sum
-/// Numerics: d_gain is a float sum over fixed blocks of rows, the blocks added in order: the same bits for
-/// any
-///          number of threads
-/// Errors:  Error{internal} when shapes disagree or the workspace is short
+/// Shapes:  x, dy, dx [rows, width]; gain, d_gain [width]; inv_rms [rows]; workspace of
+///          layout::Workspaces::column_sum
+/// Numerics: d_gain is a float sum over fixed blocks of rows, then the blocks in order. The bits do not
+///          depend on the number of threads.
+/// Errors:  Error{internal} if shapes disagree or the workspace is too small
 template <class T>
 void rms_norm_backward(const device::Stream& stream,
                        TensorAddress<const T, 2> x,

@@ -13,26 +13,28 @@ namespace ziggurat::kernels {
 
 enum class RopeDirection { forward, backward };
 
-/// Fills table[p][i] = (cos, sin) of the angle p frequencies[i], once at assembly: on the calling thread, in
-/// memory of the host.
+/// Fills table[p][i] = (cos, sin) of the angle p frequencies[i], once at assembly.
+///
+/// Runs on the calling thread, in host memory.
 ///
 /// Shapes:   frequencies [pairs], in radians per token; table [max_positions, pairs, 2]; two channels of a
-/// head
-///           make a pair
+///           head form a pair
 /// Numerics: angles, cosines and sines in double, rounded once
 void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3> table);
 
-/// Turns the pairs (d, d + pairs), d < pairs, of every query and key head, in place, by the angles of their
-/// position. Channels from 2 pairs on, and the value heads, stay as they are.
+/// Rotates the channels of every query and key head by the angles of their position.
+///
+/// Works in place on the pairs (d, d + pairs), d < pairs. Channels from 2 pairs on, and the value heads,
+/// do not change.
 ///
 /// Source:   Su et al., "RoFormer", 2021, section 3.2.2, with the pairing by halves of weights published in
 ///           the Hugging Face format; on a part of a head: Black et al., "GPT-NeoX-20B", 2022, section 2.1.
 ///
 /// Shapes:   positions [batch * seq], each below table.extent(0); table as above, 2 pairs at most head_dim;
 ///           qkv [batch * seq, (heads + 2 kv_heads) head_dim]
-/// Numerics: in float, rounded once to T. `backward` is the inverse turn: the gradient's way back.
+/// Numerics: in float, rounded once to T. `backward` applies the inverse rotation, for gradients.
 /// Async:    on `stream`
-/// Errors:   Error{internal} when shapes disagree. On a GPU, rows at a position beyond the table become NaN.
+/// Errors:   Error{internal} if shapes disagree. On a GPU, rows at a position beyond the table become NaN.
 template <class T>
 void rope(const device::Stream& stream,
           const AttentionShape& shape,

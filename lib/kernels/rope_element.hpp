@@ -1,4 +1,4 @@
-/// The turn of a pair of channels (a, b) by an angle.
+/// Rotation of a pair of channels (a, b) by an angle.
 #pragma once
 
 #include <cmath>

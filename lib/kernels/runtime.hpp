@@ -5,16 +5,18 @@
 
 namespace ziggurat::kernels {
 
-/// Starts the host's threads (Kokkos) and ends them with its scope; of the host alone. One per process, made
-/// in `main` before the first kernel and outliving everything that computes.
+/// The host's thread team (Kokkos), from construction to destruction.
+///
+/// Create one per process, in `main` before the first kernel. It must outlive all code that computes.
 class Runtime {
   public:
-    /// What the environment says of Kokkos' threads gives way to `num_threads`.
+    /// Starts the threads. `num_threads` overrides the environment variables of Kokkos.
     ///
     /// \param num_threads  threads of this rank, from 1 to spec::most_threads
     explicit Runtime(int num_threads);
-    /// The same beside a device: started and ended by `thread`, which alone may dispatch kernels of the host;
-    /// it outlives this.
+    /// Starts the threads next to a device. `thread` starts and stops them and must outlive this object.
+    ///
+    /// Only `thread` may then dispatch host kernels.
     Runtime(int num_threads, device::HostThread& thread);
     ~Runtime();
     Runtime(const Runtime&) = delete;

@@ -11,7 +11,7 @@ namespace ziggurat::kernels {
 namespace {
 
 constexpr std::int64_t operand_alignment = 64;
-constexpr std::int64_t sample_period = 65521;  ///< a prime, so that no row repeats the one before it
+constexpr std::int64_t sample_period = 65521;  ///< a prime, so that no row repeats the previous row
 
 }  // namespace
 
@@ -27,7 +27,7 @@ SampleProduct<T>::SampleProduct(device::Device& device, std::int64_t rows, std::
       stream_{device.make_stream()},
       linear_{stream_, {rows, width, width, false}},
       arena_{device.reserve(bytes(x) + bytes(w) + bytes(y) + bytes(workspace),
-                            "a matrix product to be timed",
+                            "a timed matrix product",
                             device::Arena::Kind::own)},
       staging_{std::max(rows, width) * width * static_cast<std::int64_t>(sizeof(T)), "its operands"},
       pinned_{device.pin(staging_)} {

@@ -1,4 +1,4 @@
-/// SampleProduct: a matrix product on a device, to be timed.
+/// SampleProduct: a matrix product on a device, for timing.
 #pragma once
 
 #include <array>
@@ -11,24 +11,26 @@
 
 namespace ziggurat::kernels {
 
-/// Element `index` of x and of w, row by row: multiples of 1/128 in [-1, 1) without a pattern, for a GPU
-/// multiplies equal numbers faster than those of a training.
+/// Returns element `index` of x and of w, in row-major order: multiples of 1/128 in [-1, 1).
+///
+/// They have no pattern, because a GPU multiplies equal numbers faster than training data.
 float sample_element(std::int64_t index) noexcept;
 
-/// y = x w^T of sample elements, in memory of the device that computes, by the kernels that train with it. T:
-/// float, bfloat16.
+/// Computes y = x w^T of sample elements in the device's memory, with the kernels of training.
+///
+/// T: float, bfloat16.
 template <class T>
 class SampleProduct {
   public:
     /// \param rows   of x and y
     /// \param width  of x, w and y
-    /// Errors: Error{resource} when memory is short
+    /// Errors: Error{resource} if there is too little memory
     SampleProduct(device::Device& device, std::int64_t rows, std::int64_t width);
 
-    /// Returns when the device has done it.
+    /// Runs the product and returns after the device has finished it.
     void run() const;
     double flops() const noexcept;
-    /// The last element of y. \pre it has run
+    /// Returns the last element of y. \pre run() has returned
     T last();
 
   private:

@@ -1,4 +1,4 @@
-/// Sibling: what computes a kernel on one kind of processor.
+/// Sibling: the implementation of a kernel for one kind of processor.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace ziggurat::kernels {
 
-/// An object of the host that a kernel uses: its address is not one of the device. It outlives the work.
+/// A host object that a kernel uses. Its address is not translated. It must outlive the work.
 template <class T>
 struct Prepared {
     const T* object;
 };
 
-/// A tensor that a sibling can read; it becomes what the sibling works with.
+/// A tensor with an address that a sibling can access; converts to the sibling's parameter type.
 template <class T, int rank>
 struct Reached {
     T* first = nullptr;
@@ -33,7 +33,7 @@ struct Reached {
     operator T*() const noexcept requires(rank == 0) { return first; }
 };
 
-/// A kernel's parameter as its siblings get it.
+/// Type of a kernel's parameter in its siblings.
 template <class P>
 struct ReachedParameter {
     using Type = P;
@@ -49,8 +49,9 @@ struct ReachedParameter<const Dropout&> {
 
 namespace host {
 
-/// The host's sibling of `kernel`, which ZG_HOST_SIBLING defines. A kernel's declaration is the one list of
-/// its parameters: those of its siblings follow from it.
+/// The host's sibling of `kernel`, which ZG_HOST_SIBLING defines.
+///
+/// The kernel's declaration determines the parameters of its siblings.
 template <auto kernel>
 struct Sibling;
 
@@ -62,7 +63,7 @@ struct Sibling<kernel> {
 }  // namespace host
 namespace cuda {
 
-/// The same for GPUs, which ZG_CUDA_SIBLING defines. Its tensors have addresses of the GPU.
+/// A GPU's sibling of `kernel`, which ZG_CUDA_SIBLING defines. Its tensors have addresses of the GPU.
 template <auto kernel>
 struct Sibling;
 

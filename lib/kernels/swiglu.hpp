@@ -6,22 +6,24 @@
 
 namespace ziggurat::kernels {
 
-/// y = silu(gate) * up with silu(z) = z / (1 + exp(-z)); a row of x is its gate values, then its up values.
+/// Computes y = silu(gate) * up with silu(z) = z / (1 + exp(-z)).
+///
+/// A row of x is its gates, then its ups.
 ///
 /// Source: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
 ///
 /// Shapes:  x [rows, 2 * width]; y [rows, width]
 /// Numerics: in float
 /// Aliasing: none
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
-/// dx from dy, in one sweep.
+/// Computes dx from dy in one pass.
 ///
 /// Shapes:  x, dx [rows, 2 * width]; dy [rows, width]
 /// Aliasing: dx may be x; nothing else may overlap
-/// Errors:  Error{internal} when shapes disagree
+/// Errors:  Error{internal} if shapes disagree
 template <class T>
 void swiglu_backward(const device::Stream& stream,
                      TensorAddress<const T, 2> x,

@@ -1,4 +1,4 @@
-/// SwiGLU of one element, and its derivatives by its two inputs.
+/// SwiGLU of one element, and its derivatives with respect to its two inputs.
 #pragma once
 
 #include <cmath>
@@ -12,12 +12,12 @@ ZG_ELEMENT inline float swiglu(float gate, float up) noexcept {
     return gate * sigmoid(gate) * up;
 }
 
-/// d of the result by `up` times dy. \param s  sigmoid(gate)
+/// Returns dy times the derivative with respect to `up`. \param s  sigmoid(gate)
 ZG_ELEMENT inline float swiglu_d_up(float gate, float s, float dy) noexcept {
     return dy * (gate * s);
 }
 
-/// d of the result by `gate` times dy. \param s  sigmoid(gate)
+/// Returns dy times the derivative with respect to `gate`. \param s  sigmoid(gate)
 ZG_ELEMENT inline float swiglu_d_gate(float gate, float s, float up, float dy) noexcept {
     return dy * up * std::fma(gate * s, 1.0f - s, s);
 }

@@ -1,4 +1,4 @@
-/// TensorAddress: where a tensor lies, in memory that its kernels alone may touch.
+/// TensorAddress: address of a tensor in memory that only its kernels may access.
 #pragma once
 
 #include <array>
@@ -22,8 +22,9 @@ namespace ziggurat::kernels {
 struct LossStatistics;
 struct StepInputs;
 
-/// Type of what may lie at an address: numbers, and by their names the structs of numbers. A struct that
-/// holds an address itself is none of them: nobody would turn that address into what kernels can use.
+/// Element type of tensors: numbers, and structs of numbers that are listed by name.
+///
+/// A struct with an address is excluded, because that address would not be translated for kernels.
 template <class T>
 concept Element =
     std::same_as<std::remove_const_t<T>, std::byte> || std::same_as<std::remove_const_t<T>, std::uint8_t> ||
@@ -33,11 +34,12 @@ float > || std::same_as<std::remove_const_t<T>, tensor::bfloat16> ||
     std::same_as<std::remove_const_t<T>, ExactSum> || std::same_as<std::remove_const_t<T>, LossStatistics> ||
     std::same_as<std::remove_const_t<T>, StepInputs>;
 
-/// An argument of a kernel: address and extents of a contiguous, row-major tensor. Whoever holds one can cut
-/// it, but not read it: launch() alone turns it into a pointer, for the sibling that works on that memory.
-/// Rank 1 is a vector, rank 0 one object.
+/// Argument of a kernel: address and extents of a contiguous, row-major tensor.
 ///
-/// Memory of the host becomes one by itself: a TensorRef, for rank 1 a range, for rank 0 a pointer.
+/// Its holder can slice it but not read it. Only launch() converts it to a pointer, for the sibling that
+/// works on that memory. Rank 1 is a vector, rank 0 one object.
+///
+/// Host memory converts to it implicitly: a TensorRef, for rank 1 a range, for rank 0 a pointer.
 template <Element T, int rank>
 class TensorAddress {
     template <class Range>
@@ -70,7 +72,7 @@ class TensorAddress {
     requires(rank == 1 && gives_elements<const Range&>) constexpr TensorAddress(const Range& host) noexcept
         : first_{std::ranges::data(host)}, extents_{std::ranges::ssize(host)} {}
 
-    /// Elements from `first` on, as arenas give addresses.
+    /// Returns the tensor of elements from `first` on, an address that an arena returned.
     static TensorAddress at(std::byte* first, const Extents& extents) noexcept {
         return {reinterpret_cast<T*>(first), extents};
     }
@@ -85,16 +87,16 @@ class TensorAddress {
         return n;
     }
     constexpr bool empty() const noexcept { return first_ == nullptr || size() == 0; }
-    /// The address as a number, for its alignment.
+    /// Returns the address as a number, for alignment checks.
     std::uintptr_t number() const noexcept { return reinterpret_cast<std::uintptr_t>(first_); }
 
-    /// All elements in their order.
+    /// Returns all elements as a vector, in order.
     TensorAddress<T, 1> flat() const noexcept { return {first_, {size()}}; }
-    /// Their bytes, to be read.
+    /// Returns their bytes, read-only.
     TensorAddress<const std::byte, 1> bytes() const noexcept {
         return {reinterpret_cast<const std::byte*>(first_), {size() * static_cast<std::int64_t>(sizeof(T))}};
     }
-    /// \pre as many elements
+    /// \pre the same number of elements
     template <int other>
     TensorAddress<T, other> reshaped(
         const std::array<std::int64_t, static_cast<std::size_t>(other)>& extents) const {
@@ -102,17 +104,17 @@ class TensorAddress {
         ZG_EXPECTS(made.size() == size());
         return made;
     }
-    /// Elements [begin, begin + count). \pre they are there
+    /// Returns elements [begin, begin + count). \pre they exist
     TensorAddress part(std::int64_t begin, std::int64_t count) const requires(rank == 1) {
         ZG_EXPECTS(begin >= 0 && count >= 0 && begin + count <= size());
         return {first_ + begin, {count}};
     }
-    /// The element. \pre there is one
+    /// Returns the single element. \pre there is exactly one
     TensorAddress<T, 0> only() const requires(rank == 1) {
         ZG_EXPECTS(size() == 1);
         return {first_};
     }
-    /// The first bytes as elements of a matrix. \pre there are as many
+    /// Returns the first bytes as a matrix. \pre there are enough bytes
     template <Element E>
     TensorAddress<E, 2> matrix_of(std::int64_t rows, std::int64_t width) const
         requires(rank == 1 && std::same_as<T, std::byte>) {

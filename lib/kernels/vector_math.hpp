@@ -1,9 +1,9 @@
-/// Elementary functions in plain C++ that a compiler vectorises under `omp simd`.
+/// Elementary functions in plain C++ that compilers vectorise under `omp simd`.
 ///
-/// std::exp and std::tanh stay scalar without -ffast-math. Every fused operation is spelled std::fma, so an
-/// element has the same bits in a vector, in a loop's tail and alone. Exponentials are to base 2: callers
-/// fold log2(e) into a factor that they multiply by anyway. GPUs have instructions for powers and
-/// reciprocals: errors of the same size, other bits.
+/// std::exp and std::tanh are scalar without -ffast-math. Every fused operation is an explicit std::fma, so
+/// an element has the same bits in a vector, in a loop's tail and alone. Exponentials have base 2: callers
+/// include log2(e) in a factor that they multiply by in any case. GPUs use their instructions for powers and
+/// reciprocals, with errors of the same size but other bits.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace ziggurat::kernels {
 
 inline constexpr float log2_of_e = 1.44269504f;
 
-/// 2^t for t in [-125, 127], relative error below 2e-7; NaN stays NaN.
+/// Returns 2^t for t in [-125, 127], relative error below 2e-7; NaN stays NaN.
 ///
-/// A polynomial for the fraction of t on [-1/2, 1/2]; its whole part is added to the exponent field.
+/// Uses a polynomial for the fraction of t on [-1/2, 1/2] and adds the integer part to the exponent field.
 ZG_ELEMENT inline float exp2_in_range(float t) noexcept {
 #ifdef __CUDA_ARCH__
     float power;
@@ -38,7 +38,7 @@ ZG_ELEMENT inline float exp2_in_range(float t) noexcept {
 #endif
 }
 
-/// 2^t for t <= 127; t below -125 is taken as -125, or on GPUs as minus infinity; NaN stays NaN.
+/// Returns 2^t for t <= 127. t below -125 counts as -125, on GPUs as minus infinity. NaN stays NaN.
 ZG_ELEMENT inline float exp2_not_large(float t) noexcept {
 #ifdef __CUDA_ARCH__
     return exp2_in_range(t);
@@ -47,11 +47,11 @@ ZG_ELEMENT inline float exp2_not_large(float t) noexcept {
 #endif
 }
 
-/// 1 / (1 + 2^-t), absolute error below 3e-7. NaN gives a number: callers multiply by what it was made of.
+/// Returns 1 / (1 + 2^-t), absolute error below 3e-7. For NaN it returns a number.
 ///
-/// -t is held in range by comparing floats as integers, one instruction per side: among unsigned integers the
-/// negative floats are the largest, and larger the further from zero; among signed ones the positive floats
-/// are.
+/// Callers multiply the result by a value that is NaN too. -t is clamped by comparing floats as integers, one
+/// instruction per side. As unsigned integers, negative floats are the largest, and larger the further they
+/// are from zero. As signed integers, positive floats are the largest.
 ZG_ELEMENT inline float sigmoid_base2(float t) noexcept {
 #ifdef __CUDA_ARCH__
     float gate;
@@ -66,14 +66,15 @@ ZG_ELEMENT inline float sigmoid_base2(float t) noexcept {
 #endif
 }
 
-/// 1 / (1 + e^-x); see sigmoid_base2.
+/// Returns 1 / (1 + e^-x); see sigmoid_base2.
 ZG_ELEMENT inline float sigmoid(float x) noexcept {
     return sigmoid_base2(log2_of_e * x);
 }
 
-/// erf(x), absolute error below 2e-7; NaN stays NaN.
+/// Returns erf(x), absolute error below 2e-7; NaN stays NaN.
 ///
-/// Below 0.93 x times a polynomial in x^2, above 1 - e^(a polynomial in |x|): minimax polynomials of float.
+/// Below 0.93 it is x times a polynomial in x^2, above that 1 - e^(a polynomial in |x|). Both are minimax
+/// polynomials in float.
 ZG_ELEMENT inline float error_function(float x) noexcept {
     const float t = std::fabs(x);
     const float s = x * x;
@@ -83,7 +84,8 @@ ZG_ELEMENT inline float error_function(float x) noexcept {
     near = std::fma(near, s, -3.76125336e-1f);
     near = std::fma(near, s, 1.28379166e-1f);
     near = std::fma(near, x, x);
-    const float bounded = t > 4.0f ? 4.0f : t;  // where erf is 1 in float
+    // For |x| > 4, erf is 1 in float.
+    const float bounded = t > 4.0f ? 4.0f : t;
     const float square = bounded * bounded;
     const float low = std::fma(-1.72853470e-5f, bounded, 3.83197126e-4f);
     const float high = std::fma(-3.88396438e-3f, bounded, 2.42546219e-2f);

@@ -20,7 +20,7 @@ std::string with_suffix(std::string_view weight, std::string_view suffix) {
     return std::string{weight.substr(0, weight.size() - weight_suffix.size())}.append(suffix);
 }
 
-/// A [rank, in] beside `weight`, of which one product forms all.
+/// Returns the adapter matrix A [rank, in] of `weight`. One product computes all A of a phase.
 Parameter lora_a(const Parameter& weight, std::int64_t rank, int tensor) {
     Parameter made;
     made.name = lora_a_of(weight.name);
@@ -32,7 +32,7 @@ Parameter lora_a(const Parameter& weight, std::int64_t rank, int tensor) {
     return made;
 }
 
-/// B [out, rank] beside `weight`.
+/// Returns the adapter matrix B [out, rank] of `weight`.
 Parameter lora_b(const Parameter& weight, std::int64_t rank, int tensor) {
     Parameter made;
     made.name = lora_b_of(weight.name);

@@ -1,4 +1,4 @@
-/// Adapters of low rank beside weights of products: their tensors, and the memory of their products.
+/// LoRA adapters of linear layers: their tensors, and the scratch memory of their products.
 ///
 /// Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021, section 4.1
 #pragma once
@@ -12,31 +12,37 @@
 
 namespace ziggurat::layout {
 
-/// Names of the two factors beside `weight`: "layers.3.attention.q.lora_a" of "layers.3.attention.q.weight".
+/// Returns the names of the two factors of `weight`.
+///
+/// Example: "layers.3.attention.q.lora_a" for "layers.3.attention.q.weight".
 std::string lora_a_of(std::string_view weight);
 std::string lora_b_of(std::string_view weight);
 
-/// Whether a tensor of that name is one of the two.
+/// Returns true if a tensor of that name is an adapter matrix.
 bool is_of_adapter(std::string_view tensor);
 
-/// Patterns of those names, for train.only.
+/// Returns the patterns that match all adapter matrices, for train.only.
 std::vector<std::string> patterns_of_adapters();
 
-/// What patterns of targets are held against: "attention.q" of "layers.3.attention.q.weight", for layers are
-/// alike. Empty: no adapter lies beside a tensor of that name.
+/// Returns the name that target patterns match: "attention.q" for "layers.3.attention.q.weight".
+///
+/// All layers share it. Empty if a tensor of that name cannot have an adapter.
 std::string_view target_name(std::string_view weight);
 
-/// Whether `model` has an adapter beside a weight of that name, where that is of a product in a layer.
+/// Returns true if `model` adds an adapter to the weight of that name.
+///
+/// \pre it is the weight of a linear layer
 bool has_adapter(const spec::Model& model, std::string_view weight);
 
-/// Adds the adapters that `model` asks for to `phase` of `unit`, a product that has its weights already.
+/// Adds the adapters that `model` configures to `phase` of `unit`, which already has its weights.
 ///
-/// A [rank, in] is normal with the variance of a uniform draw from +-1/sqrt(in), and B [out, rank] zero, so
-/// that the model begins as what it adapts. Over the tensor axis, what lies along the cut of the weight is
-/// cut, and the other factor's gradient is a sum: of columns (of x W^T) A, of rows B.
+/// A [rank, in] is normal with the variance of a uniform distribution on +-1/sqrt(in). B [out, rank] is zero,
+/// so the adapted model starts equal to its base. On the tensor axis, the factor along the sharded dimension
+/// of the weight is sharded. The gradient of the other factor is a partial sum: of A for column-parallel
+/// weights (x W^T), of B for row-parallel weights.
 void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase);
 
-/// Scratch of the products of a phase's adapters, which lies before that of the products themselves.
+/// Scratch of the products of a phase's adapters, placed before the scratch of the main products.
 class AdapterWorkspace {
   public:
     /// \pre the phase has adapters
@@ -45,15 +51,16 @@ class AdapterWorkspace {
                      std::int64_t rows,
                      std::int64_t element_bytes);
 
-    /// Columns of what all A make of the input.
+    /// Returns the number of columns of the product of the input with all A.
     std::int64_t inner() const noexcept { return inner_; }
 
     // Offsets in bytes, each a multiple of 64.
     std::int64_t inner_begin() const noexcept { return 0; }         ///< [rows, inner()]
-    std::int64_t one_begin() const noexcept { return one_begin_; }  ///< [rows, rank]: of one adapter
+    std::int64_t one_begin() const noexcept { return one_begin_; }  ///< [rows, rank]: one adapter
+    /// [rows, in] or [rows, columns of one adapter]
     std::int64_t wide_begin() const noexcept {
         return wide_begin_;
-    }  ///< [rows, in] or [rows, columns of one]
+    }
     std::int64_t products_begin() const noexcept { return products_begin_; }
 
   private:

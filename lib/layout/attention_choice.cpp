@@ -7,9 +7,9 @@
 namespace ziggurat::layout {
 namespace {
 
-/// Why cuDNN does not compute such calls; nullptr if it does where it is present.
+/// Returns the reason why cuDNN does not support such calls; nullptr if it supports them.
 ///
-/// Source: the answers of cuDNN's frontend 1.32 about described GPUs (tests/cuda/cudnn_test.cpp)
+/// Source: support checks of cuDNN's frontend 1.32 for described GPUs (tests/cuda/cudnn_test.cpp)
 const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes, int capability) {
     if (!use.is_bfloat16) {
         return "cuDNN and tensor cores need precision.compute: bf16";
@@ -50,7 +50,7 @@ const char* to_string(AttentionKernel kernel) {
 const char* describe(AttentionKernel kernel) {
     switch (kernel) {
         case AttentionKernel::host:
-            return "kernels of the host";
+            return "host kernels";
         case AttentionKernel::cuda_cores:
             return "Ziggurat's kernels without tensor cores";
         case AttentionKernel::tensor_cores:
@@ -76,12 +76,12 @@ AttentionChoice choose_attention(const AttentionUse& use,
         return {AttentionKernel::cudnn, ""};
     }
     if (obstacle == nullptr) {
-        obstacle = "cuDNN is missing or refuses these sizes";
+        obstacle = "cuDNN is missing or rejects these sizes";
     }
     if (use.is_bfloat16 && !use.has_dropout && !CudaWorkspaces::has_tensor_cores(sizes.head_dim)) {
         return {AttentionKernel::cuda_cores,
                 "Ziggurat's kernels on tensor cores need a head size that is a multiple of 8 up to 128, and "
-                "cuDNN does not serve"};
+                "cuDNN cannot be used"};
     }
     const bool has_tensor_cores = use.is_bfloat16 && !use.has_dropout;
     return {has_tensor_cores ? AttentionKernel::tensor_cores : AttentionKernel::cuda_cores, obstacle};

@@ -6,39 +6,43 @@
 
 namespace ziggurat::layout {
 
-/// Kernels that compute attention: of the host; on GPUs in float; on their tensor cores; or those of cuDNN.
+/// Kernels that compute attention.
+///
+/// They run on the host; on the CUDA cores of a GPU; on its tensor cores; or in cuDNN.
 enum class AttentionKernel { host, cuda_cores, tensor_cores, cudnn };
 
 /// Name as in metrics and JSON: "host", "cuda_cores", "tensor_cores", "cudnn".
 const char* to_string(AttentionKernel kernel);
-/// Name for people; of cuDNN without its version.
+/// Returns a human-readable name; for cuDNN without its version.
 const char* describe(AttentionKernel kernel);
 
-/// Properties of calls that decide, with their sizes, which kernel of a GPU serves them.
+/// Properties of attention calls that, with their sizes, determine which kernel of a GPU can run them.
 struct AttentionUse {
     bool is_bfloat16 = false;
-    bool has_documents = false;  ///< document starts are given: queries do not see all of their sequence
+    bool has_documents = false;  ///< document starts are given: queries attend only to their own document
     bool has_dropout = false;    ///< the probability is not 0
 
     bool operator==(const AttentionUse&) const = default;
 };
 
-/// Properties of the attention calls of `run`. \param trains  false: of validation, which drops nothing
+/// Returns the properties of the attention calls of `run`.
+///
+/// \param trains  false: validation, without dropout
 AttentionUse attention_use(const spec::RunSpec& run, bool trains);
 
 struct AttentionChoice {
     AttentionKernel kernel = AttentionKernel::host;
-    /// Why no kernel of a higher rank serves the calls, for people; empty with cuDNN.
+    /// Human-readable reason why no faster kernel can run the calls; empty for cuDNN.
     const char* reason = "";
 };
 
-/// Compute capability that leaves it to cuDNN on the GPU itself to refuse sizes.
+/// Compute capability that skips the check per GPU: cuDNN itself rejects unsupported sizes at run time.
 inline constexpr int any_capability = 1000;
 
-/// Chooses among the kernels of a GPU.
+/// Chooses one of the attention kernels of a GPU.
 ///
-/// \param capability  of the GPU: 90 for compute capability 9.0
-/// \param has_cudnn   false: cuDNN is missing, or has refused the sizes
+/// \param capability  compute capability of the GPU: 90 for 9.0
+/// \param has_cudnn   false if cuDNN is missing or has rejected the sizes
 AttentionChoice choose_attention(const AttentionUse& use,
                                  const AttentionSizes& sizes,
                                  int capability,

@@ -18,7 +18,7 @@ std::int64_t elements_of(const Unit& unit) {
     return elements;
 }
 
-/// Of the forward pass of one layer, by the mean number of keys that a query sees without a mask.
+/// Returns the forward flops of one layer per token and key that it attends to.
 double flops_per_token_and_key(const spec::Model& model) {
     double flops = 0;
     for (const auto& phase : layer_unit(model, 0, 1, false).phases) {
@@ -53,7 +53,7 @@ std::int64_t count_trained(const spec::RunSpec& run) {
 const char* flops_formula(const spec::RunSpec& run) {
     return count_trained(run) == count_parameters(run.model).total
                ? "6 (N - E) + 6 L C T"
-               : "6 (N - E) + 6 L C T, less what frozen tensors save";
+               : "6 (N - E) + 6 L C T, reduced by frozen tensors";
 }
 
 std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
@@ -74,7 +74,8 @@ std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
             flops[static_cast<std::size_t>(unit)] += static_cast<double>(2 * passes * tensor.elements);
         }
     }
-    // A query sees half of the keys on average; backward takes twice as many as forward.
+    // With the causal mask, a query attends to half of the keys on average. Backward needs twice forward's
+    // flops.
     const double attention = flops_per_token_and_key(model) / 2 * static_cast<double>(run.data.seq);
     for (int layer = 1; layer < head; ++layer) {
         flops[static_cast<std::size_t>(layer)] += attention * (layer >= first_trained ? 3 : 1);

@@ -1,7 +1,7 @@
 /// Sizes of a run in closed form: parameters, floating-point operations, bytes of model state.
 ///
-/// Derived from the units of the model's family: one layer stands for all of them, so that `check` says it in
-/// no time at any size.
+/// Derived from the units of the model's family. One layer represents all layers, so `check` takes no
+/// noticeable time at any model size.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace ziggurat::layout {
 
-/// Numbers that a model has; rows that only pad the vocabulary do not count.
+/// Numbers of parameters in a model; rows that only pad the vocabulary do not count.
 struct ParameterCount {
-    std::int64_t embedding = 0;  ///< token table and, where positions are learned, position table
+    std::int64_t embedding = 0;  ///< token table and, if positions are learned, position table
     std::int64_t layer = 0;      ///< one decoder layer
-    std::int64_t layers = 0;     ///< all of them
-    std::int64_t head = 0;       ///< last norm and, unless tied, the product with the vocabulary
+    std::int64_t layers = 0;  ///< all decoder layers
+    std::int64_t head = 0;  ///< last norm and, unless tied, the output projection
     std::int64_t total = 0;
 
     bool operator==(const ParameterCount&) const = default;
@@ -25,25 +25,26 @@ struct ParameterCount {
 
 ParameterCount count_parameters(const spec::Model& model);
 
-/// Numbers in tensors that the run trains; a tied table counts once.
+/// Returns the number of trained parameters of the run; a tied table counts once.
 std::int64_t count_trained(const spec::RunSpec& run);
 
-/// Formula behind flops_per_token, for the line that shows it.
+/// Returns the formula of flops_per_token as text, for display.
 const char* flops_formula(const spec::RunSpec& run);
 
-/// Floating-point operations of training on one token: forward and backward, recomputation not counted.
+/// Returns the flops per training token: forward and backward without recomputation.
 ///
 /// Source: Kaplan et al., "Scaling Laws for Neural Language Models", 2020, section 2.1, with the causal half
 /// of attention: 6 per weight of a product, plus 6 layers x (heads x head_dim) x seq. E are the parameters
-/// that are only looked up: position table, and token table unless it is the head's too. Of the 6, 2 are
-/// forward's, 2 those of the gradient of the input, which nothing below the first trained tensor needs, and 2
-/// those of the gradient of the weight, which a frozen one does not have; of attention's 6, backward has 4.
+/// that are only looked up: the position table, and the token table unless the head shares it. Of the 6
+/// operations per weight, 2 are for forward, 2 for the gradient of the input and 2 for the gradient of the
+/// weight. The gradient of the input is not computed below the first trained tensor. Frozen weights have no
+/// gradient. Of attention's 6, backward needs 4.
 double flops_per_token(const spec::RunSpec& run);
 
-/// What each unit has of them, in order of use.
+/// Returns the flops per token of each unit, in order of use.
 std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run);
 
-/// Bytes of model state by group of its kinds.
+/// Bytes of model state for each group of state kinds.
 struct StateBytes {
     std::int64_t parameters = 0;
     std::int64_t gradients = 0;
@@ -65,8 +66,10 @@ struct StateBytes {
     bool operator==(const StateBytes&) const = default;
 };
 
-/// Model state of one rank, spread evenly over the shard degrees of its kinds and over tensor ranks and
-/// stages; padding not counted. The compiled program's memory table is the exact one.
+/// Returns the model state of one rank.
+///
+/// This is an even share of each kind by shard degree, tensor ranks and stages. Padding is not counted.
+/// The memory table of the compiled program has the exact numbers.
 StateBytes count_state_bytes(const spec::RunSpec& run);
 
 }  // namespace ziggurat::layout

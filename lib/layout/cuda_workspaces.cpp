@@ -54,7 +54,7 @@ std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(co
         return piece.sequences * piece.kv_heads * group * (of.seq / attention_tile);
     };
     AttentionPiece piece{1, 1};
-    // Raises a count to the next divisors of `all` until there are tiles enough.
+    // Raises a count to the next divisors of `all` until there are enough tiles.
     const auto grow = [&](std::int64_t AttentionPiece::*count, std::int64_t all) {
         for (auto next = piece; tiles_of(piece) < wanted_attention_tiles && next.*count < all;) {
             next.*count += 1;
@@ -84,7 +84,7 @@ std::int64_t CudaWorkspaces::attention_forward(const AttentionSizes& of) const {
 
 std::int64_t CudaWorkspaces::attention_backward(const AttentionSizes& of) const {
     std::int64_t bytes = 0;
-    // Also if cuDNN may compute: a machine may lack it.
+    // Reserved even if cuDNN supports the call: the machine may not have cuDNN.
     if (choose_attention(attention_, of, any_capability, false).kernel == AttentionKernel::tensor_cores) {
         bytes = attention_deltas(of);
     }

@@ -6,7 +6,7 @@
 
 namespace ziggurat::layout {
 
-// One line for each family; its descriptor is in family_<name>.cpp.
+// One line for each family. Its descriptor is in family_<name>.cpp.
 const FamilyDescriptor& gpt2_family();
 const FamilyDescriptor& llama_family();
 const FamilyDescriptor& gpt_neox_family();

@@ -30,7 +30,8 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     auto built = unit.take();
     built.parameters.front().valid_rows = model.vocab;
     for (auto& parameter : built.parameters) {
-        parameter.gradient_is_partial = false;  // the output is a sum, whose gradient every rank has whole
+        // the output is a sum over ranks; each rank has its whole gradient
+        parameter.gradient_is_partial = false;
     }
     return built;
 }
@@ -96,7 +97,7 @@ FamilyTable family_table(const spec::RunSpec& run) {
     for (auto& unit : table.units) {
         for (auto& parameter : unit.parameters) {
             parameter.is_trained = spec::is_trained(run.train, parameter.name);
-            // Parts of one matrix lie behind each other, so they are trained or frozen together.
+            // Parts of one matrix are adjacent, so they are trained or frozen together.
             ZG_EXPECTS(!parameter.joined_to_previous || parameter.is_trained == (&parameter - 1)->is_trained);
         }
     }

@@ -1,8 +1,9 @@
-/// GPT-NeoX: attention and MLP side by side, each behind a LayerNorm of its own; positions turn a part of
-/// each head; exact GELU; biases everywhere but in the head.
+/// GPT-NeoX: attention and MLP in parallel, each after its own LayerNorm; exact GELU.
+///
+/// Rotary positions apply to a part of each head. All products except the head have biases.
 ///
 /// Source: Black et al., "GPT-NeoX-20B", 2022, section 2.1; presets: Biderman et al., "Pythia", 2023, table
-/// 1, with the vocabulary as it is padded in training.
+/// 1, with the vocabulary padded as in its training.
 #include "layout/family_descriptor.hpp"
 #include "layout/layer_parts.hpp"
 
@@ -14,8 +15,10 @@ namespace {
 
 constexpr double rotary_fraction = 0.25;
 
-/// x + attention(norm(x)) + mlp(norm(x)). Both norms come first, so that in backward they come last: they add
-/// to the gradient of x in the buffer that both branches have read as the gradient of their outputs.
+/// Builds x + attention(norm(x)) + mlp(norm(x)).
+///
+/// Both norms are the first phases, so they are the last in backward. There they add to the gradient of x in
+/// the buffer that both branches have read as the gradient of their outputs.
 Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
     UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
     const int x = unit.value("x", model.hidden, unit.outside());

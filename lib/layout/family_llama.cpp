@@ -54,7 +54,7 @@ Preset llama_1b() {
     return {"llama-1b", model};
 }
 
-/// 8/3 hidden, so that three matrices have the size of two that are 4 hidden wide.
+/// Returns 8/3 hidden, so that three matrices have the size of two that are 4 hidden wide.
 std::int64_t usual_ffn_hidden(std::int64_t hidden) {
     constexpr std::int64_t multiple = 256;
     return ((8 * hidden + 2) / 3 + multiple - 1) / multiple * multiple;

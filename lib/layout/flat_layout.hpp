@@ -18,44 +18,44 @@ struct ElementRange {
     bool operator==(const ElementRange&) const = default;
 };
 
-/// A unit's parameters, each at an aligned offset (joined ones right behind their predecessor).
+/// A unit's parameters, each at an aligned offset. Joined parameters directly follow their predecessor.
 ///
-/// Two regions follow each other, each padded to whole shards: the trained parameters in their order, then
-/// the frozen ones in theirs. Every state kind has the first, parameters alone have the second, so that
-/// chunk, shard and element numbers are the same in all kinds.
+/// There are two regions, each padded to whole shards: the trained parameters in their order, then the frozen
+/// parameters in their order. Every state kind has the first region; only parameters have the second. Chunk,
+/// shard and element numbers are therefore the same in all kinds.
 ///
-/// Rajbhandari et al., "ZeRO", 2020, section 5: states are flattened, padded and cut. What lies between
-/// parameters and behind the last one of a region is zero in every state kind and stays zero.
+/// Rajbhandari et al., "ZeRO", 2020, section 5: states are flattened, padded and sharded. Padding between
+/// parameters and at the end of a region is zero in every state kind and stays zero.
 ///
-/// Parameters a b c of which b is frozen:   aaaa cc.. | bbb.
+/// Parameters a b c, where b is frozen:   aaaa cc.. | bbb.
 class FlatLayout {
   public:
-    /// Every state kind begins a parameter at a multiple of this many elements.
+    /// Alignment of parameters in elements, in every state kind.
     static constexpr std::int64_t alignment = 16;
-    /// Shards, and blocks of exact sums, begin at multiples of this many elements.
+    /// Alignment of shards, and of blocks of exact sums, in elements.
     static constexpr std::int64_t block = 256;
 
     /// \param unit    its parameters as one rank of the tensor axis holds them
     /// \param tensor  degree of the tensor axis
-    /// \param shards  padded sizes are multiples of `block` times this (the data degree)
+    /// \param shards  the data degree: padded sizes are multiples of `block` times this
     FlatLayout(const Unit& unit, int tensor, int shards);
 
-    /// End of the last parameter.
+    /// Returns the end of the last parameter.
     std::int64_t elements() const noexcept { return elements_; }
-    /// End of the last parameter of the trained region.
+    /// Returns the end of the last parameter of the trained region.
     std::int64_t trained_end() const noexcept { return trained_end_; }
-    /// Both regions.
+    /// Returns the size of both regions.
     std::int64_t padded_elements() const noexcept { return padded_; }
-    /// The trained region, padded: [0, trained_elements()) of the flat range.
+    /// Returns the padded size of the trained region, which is [0, trained_elements()) of the flat range.
     std::int64_t trained_elements() const noexcept { return trained_; }
     std::int64_t frozen_elements() const noexcept { return padded_ - trained_; }
     ElementRange trained() const noexcept { return {0, trained_}; }
     ElementRange frozen() const noexcept { return {trained_, padded_}; }
-    /// By parameter of the unit; ascending within a region.
+    /// Returns the ranges, indexed by parameter of the unit; ascending within a region.
     const std::vector<ElementRange>& parameters() const noexcept { return parameters_; }
     const ElementRange& parameter(int index) const { return parameters_.at(static_cast<std::size_t>(index)); }
 
-    /// The parameters in the order of their ranges.
+    /// Returns the parameters in the order of their ranges.
     std::vector<int> ascending() const;
 
   private:

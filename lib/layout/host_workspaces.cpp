@@ -18,7 +18,8 @@ std::int64_t HostWorkspaces::packed_weight(std::int64_t in, std::int64_t out) co
 std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in, std::int64_t) const {
     const auto activation = element_bytes_ == 2 ? packed_weight(in, std::min(rows, rows_packed_at_once)) : 0;
     const auto scratchpad =
-        (std::int64_t{2} << 20) * threads_;  // 1.64 MiB is the most that oneDNN was seen to ask
+        // largest request of oneDNN that was observed: 1.64 MiB
+        (std::int64_t{2} << 20) * threads_;
     return alignment + activation + scratchpad;
 }
 
@@ -27,7 +28,7 @@ std::int64_t HostWorkspaces::linear(std::int64_t rows, std::int64_t in, std::int
 }
 
 std::int64_t HostWorkspaces::attention(std::int64_t seq, std::int64_t head_dim) const {
-    // Whatever the compute type: machines without products of bfloat16 pairs pack bfloat16 as floats.
+    // Independent of the compute type: machines without bfloat16 dot products pack bfloat16 as floats.
     const auto rows = rounded_up(seq, 64);
     const auto operands = 8 * rows * rounded_up(head_dim, 64);  // q, k twice, v, dO; and dQ, dK, dV
     const auto tiles = std::int64_t{512} << 10;

@@ -7,15 +7,18 @@
 
 namespace ziggurat::layout {
 
-/// Answers of kernels/host/*_host.cpp, which check their workspaces with this class and take the constants
-/// below from it.
+/// Scratch sizes of kernels/host/*_host.cpp.
+///
+/// The kernels check their workspaces with this class and use its constants.
 class HostWorkspaces final : public Workspaces {
   public:
     /// Rows of x that are packed at a time for the gradient of a weight.
     static constexpr std::int64_t rows_packed_at_once = 1024;
-    /// Blocks into which column sums cut their rows, whatever the number of threads: the order of their sums.
+    /// Row blocks of a column sum.
+    ///
+    /// Independent of the number of threads, because it determines the sum's order.
     static constexpr std::int64_t column_sum_blocks = 32;
-    /// Beginnings of what kernels put into a workspace are multiples of so many bytes.
+    /// Alignment in bytes of the parts of a workspace.
     static constexpr std::int64_t alignment = 64;
 
     HostWorkspaces(std::int64_t element_bytes, int threads)
@@ -32,13 +35,13 @@ class HostWorkspaces final : public Workspaces {
         return attention(of.seq, of.head_dim);
     }
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
-    /// Few enough that the logits of a block stay in caches between its ops.
+    /// Returns few enough rows that the logits of a block stay in cache between its ops.
     std::int64_t logits_rows(std::int64_t) const override { return rows_packed_at_once; }
     std::int64_t libraries() const override { return 0; }
 
-    /// Floats from one partial row of a column sum to the next.
+    /// Returns the distance in floats between partial rows of a column sum.
     static constexpr std::int64_t column_sum_stride(std::int64_t width) { return (width + 15) / 16 * 16; }
-    /// Partial rows of two sums (gain and bias) for each block of rows.
+    /// Returns the bytes of the partial rows of two sums (gain and bias) for each block of rows.
     static constexpr std::int64_t column_sum_bytes(std::int64_t width) {
         return column_sum_blocks * column_sum_stride(width) * 2 * static_cast<std::int64_t>(sizeof(float));
     }

@@ -7,7 +7,9 @@ namespace ziggurat::layout {
 
 namespace {
 
-/// Of a token, over the whole tensor axis: heads of keys and values that ranks share are there for each.
+/// Returns the width of qkv per token over the whole tensor axis.
+///
+/// Shared key/value heads count once per rank.
 std::int64_t qkv_width(const UnitBuilder& unit) {
     const auto& model = unit.model();
     return (model.heads + 2 * local_kv_heads(model, unit.tensor()) * unit.tensor()) * model.head_dim;

@@ -8,7 +8,7 @@
 
 namespace ziggurat::layout {
 
-/// Pure arithmetic: no communicator is made here.
+/// Maps ranks to coordinates. Pure arithmetic: it creates no communicator.
 class Mesh {
   public:
     /// \pre the product of the degrees is parallel.ranks; order names each axis once
@@ -16,11 +16,11 @@ class Mesh {
 
     int ranks() const noexcept { return ranks_; }
     int degree(spec::Axis axis) const;
-    /// Coordinate of a world rank along `axis`.
+    /// Returns the coordinate of a world rank along `axis`.
     int coordinate(spec::Axis axis, int rank) const;
-    /// World ranks that differ from `rank` only along `axis`, by ascending coordinate.
+    /// Returns the world ranks that differ from `rank` only along `axis`, by ascending coordinate.
     std::vector<int> group(spec::Axis axis, int rank) const;
-    /// The world rank at `coordinate` of `axis` in that group.
+    /// Returns the world rank at `coordinate` of `axis` in that group.
     int neighbour(spec::Axis axis, int rank, int coordinate) const;
 
   private:

@@ -15,7 +15,7 @@ bool are_one_vector(std::span<const VectorBlock> blocks) {
 }
 
 bool is_summed_in_pieces(spec::DType type, std::span<const VectorBlock> blocks) {
-    // Of two members there is one order, and one rounding.
+    // A sum of two members has one order and one rounding.
     const bool rounds_once = type == spec::DType::f32 || blocks.size() == 2;
     return blocks.size() > 1 && !(rounds_once && are_one_vector(blocks));
 }

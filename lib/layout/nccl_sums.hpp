@@ -1,4 +1,4 @@
-/// Sums by NCCL: which of them ranks make themselves, of received pieces, and in how much memory.
+/// NCCL reductions: which sums ranks compute themselves from received pieces, and their scratch memory.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace ziggurat::layout {
 
-/// Scratch on the GPU of a group that has such sums: so much is received at a time, of all members together.
+/// GPU scratch of a group with such sums: the bytes received at a time from all members together.
 inline constexpr std::int64_t nccl_scratch_bytes = std::int64_t{16} << 20;
 
-/// A member's part of a vector, in bytes; may be empty.
+/// One member's block of a vector, in bytes; may be empty.
 struct VectorBlock {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
 };
 
-/// Whether blocks are equal, not empty, and each begins where the one before it ends: what NCCL's collectives
-/// take.
+/// Returns true if blocks are equal, not empty and contiguous, as NCCL's collectives require.
 bool are_one_vector(std::span<const VectorBlock> blocks);
 
-/// Whether a sum is made of received pieces: where NCCL would round more often than once, and where blocks
-/// are not one vector.
+/// Returns true if ranks compute a sum themselves from received pieces.
+///
+/// This is necessary if NCCL would round more than once, or if blocks are not one vector.
 ///
 /// \param blocks  one for each member
 bool is_summed_in_pieces(spec::DType type, std::span<const VectorBlock> blocks);

@@ -35,7 +35,7 @@ std::vector<std::vector<int>> ranks_by_node(std::span<const int> node_of) {
     return nodes;
 }
 
-/// `parallel` with tensor ranks next to each other.
+/// Returns `parallel` with tensor ranks next to each other.
 spec::Parallel with_tensor_first(spec::Parallel parallel) {
     auto& order = parallel.order;
     std::ranges::stable_partition(order, [](Axis axis) { return axis == Axis::tensor; });
@@ -139,7 +139,8 @@ std::string keep_tensor_groups_together(const spec::Parallel& parallel, std::spa
     if (widest_group(reordered, Axis::tensor, node_of).num_nodes == 1) {
         return "Put tensor first in parallel.order.";
     }
-    int divisor = parallel.tensor;  // what of it also divides the ranks of every node
+    // common divisor with the ranks of every node
+    int divisor = parallel.tensor;
     for (const auto& ranks : ranks_by_node(node_of)) {
         divisor = std::gcd(divisor, static_cast<int>(ranks.size()));
     }

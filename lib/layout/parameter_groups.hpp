@@ -9,18 +9,19 @@
 
 namespace ziggurat::layout {
 
-/// A range of a unit's flat range with one setting of the optimizer.
+/// A part of a unit's flat range with one optimizer setting.
 struct ParameterGroup {
     ElementRange range;
     float weight_decay = 0;
 };
 
-/// The groups of the trained region of `unit`, ascending, adjacent ones of the same setting joined; padding
-/// belongs to whatever precedes it.
+/// Returns the groups of the trained region of `unit`, ascending.
+///
+/// Adjacent groups with the same setting are joined. Padding belongs to the preceding group.
 ///
 /// Tensors of one dimension (gains and biases) and those that match a pattern of optimizer.no_decay do not
-/// decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; the exclusions are
-/// GPT-2's practice
+/// decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; GPT-2 uses the same
+/// exclusions.
 std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
                                              const Unit& unit,
                                              const FlatLayout& flat);

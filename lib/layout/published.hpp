@@ -5,46 +5,48 @@
 
 namespace ziggurat::layout {
 
-/// Order of the rows that several tensors of ours have in one published tensor.
+/// Order of the rows of several Ziggurat tensors in one Hugging Face tensor.
 enum class PartOrder {
-    in_turn,  ///< all rows of the first, then all of the second
-    by_head,  ///< of each head those of the first, the second ...
+    in_turn,  ///< all rows of the first tensor, then all rows of the second
+    by_head,  ///< for each head the rows of the first tensor, then of the second ...
 };
 
-/// A published tensor and the tensors of ours that it holds. In names, {} stands for the number of a layer.
+/// A Hugging Face tensor and the Ziggurat tensors that it holds. In names, {} is the number of a layer.
 struct PublishedTensor {
     const char* name;                ///< `transformer.h.{}.attn.c_attn.weight`
     std::vector<const char*> parts;  ///< `layers.{}.attention.q.weight` ...
-    bool is_transposed = false;      ///< a matrix of [in, out]; else of [out, in], as ours are
+    bool is_transposed = false;  ///< a matrix of [in, out] instead of [out, in], which Ziggurat uses
     PartOrder order = PartOrder::in_turn;
 };
 
-/// A key of config.json that says the same as a key of a deck.
+/// A key of config.json that corresponds to a deck key.
 struct PublishedKey {
     const char* name;
     const char* deck_key;  ///< `model.hidden`
-    /// Value, as a deck would say it, where config.json has none or null; none: it has to be there.
+    /// Value in deck syntax if config.json has no value or null; nullptr: the key is required.
     const char* fallback = nullptr;
-    /// Name in the map `rope_parameters` of newer files; none: the key does not concern positions.
+    /// Name in the map `rope_parameters` of newer files; nullptr: the key does not concern positions.
     const char* in_rope_parameters = nullptr;
-    /// Another name of the key that transformers accepts for this family; none: it has one name.
+    /// Alternative name of the key that transformers accepts for this family.
+    ///
+    /// nullptr: it has only one name.
     const char* alias = nullptr;
 };
 
-/// A key of config.json that says what the family always is.
+/// A key of config.json whose value is fixed for the family.
 struct PublishedFact {
     const char* name;
-    std::vector<const char*> values;  ///< as JSON; the first one is written, all are taken
+    std::vector<const char*> values;  ///< as JSON; export writes the first, import accepts all
 };
 
-/// What its models look like in the Hugging Face format.
+/// Description of a family's models in the Hugging Face format.
 struct Published {
     const char* model_type = "";
     const char* architecture = "";           ///< the class of transformers with the head
-    const char* prefix = "";                 ///< of names, which files without the head leave out
-    std::vector<PublishedTensor> tensors;    ///< of the embedding, one layer and the norm before the head
-    const char* head = "";                   ///< the head's weight, where it is not the embedding's
-    std::vector<const char*> left_out = {};  ///< tensors that older files have and that hold no weights
+    const char* prefix = "";  ///< of tensor names; files without the head omit it
+    std::vector<PublishedTensor> tensors;  ///< the embedding, one layer and the norm before the head
+    const char* head = "";  ///< the head's weight, if it is not the embedding's
+    std::vector<const char*> left_out = {};  ///< tensors in older files that hold no weights
     std::vector<PublishedKey> keys = {};
     std::vector<PublishedFact> facts = {};
 };

@@ -1,5 +1,4 @@
-/// Roles of operands: the part that each plays for an op, for the phase that asks for it and the kernel that
-/// takes it.
+/// Roles of operands: the function of each operand in an op, its phase and its kernel.
 #pragma once
 
 #include <stdexcept>
@@ -10,21 +9,21 @@ enum class Role {
     // values of a phase
     input,
     output,
-    branch,            ///< of a residual sum: what is added to the stream
-    sum,               ///< the stream behind a residual sum; of gradients: the accumulator
+    branch,  ///< of a residual sum: the summand that is added to the stream
+    sum,  ///< the stream after a residual sum; for gradients: the accumulator
     mean,              ///< of a norm's rows
     inv_std,           ///< of a norm's rows
     lse,               ///< of attention: log-sum-exp of a query's scores
-    activated,         ///< output of an activation that the product before it computes as well
-    activation_input,  ///< input of an activation whose gradient the product after it computes as well
+    activated,  ///< output of an activation that is fused into the preceding product
+    activation_input,  ///< input of an activation whose gradient is fused into the following product
     // parameters of a phase
     weight,
     bias,
     gain,
     table,
     position_table,
-    lora_a,  ///< of adapters beside a weight: the factors that their input meets first
-    lora_b,  ///< and last
+    lora_a,  ///< adapter matrix A: multiplies the input
+    lora_b,  ///< adapter matrix B: multiplies the result of A
     // gradients of parameters
     d_weight,
     d_bias,
@@ -51,8 +50,8 @@ enum class Role {
     samples,
     losses,
     rotations,   ///< cosines and sines of all positions
-    statistics,  ///< of columns of the logits, for the loss
-    watched,     ///< the logits of one token
+    statistics,  ///< statistics of the logits' columns, for the loss
+    watched,  ///< the logits of one token, for inspection
     // scratch
     packed_forward,
     packed_backward,
@@ -63,14 +62,14 @@ enum class Role {
     first_moment,
     second_moment,
     parameters,
-    passing,  ///< state that a save lets pass while it is updated
+    passing,  ///< state that a save copies while it is updated
     // the step
     step_inputs,
     update_inputs,
     exact_sums,
 };
 
-/// Name as printed and written to JSON.
+/// Returns the name as printed and written to JSON.
 constexpr const char* to_string(Role role) {
     switch (role) {
         case Role::input:
@@ -181,13 +180,14 @@ constexpr const char* to_string(Role role) {
     throw std::invalid_argument{"no Role"};
 }
 
-/// Role of the gradient of a parameter: d_weight of weight.
+/// Returns the role of a parameter's gradient: d_weight for weight.
 ///
 /// \pre role is that of a parameter
 Role gradient_of(Role role);
 
-/// Whether the gradient of such a parameter of a product asks for the product's input; that of a bias does
-/// not.
+/// Returns true if a parameter gradient of this role is computed from the product's input.
+///
+/// The gradient of a bias is not.
 constexpr bool meets_input(Role role) {
     return role == Role::weight || role == Role::lora_a || role == Role::lora_b;
 }

@@ -1,4 +1,4 @@
-/// Angles by which rotary positions turn pairs of channels from one token to the next.
+/// Rotation angles of rotary positions for pairs of channels.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace ziggurat::layout {
 
-/// Radians per token of each pair of channels of a head: rope_theta^(-i / pairs), scaled as
-/// model.rope_scaling says.
+/// Returns the radians per token of each channel pair of a head: rope_theta^(-i / pairs), with scaling.
+///
+/// model.rope_scaling selects the scaling.
 ///
 /// Source: Su et al., "RoFormer", 2021, section 3.2.2; linear: Chen et al., "Extending Context Window of
-/// Large
-///         Language Models via Position Interpolation", 2023; by parts: Llama 3.1's reference code
-///         (apply_scaling), which Grattafiori et al., 2024, section 3.4.2, go with
+///         Large Language Models via Position Interpolation", 2023; by parts: Llama 3.1's reference code
+///         (apply_scaling), as in Grattafiori et al., 2024, section 3.4.2
 ///
 /// \pre the family has rotary positions
 std::vector<double> rotary_frequencies(const spec::Model& model);

@@ -1,4 +1,4 @@
-/// Owners among the data ranks of the parts of a region of a unit's flat range, for each state kind.
+/// Owners, among the data ranks, of the parts of a unit's flat range, for each state kind.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::layout {
 
-/// Over how many consecutive data ranks each state kind is sharded: AMSP's free partitioning.
+/// Numbers of consecutive data ranks over which each state kind is sharded (AMSP's free partitioning).
 ///
 /// Source: Chen et al., "AMSP: Reducing Communication Overhead of ZeRO", 2023, section 3; ZeRO 0/1/2/3 are
 /// (1,1,1), (1,1,d), (1,d,d) and (d,d,d).
@@ -16,17 +16,18 @@ struct Spans {
     int parameters = 1;
     int gradients = 1;
     int optimizer = 1;
-    int data = 1;  ///< degree of the data axis: the finest pieces
+    int data = 1;  ///< degree of the data axis: number of the smallest pieces
 
     bool operator==(const Spans&) const = default;
 };
 
-/// Nested shards: a rank's optimizer shard lies inside its gradient shard, and that inside its parameter
-/// shard.
+/// Nested shards of a rank.
 ///
-/// For spans 1 <= p | g | o | d the flat range is cut in p, each of those in g/p, and so on. Within a run of
-/// p consecutive ranks, rank r holds parameter shard r mod p; the digits of r in the mixed radix (p, g/p,
-/// o/g, d/o) choose the shard at each level, so that every level's shard is found in the next coarser one of
+/// Its optimizer shard is part of its gradient shard, which is part of its parameter shard.
+///
+/// For spans 1 <= p | g | o | d the flat range is divided in p parts, each of those in g/p, and so on. Within
+/// p consecutive ranks, rank r holds parameter shard r mod p. The digits of r in the mixed radix (p, g/p,
+/// o/g, d/o) choose the shard at each level. Every level's shard is then a part of the next coarser shard of
 /// the same rank.
 ///
 /// d = 4, (p, g, o) = (1, 2, 4), padded to 4 blocks a b c d:
@@ -35,16 +36,18 @@ struct Spans {
 ///     optimizer a    c    b    d
 class ShardMap {
   public:
-    /// \param first_element  where the region begins in the unit's flat range
+    /// \param first_element  start of the region in the unit's flat range
     /// \pre padded_elements is a multiple of FlatLayout::block * spans.data; each span divides the next
     ShardMap(std::int64_t padded_elements, Spans spans, std::int64_t first_element = 0);
 
     const Spans& spans() const noexcept { return spans_; }
     std::int64_t padded_elements() const noexcept { return padded_; }
 
-    /// Place of the shard of data rank `rank` among `span` shards; `span` is one of the four of `spans()`.
+    /// Returns the index of data rank `rank`'s shard among `span` shards.
+    ///
+    /// \pre `span` is one of the four of `spans()`
     int shard_index(int span, int rank) const;
-    /// The elements of that shard, of the unit's flat range.
+    /// Returns the elements of that shard, in the unit's flat range.
     ElementRange shard(int span, int rank) const;
 
   private:
@@ -53,9 +56,10 @@ class ShardMap {
     std::int64_t first_;
 };
 
-/// Data ranks that gather, reduce or exchange with `rank`: those of the same run of `span` ranks that differ
-/// from it only above `inner` (inner divides span): {r' : r'/span == r/span, r' mod inner == r mod inner},
-/// ascending.
+/// Returns the data ranks that gather, reduce or exchange with `rank`, ascending.
+///
+/// These are the ranks of the same `span` consecutive ranks that differ from it only above `inner` (inner
+/// divides span): {r' : r'/span == r/span, r' mod inner == r mod inner}.
 std::vector<int> data_group(int rank, int inner, int span);
 
 }  // namespace ziggurat::layout

@@ -18,8 +18,10 @@ std::int64_t sum(Costs costs) {
     return std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
 }
 
-/// By stage: the least first layer with which it and all behind it cost no more than `most` each, when every
-/// stage has a layer; and the number of layers. None where the stages cannot do that for all layers.
+/// Returns, by stage, the smallest first layer such that no stage from it on costs more than `most`.
+///
+/// Every stage has at least one layer; the last entry is the number of layers. Empty if the stages cannot
+/// hold all layers within that cost.
 std::optional<std::vector<std::size_t>> least_begins(Costs layers,
                                                      std::int64_t head,
                                                      int stages,
@@ -39,7 +41,7 @@ std::optional<std::vector<std::size_t>> least_begins(Costs layers,
     return begins.front() == 0 ? std::optional{begins} : std::nullopt;
 }
 
-/// Cost of the most expensive stage of the best spread.
+/// Returns the minimum, over all distributions, of the cost of the most expensive stage.
 std::int64_t least_most(Costs layers, std::int64_t head, int stages) {
     std::int64_t too_little = 0;
     std::int64_t enough = sum(layers) + head;
@@ -50,7 +52,7 @@ std::int64_t least_most(Costs layers, std::int64_t head, int stages) {
     return enough;
 }
 
-/// Gives `layers` one by one to where the cost is then least: one to each place at first.
+/// Gives each position its minimum of layers, then each further layer to the position of smallest cost.
 std::vector<std::int64_t> filled(std::vector<std::int64_t> costs,
                                  std::int64_t layer,
                                  std::int64_t layers,
@@ -67,14 +69,14 @@ std::vector<std::int64_t> filled(std::vector<std::int64_t> costs,
     return counts;
 }
 
-/// Of one token, by unit.
+/// Returns the costs of one token, by unit.
 std::vector<std::int64_t> costs_of_units(const spec::RunSpec& run) {
     const auto flops = flops_per_token_by_unit(run);
     std::vector<std::int64_t> costs;
     for (std::size_t unit = 0; unit < flops.size(); ++unit) {
         const bool is_layer = unit > 0 && unit + 1 < flops.size();
         const bool is_redone = is_layer && run.recompute.kind == spec::RecomputeKind::full;
-        // What is computed again is forward's third.
+        // Recomputation repeats forward, which is a third of the flops.
         costs.push_back(
             std::max<std::int64_t>(is_layer ? 1 : 0, std::llround(flops[unit] * (is_redone ? 4.0 / 3 : 1))));
     }

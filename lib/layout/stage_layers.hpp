@@ -1,4 +1,4 @@
-/// Layers of pipeline stages: how a model is spread over them.
+/// Distribution of a model's layers over pipeline stages.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,32 @@
 
 namespace ziggurat::layout {
 
-/// Decoder layers of each virtual stage, in order of the model: those that the run names, or else spread by
-/// their costs, the flops of forward and backward and of what is computed again. The embedding lies before
-/// the first and costs nothing; the head lies behind the last and costs its product with the vocabulary.
+/// Returns the number of decoder layers of each virtual stage, in order of the model.
+///
+/// Uses the numbers in the deck if it gives them. Otherwise distributes layers by cost: the flops of forward,
+/// backward and recomputation. The embedding is before the first layer and costs nothing. The head is after
+/// the last layer and costs its product with the vocabulary.
 ///
 /// Virtual stage v is a chunk of stage v % stages.
 ///
 /// \pre parallel.stages x parallel.chunks_per_stage <= model.layers
 std::vector<std::int64_t> stage_layers(const spec::RunSpec& run);
 
-/// The spread whose most expensive stage costs least; among those, each stage takes what comes nearest to an
-/// even share of what is left, rather more than less.
+/// Returns the distribution that minimizes the cost of the most expensive stage.
 ///
-/// \param layers    their costs
-/// \param head      what the last stage has besides
+/// Among equal ones, each stage gets the cost closest to an even share of the rest, preferring more to less.
+///
+/// \param layers    cost of each layer
+/// \param head      additional cost of the last stage
 /// \pre 1 <= stages <= layers.size()
 std::vector<std::int64_t> spread_layers(std::span<const std::int64_t> layers, std::int64_t head, int stages);
 
-/// The same for stages of several chunks, virtual stages v, v + stages, v + 2 stages ...: the stage whose
-/// chunks cost most together costs least, and so does the chunk of a stage that costs most. Layers count at
-/// their mean, for no stage has consecutive ones alone.
+/// Returns the distribution for stages of several chunks.
+///
+/// Stage v has the virtual stages v, v + stages, v + 2 stages and so on.
+///
+/// Minimizes the total cost of the most expensive stage, then the most expensive chunk of each stage. All
+/// layers count with their mean cost, because no stage has only consecutive layers.
 ///
 /// \pre stages x chunks <= layers.size()
 std::vector<std::int64_t> spread_layers_over_chunks(std::span<const std::int64_t> layers,

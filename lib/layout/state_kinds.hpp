@@ -1,10 +1,10 @@
-/// The kinds of state that a run keeps of its parameters, as one table.
+/// The kinds of state that a run keeps for its parameters, as one table.
 ///
-/// All that differs between kinds is said in `row_of`, and whoever deals with state reads it there: the
-/// buffers of a program and their homes, what a checkpoint saves and how a resume restores it, what a fresh
-/// run begins with, the memory table, the bytes moved between tiers. A new kind is an enumerator and a row;
-/// tests/unit/layout/state_kinds_test.cpp and tests/unit/schedule/state_kinds_test.cpp find it where a
-/// program does not keep, use, save or restore it as its row says.
+/// `row_of` holds all differences between kinds, and all code that handles state reads them there: the
+/// buffers of a program and their homes, checkpoints and resume, initial values, the memory table, the bytes
+/// moved between tiers. A new kind is an enumerator and a row. tests/unit/layout/state_kinds_test.cpp and
+/// tests/unit/schedule/state_kinds_test.cpp fail if a program does not keep, use, save or restore it as its
+/// row states.
 #pragma once
 
 #include <array>
@@ -19,58 +19,61 @@
 
 namespace ziggurat::layout {
 
-/// `none` is the kind of bytes that are no state, such as activations.
+/// Kind of state. `none` marks bytes that are not state, such as activations.
 enum class StateKind { none, parameters, frozen, gradients, master, first_moment, second_moment, secondary };
 
-/// Kinds of pieces in a checkpoint, each a group of its files.
+/// Kinds of pieces in a checkpoint; each has its own files.
 enum class PieceKind {
     weights,  ///< the master weights, or the parameters of a frozen tensor
     first_moment,
     second_moment,
 };
 
-/// Kinds with one shard degree (`sharding.*`), one home (`tiers.*`), and one line of the memory table.
+/// Groups of kinds with one shard degree (`sharding.*`), home (`tiers.*`) and line of the memory table.
 enum class StateGroup { parameters, gradients, optimizer };
 
-/// The element type of a kind, as `precision` gives it.
+/// The element type of a kind, from `precision`.
 enum class StateElement { compute, gradient, f32 };
 
-/// Tensors that have the kind, and the programs that keep it.
+/// The tensors that have the kind, and the time for which a program keeps it.
 enum class Presence {
     trained,          ///< trained tensors, from step to step
-    trained_if_bf16,  ///< the same where the compute type is not f32: otherwise parameters are the master
+    trained_if_bf16,  ///< the same if the compute type is not f32; otherwise parameters are the master
     frozen,           ///< tensors that train.only leaves out, from step to step
-    within_step,      ///< none from step to step: a pass makes it and its last reader ends it
+    within_step,  ///< never between steps: a pass creates it and its last reader ends it
 };
 
 /// Values before the first step.
 enum class Start {
     drawn,    ///< by state::set_initial_values
-    zero,     ///< as memory and files are when they are made
-    written,  ///< by the first step, before anything reads them
+    zero,  ///< as new memory and files are
+    written,  ///< by the first step, before any op reads them
 };
 
 /// Values after a resume.
 enum class Restore {
-    read,             ///< from the checkpoint; one without them is refused
-    read_or_rounded,  ///< the same, but rounded from the master where there is one, which then is saved alone
+    read,  ///< from the checkpoint; a checkpoint without them is rejected
+    /// the same, but rounded from the master if it exists; then only the master is saved
+    read_or_rounded,
     read_or_zero,     ///< from the checkpoint; zero for tensors that were frozen when it was written
-    written,          ///< by the next step, before anything reads them
+    written,  ///< by the next step, before any op reads them
 };
 
-/// One row of the table. No member has a default, so a new row or column without a value does not compile.
+/// One row of the table.
+///
+/// Members have no defaults, so a new row or column without a value does not compile.
 struct StateKindRow {
-    const char* name;  ///< in names of buffers, printed programs and messages
+    const char* name;  ///< used in buffer names, printed programs and messages
     StateGroup group;
     StateElement element;
     Presence presence;
-    std::optional<PieceKind> piece;  ///< of a checkpoint; none: it is never saved
+    std::optional<PieceKind> piece;  ///< of a checkpoint; empty: never saved
     Start start;
     Restore restore;
-    bool is_communicated;  ///< collectives read or write it where it is kept
+    bool is_communicated;  ///< collectives read or write it in its home
 };
 
-/// The row of a kind. \pre kind is not `none`
+/// Returns the row of a kind. \pre kind is not `none`
 constexpr StateKindRow row_of(StateKind kind) {
     switch (kind) {
         case StateKind::none:
@@ -84,7 +87,8 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .start = Start::drawn,
                     .restore = Restore::read_or_rounded,
                     .is_communicated = true};
-        case StateKind::frozen:  // no step changes it, so that it is its own master in any type
+        // no step changes it, so it is its own master in any type
+        case StateKind::frozen:
             return {.name = "frozen",
                     .group = StateGroup::parameters,
                     .element = StateElement::compute,
@@ -144,7 +148,7 @@ constexpr StateKindRow row_of(StateKind kind) {
 
 namespace detail {
 
-/// Enumerators from `first` on, up to the first number that has no row.
+/// Counts the enumerators from `first` on, up to the first number without a row.
 template <int first>
 consteval int count_kinds() {
     if constexpr (requires { typename std::bool_constant<(row_of(StateKind{first}).name != nullptr)>; }) {
@@ -156,10 +160,10 @@ consteval int count_kinds() {
 
 }  // namespace detail
 
-/// Kinds besides `none`.
+/// Number of kinds without `none`.
 inline constexpr int num_state_kinds = detail::count_kinds<1>();
 
-/// All kinds in the order in which a unit's are held.
+/// All kinds in the order in which a unit holds them.
 inline constexpr auto state_kinds = [] {
     std::array<StateKind, num_state_kinds> all{};
     for (int k = 0; k < num_state_kinds; ++k) {
@@ -168,64 +172,68 @@ inline constexpr auto state_kinds = [] {
     return all;
 }();
 
-/// `parameters`, `first_moment` ...; empty for `none`.
+/// Returns `parameters`, `first_moment` ...; empty for `none`.
 const char* to_string(StateKind kind);
-/// `weights`, `first_moment`, `second_moment`.
+/// Returns `weights`, `first_moment` or `second_moment`.
 const char* to_string(PieceKind kind);
-/// The kind of that name; nothing when there is none.
+/// Returns the kind of that name; empty if it does not exist.
 std::optional<PieceKind> piece_kind_named(std::string_view name);
 
-/// Frozen tensors have it, and no step changes it.
+/// True if frozen tensors have the kind, which no step changes.
 constexpr bool is_of_frozen(StateKind kind) {
     return kind != StateKind::none && row_of(kind).presence == Presence::frozen;
 }
 
-/// The master weights and the moments.
+/// True for the master weights and the moments.
 constexpr bool is_optimizer_state(StateKind kind) {
     return kind != StateKind::none && row_of(kind).group == StateGroup::optimizer;
 }
 
-/// Collectives touch it where it is kept.
+/// True if collectives use the kind in its home.
 constexpr bool is_communicated(StateKind kind) {
     return kind != StateKind::none && row_of(kind).is_communicated;
 }
 
-/// Parameters of a fresh run, and their master.
+/// True for parameters of a new run, and their master.
 constexpr bool is_drawn_at_start(StateKind kind) {
     return kind != StateKind::none && row_of(kind).start == Start::drawn;
 }
 
-/// Zero until an update writes it: master weights are not, nor is what each step makes anew.
+/// True if the kind is zero until an update writes it.
+///
+/// False for master weights and for kinds that each step creates again.
 constexpr bool is_zero_at_start(StateKind kind) {
     return kind != StateKind::none && row_of(kind).start == Start::zero;
 }
 
-/// A checkpoint, or the master in one, gives its values.
+/// True if a checkpoint, or the master in it, provides the values.
 constexpr bool is_restored(StateKind kind) {
     return kind != StateKind::none && row_of(kind).restore != Restore::written;
 }
 
-/// Whether a checkpoint has the kind itself, rather than the master that it is rounded from.
+/// True if a checkpoint stores the kind itself, not only the master from which it is rounded.
 ///
-/// \param has_master  trained parameters have a master beside them
+/// \param has_master  trained parameters have a separate master
 constexpr bool is_saved(StateKind kind, bool has_master) {
     return kind != StateKind::none && row_of(kind).piece.has_value() &&
            !(has_master && row_of(kind).restore == Restore::read_or_rounded);
 }
 
-/// Whether trained parameters have a master beside them.
+/// True if trained parameters have a separate master.
 constexpr bool has_master(const spec::Precision& precision) {
     return precision.compute != spec::DType::f32;
 }
 
-/// Whether a run keeps `kind` from step to step, of the tensors that it is of.
+/// Returns true if a run keeps `kind` between steps, for the tensors that have it.
 bool is_kept(StateKind kind, const spec::Precision& precision);
 
-/// \pre kind is not `none`
+/// Returns the element type of a kind. \pre kind is not `none`
 spec::DType type_of(StateKind kind, const spec::Precision& precision);
-/// Data ranks over which the kind is cut. \pre it is kept from step to step
+/// Returns the number of data ranks over which the kind is sharded. \pre it is kept between steps
 int shard_degree(StateKind kind, const Spans& spans);
-/// The home of the kind; null for `none` and for what no deck gives a home: it lives within a step.
+/// Returns the home of the kind.
+///
+/// Returns nullptr for `none` and for kinds without a home, which live within a step.
 const spec::Home* home_of(StateKind kind, const spec::Tiers& tiers);
 
 }  // namespace ziggurat::layout

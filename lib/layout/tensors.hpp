@@ -9,7 +9,7 @@
 
 namespace ziggurat::layout {
 
-/// One tensor, as patterns of a deck name it.
+/// One tensor as deck patterns name it.
 struct Tensor {
     std::string name;
     int unit = 0;                     ///< 0: embedding, then the layers, then the head
@@ -19,10 +19,10 @@ struct Tensor {
     bool operator==(const Tensor&) const = default;
 };
 
-/// All tensors of `model`, in order of use: those of family_table, from the unit of one layer.
+/// Returns all tensors of `model` in order of use: those of family_table, from the unit of one layer.
 std::vector<Tensor> tensors(const spec::Model& model);
 
-/// Numbers in a parameter; rows that only pad the vocabulary do not count.
+/// Returns the number of elements of a parameter without rows that only pad the vocabulary.
 std::int64_t unpadded_elements(const Parameter& parameter);
 
 }  // namespace ziggurat::layout

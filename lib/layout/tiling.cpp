@@ -13,7 +13,7 @@ bool is_weight(const Parameter& parameter) {
     return parameter.role == Role::weight || parameter.role == Role::table;
 }
 
-/// The rule for a phase; null where none matches a weight of it.
+/// Returns the rule for a phase; nullptr if no rule matches one of its weights.
 const spec::TileRule* rule_of(const spec::Tiers& tiers,
                               const FamilyTable& table,
                               std::size_t unit,
@@ -43,12 +43,16 @@ bool is_of_vocabulary(const Phase& phase) {
     return phase.kind == PhaseKind::embedding || phase.kind == PhaseKind::logits;
 }
 
-/// The parts of a unit's flat range that a phase uses and that lie in rows [begin, end) of what it is cut in.
-/// Parts of one matrix or vector follow each other, so they are one range.
+/// Returns the ranges of a unit's flat range that a phase uses in rows [begin, end).
+///
+/// The rows are those of its tiled dimension.
+///
+/// Parts of one matrix or vector are adjacent, so they form one range.
 std::vector<ElementRange> ranges_of(
     const Unit& unit, const Phase& phase, const FlatLayout& flat, ElementRange rows, std::int64_t in) {
     std::vector<ElementRange> found;
-    std::optional<Role> role;  // of the parameter found last
+    // of the parameter found last
+    std::optional<Role> role;
     for (const auto& use : phase.parameters) {
         if (use.unit >= 0) {
             continue;
@@ -60,7 +64,8 @@ std::vector<ElementRange> ranges_of(
             continue;
         }
         if (is_cut && parameter.role == role) {
-            continue;  // joined to what has been found
+            // joined to the previous range
+            continue;
         }
         if (!is_cut && parameter.joined_to_previous && parameter.role == role) {
             found.back().end = range.end;

@@ -1,4 +1,4 @@
-/// Tiles of weights, and the segments that their unit falls into.
+/// Tiles of weights, and the segments into which they divide a unit.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,48 @@
 
 namespace ziggurat::layout {
 
-/// A run of a unit's parameters that is gathered and released together, and whose gradient leaves together.
+/// A part of a unit's parameters that is gathered, released and reduced together.
 struct Segment {
     int phase = -1;
-    ElementRange rows;                 ///< of the phase's weight, as this rank holds it; empty: no tile
+    ElementRange rows;  ///< of the phase's weight, as this rank holds it; empty: no tile
     std::vector<ElementRange> ranges;  ///< of the unit's flat range, ascending
 };
 
-/// How one unit is cut. A unit with a tile in it falls into one segment for each tile and one for every other
-/// phase with parameters; a unit without is one segment, and has none of this.
+/// Division of one unit into segments.
 ///
-/// A tile is a run of whole rows of a weight [out, in], so its elements lie in one piece. Its bias goes with
-/// it. A lookup's tiles are rows of its table; what all tokens share (positions) is a segment behind them.
+/// A unit with tiles has one segment for each tile and one for every other phase with parameters. A unit
+/// without tiles is one segment, and its tiling is empty.
+///
+/// A tile is a range of whole rows of a weight [out, in], so its elements are contiguous. Its bias belongs to
+/// it. A lookup's tiles are rows of its table. A table that all tokens share (positions) is a separate
+/// segment after them.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3 (memory-centric tiling).
 struct UnitTiling {
     std::vector<Segment> segments;
-    std::vector<std::vector<int>> of_phase;  ///< by phase: its segments
+    std::vector<std::vector<int>> of_phase;  ///< indexed by phase: its segments
 
     bool is_cut() const noexcept { return !segments.empty(); }
-    /// The tiles of a phase; none where it is not cut.
+    /// Returns true if the phase is divided into tiles.
     bool cuts(int phase) const;
-    /// The segment that has the element of the unit's flat range; -1: none.
+    /// Returns the segment that contains the element of the unit's flat range; -1 if no segment does.
     int segment_at(std::int64_t element) const;
 };
 
-/// Tiles have a multiple of this many rows, but the last of a weight.
+/// Number of rows of which tiles have a multiple, except the last tile of a weight.
 inline constexpr std::int64_t tile_rows = 16;
-/// The same of the vocabulary: over so many columns at a time the loss sums its exponentials, so that tiles
-/// do not change the order of that sum.
+/// The same for the vocabulary.
+///
+/// The loss sums its exponentials over this number of columns at a time, so tiles do not change the sum's
+/// order.
 inline constexpr std::int64_t vocabulary_tile_rows = 1024;
 
-/// Of each unit of the table.
+/// Returns the tiling of each unit of the table.
 std::vector<UnitTiling> tilings(const spec::Tiers& tiers,
                                 const FamilyTable& table,
                                 const std::vector<FlatLayout>& flats);
 
-/// `rows` cut into at most `tiles` runs of equal length, in multiples of `granule`.
+/// Divides `rows` into at most `tiles` ranges of equal length, in multiples of `granule`.
 std::vector<ElementRange> tile_runs(std::int64_t rows, int tiles, std::int64_t granule);
 
 }  // namespace ziggurat::layout

@@ -146,7 +146,7 @@ int UnitBuilder::row_linear(
     made.kept = {{x, Role::input, Placement::split_width}};
     for (const int p : parameters) {
         made.parameters.push_back({p});
-        // The gradient of a sum reaches every rank of it whole, for all tokens.
+        // Every rank gets the whole gradient of a sum over ranks, for all tokens.
         unit_.parameters[static_cast<std::size_t>(p)].gradient_is_partial = false;
     }
     made.in = in / tensor_;

@@ -1,4 +1,4 @@
-/// Writes the units of a family as a list of phases; only family*.cpp and layer_parts.* include it.
+/// Builder of a family's units as lists of phases; only family*.cpp and layer_parts.* include it.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace ziggurat::layout {
 
-/// Adds values, parameters and phases to one unit, naming each value once.
+/// Adds values, parameters and phases to one unit. Each value gets a name once.
 class UnitBuilder {
   public:
     UnitBuilder(
         const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence);
 
-    /// The placement of the values between tensor-parallel regions.
+    /// Returns the placement of the values between tensor-parallel regions.
     Placement outside() const noexcept { return outside_; }
 
     int value(std::string name,
@@ -29,9 +29,9 @@ class UnitBuilder {
                   Initial initial,
                   int tensor_dim = -1,
                   double std = 0);
-    /// Says that the parameter has at most so many slices, of which ranks of a larger tensor axis share one.
+    /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
     void limit_slices(int parameter, std::int64_t most);
-    /// Parameter that lies right behind the previous one.
+    /// Adds a parameter that directly follows the previous one.
     int joined_parameter(std::string name,
                          Role role,
                          std::vector<std::int64_t> extents,
@@ -41,19 +41,21 @@ class UnitBuilder {
 
     Phase& phase(std::string name, PhaseKind kind);
 
-    /// x -> h; statistics kept. Returns h.
+    /// Adds x -> h with saved statistics. Returns h.
     int norm(const std::string& name, NormKind kind, int x);
-    /// x, branch -> sum, h. Returns {sum, h}.
+    /// Adds x, branch -> sum, h. Returns {sum, h}.
     std::pair<int, int> residual_norm(const std::string& name, NormKind kind, int x, int branch);
-    /// A product whose output columns are cut over the tensor axis (Megatron's column-parallel linear).
+    /// Adds a product with output columns sharded over the tensor axis (Megatron's ColumnParallelLinear).
     int column_linear(
         const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
-    /// A product whose input is cut over the tensor axis; its output is a sum over the axis.
+    /// Adds a product whose input is sharded over the tensor axis. Its output is a sum over the axis.
     int row_linear(
         const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters);
-    /// x, branch -> y
+    /// Adds x, branch -> y.
     int residual(const std::string& name, int x, int branch);
-    /// The sum of two branches of row_linear, before their sum over the tensor axis. Returns its value.
+    /// Adds the sum of two branches of row_linear, before their sum over the tensor axis.
+    ///
+    /// Returns its value.
     int sum_of_branches(const std::string& name, int first, int second);
 
     void input(int v) { unit_.input = v; }

@@ -1,4 +1,4 @@
-/// The products of adapters beside a weight; only bind_linear.cpp includes it.
+/// The matrix products of LoRA adapters of a weight; only bind_linear.cpp includes it.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace ziggurat::model {
 
-/// Adapters of one phase with their operands bound. x meets all A in one product; what a B makes is added to
-/// the columns of its weight alone.
+/// Adapters of one phase with their operands bound.
 ///
-/// Source:   Hu et al., "LoRA", 2021, section 4.1: y += f (x A^T) B^T with f = alpha / rank. So with dy, and
-///           u = f x A^T: dB = dy^T u, du = f dy B, dA = du^T x, dx += du A
+/// One product multiplies x with all A. The product with each B is added only to the columns of its weight.
+///
+/// Source:   Hu et al., "LoRA", 2021, section 4.1: y += f (x A^T) B^T with f = alpha / rank. Therefore, with
+///           dy and u = f x A^T: dB = dy^T u, du = f dy B, dA = du^T x, dx += du A
 /// Shapes:   x, dx [rows, in]; y, dy [rows, out]; A [adapters * rank, in]; B [columns of all adapters, rank]
-/// Numerics: u, du and each summand are rounded to the compute type once; u and du are computed again where
-///           gradients need them, so that nothing is kept for them
+/// Numerics: u, du and each summand are rounded to the compute type once. Gradients compute u and du again,
+///           so no activations are saved for them
 template <class T>
 class Adapters {
   public:
@@ -26,7 +27,7 @@ class Adapters {
     void forward(TensorAddress<const T, 2> x, TensorAddress<T, 2> y) const;
     /// dx += f (dy B) A
     void backward_input(TensorAddress<const T, 2> dy, TensorAddress<T, 2> dx) const;
-    /// dA and dB, stored or added.
+    /// Computes dA and dB, and stores or accumulates them.
     void backward_weight(TensorAddress<const T, 2> x,
                          TensorAddress<const T, 2> dy,
                          TensorAddress<float, 2> d_a,
@@ -36,7 +37,7 @@ class Adapters {
   private:
     struct One {
         layout::Adapter place;
-        std::int64_t first_row = 0;  ///< of B
+        std::int64_t first_row = 0;  ///< first row of this adapter's B in the joined B
         const kernels::Linear<T>* product = nullptr;
     };
 
@@ -44,13 +45,13 @@ class Adapters {
     TensorAddress<E, 2> rows_of_b(TensorAddress<E, 2> b, const One& one) const;
     TensorAddress<T, 2> wide(std::int64_t columns) const;
     std::int64_t first_inner(std::size_t k) const { return static_cast<std::int64_t>(k) * rank_; }
-    /// inner = f x A^T
+    /// Computes inner = f x A^T.
     void meet_input(TensorAddress<const T, 2> x) const;
-    /// The columns of `matrix` that are those of `one`, in wide() unless they are all.
+    /// Returns the columns of `matrix` for the weight of `one`; copied to wide() unless all columns are.
     TensorAddress<const T, 2> columns_of(TensorAddress<const T, 2> matrix, const One& one) const;
-    /// The part of `inner` that is of adapter `k`, in one_ unless it is all.
+    /// Returns the part of `inner` for adapter `k`; copied to one_ unless it is all of `inner`.
     TensorAddress<const T, 2> part_of_inner(std::size_t k) const;
-    /// That part becomes f dy B.
+    /// Overwrites the part of `inner` for adapter `k` with f dy B.
     void meet_gradient(TensorAddress<const T, 2> dy, std::size_t k) const;
 
     device::Stream stream_;

@@ -10,7 +10,7 @@ using schedule::Direction;
 
 namespace {
 
-/// \param elements  of qkv on this rank
+/// \param elements  number of elements of qkv on this rank
 template <class T>
 kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements) {
     const auto& spec = binder.spec();
@@ -37,8 +37,8 @@ Kernel bind_attention(Binder<T>& binder,
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
-    // If no document ends within a sequence, every start is 0: kernels that know nothing of documents can
-    // serve.
+    // If documents never reset attention, every sequence starts at 0. Then kernels without document support
+    // can run.
     const auto batch_starts = use.in<std::int32_t>(Role::document_starts);
     const auto starts = binder.spec().data.reset_at_document ? batch_starts : decltype(batch_starts){};
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);

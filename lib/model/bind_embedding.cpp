@@ -1,4 +1,4 @@
-/// Look-ups of tokens and positions and their gradients.
+/// Lookups of tokens and positions and their gradients.
 #include "kernels/embedding.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -29,7 +29,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto d_out = use.matrix_in<T>(Role::d_output, width);
     const auto d_table = use.gradient(Role::d_table, width);
     const auto d_learned = use.gradient(Role::d_position_table, width);
-    // Whatever a tied head on this rank has written of the table's gradient is added to.
+    // If a tied head on this rank has already written the table's gradient, this gradient is added to it.
     const auto accumulate = use.accumulate();
     const auto scale = static_cast<float>(binder.spec().model.embedding_gradient);
     return [=] {

@@ -1,4 +1,6 @@
-/// The product with the vocabulary and the loss, by blocks of rows: the logits of all tokens never exist.
+/// The product with the vocabulary and the loss, in blocks of rows.
+///
+/// The logits of all tokens never exist at the same time.
 #include "kernels/cross_entropy.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -10,7 +12,7 @@ using schedule::Direction;
 
 namespace {
 
-/// The weight is packed once for all blocks of rows, in both ways.
+/// Binds the packing of the weight, which all blocks of rows and both products then read.
 template <class T>
 Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();

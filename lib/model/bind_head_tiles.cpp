@@ -1,4 +1,4 @@
-/// The product with some of the vocabulary and what the loss has to know of it.
+/// Products with tiles of the vocabulary, and the loss statistics of each tile.
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/operands.hpp"
@@ -84,7 +84,7 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
                                                     inputs);
         };
     }
-    // What later columns are added to is what earlier ones have left.
+    // Later columns are accumulated onto the statistics of earlier columns.
     const auto accumulate = use.reads(Role::statistics) ? Accumulate::yes : Accumulate::no;
     return [=, statistics = use.out<kernels::LossStatistics>(Role::statistics),
             logits = use.matrix_in<T>(Role::input, width)] {

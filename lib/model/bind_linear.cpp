@@ -32,7 +32,7 @@ Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& u
     };
 }
 
-/// Gradients of what is trained of the weight, the bias and the adapters.
+/// Binds the gradients of the trained tensors among the weight, the bias and the adapters.
 template <class T>
 Kernel backward_weight(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();

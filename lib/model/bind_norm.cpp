@@ -1,4 +1,4 @@
-/// Norms, with the residual sum before them where there is one, and the residual sum at the end of a layer.
+/// Norms, fused with a preceding residual sum if there is one, and the residual sum at a layer's end.
 #include "kernels/layer_norm.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/rms_norm.hpp"
@@ -13,7 +13,7 @@ using schedule::Direction;
 
 namespace {
 
-/// Of the micro-batch's rows, the first one that this rank's part of the phase has.
+/// Returns the first row of the micro-batch in this rank's part of the phase.
 template <class T>
 std::int64_t first_row(const Binder<T>& binder, const layout::Phase& phase) {
     const auto& spec = binder.spec();

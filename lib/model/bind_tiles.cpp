@@ -1,4 +1,4 @@
-/// Products with some rows of a weight, and look-ups in some rows of a table.
+/// Products with a tile of a weight's rows, and lookups in a tile of a table's rows.
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/elementwise.hpp"
@@ -13,7 +13,7 @@ using schedule::Direction;
 
 namespace {
 
-/// The columns of a tile as a matrix of their own, at the front of the workspace, and what is left of it.
+/// The columns of a tile as a contiguous matrix at the front of the workspace, and the rest of it.
 template <class T>
 struct Columns {
     TensorAddress<T, 2> matrix;

@@ -64,7 +64,7 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
             }
             return bind_loss(binder, operands);
     }
-    throw Error{ErrorKind::internal, "op '" + operands.op().label + "' is of no known kind of phase"};
+    throw Error{ErrorKind::internal, "op '" + operands.op().label + "' has an unknown kind of phase"};
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-/// Kernels with their operands bound: what compute ops of the step program do.
+/// Kernels with their operands bound: the compute ops of the step program.
 ///
-/// The program says which bytes an op reads and writes and what part each plays (input,
-/// weight, d_output); a binder turns that, once, into a call of a kernel of `kernels` with typed, shaped
-/// tensors. Phases are bound by kind, so a new family needs no code here unless it brings a new kind of
-/// phase.
+/// The program states which bytes an op reads and writes and the role of each operand (input, weight,
+/// d_output). A binder translates this, once, into a call of a kernel of `kernels` with typed, shaped
+/// tensors. Phases are bound by kind, so a new family needs code here only if it adds a new kind of phase.
 #pragma once
 
 #include <array>
@@ -21,44 +20,45 @@
 
 namespace ziggurat::model {
 
-/// A bound op. Calling it computes and allocates nothing.
+/// A bound op. Calling it runs the kernel and allocates no memory.
 using Kernel = std::function<void()>;
 
-/// Where the arenas begin, indexed by schedule::arena_of.
+/// The first addresses of the arenas, indexed by schedule::arena_of.
 using Arenas = std::array<std::byte*, schedule::num_arenas>;
 
 /// Binds the ops of one or several programs of one model on one rank.
 ///
-/// Owns what several kernels share (prepared products), so it must outlive all of them.
-/// T is the compute type, float or tensor::bfloat16.
+/// Owns objects that several kernels share (prepared products), so it must outlive all kernels. T is the
+/// compute type, float or tensor::bfloat16.
 template <class T>
 class Binder {
   public:
-    /// \param tensor_rank  coordinate on the tensor axis of the rank whose ops are bound
+    /// \param tensor_rank  coordinate on the tensor axis of the rank that runs the ops
     Binder(const spec::RunSpec& spec,
            const layout::FamilyTable& table,
            int tensor_rank,
            const device::Stream& stream);
 
-    /// `op` is of kind compute or loss. `program` must outlive the call only.
-    /// Errors: Error{internal} when an operand that the kernel needs is missing or of another size, or when
-    /// no kernel takes one
+    /// Binds `op`, which is of kind compute or loss. `program` has to live only during the call.
+    ///
+    /// Errors: Error{internal} if an operand that the kernel needs is missing or has a wrong size, or if no
+    /// kernel uses it
     Kernel bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas);
 
     const spec::RunSpec& spec() const noexcept { return spec_; }
     const device::Stream& stream() const noexcept { return stream_; }
-    /// Of `total` rows or heads that are cut evenly over the tensor axis: the first one of this rank.
+    /// Returns this rank's first row or head if `total` of them are sharded evenly over the tensor axis.
     std::int64_t first_of_slice(std::int64_t total) const noexcept {
         return total / spec_.parallel.tensor * tensor_rank_;
     }
 
-    /// The attention ops that were bound, by the kernel that serves them.
+    /// Returns the number of bound attention ops for each kernel.
     const kernels::AttentionOps& attention_ops() const noexcept { return attention_ops_; }
     void count_attention(kernels::AttentionKernel kernel) {
         ++attention_ops_[static_cast<std::size_t>(kernel)];
     }
 
-    /// The product of that shape, prepared once.
+    /// Returns the product of that shape, prepared once.
     const kernels::Linear<T>& linear(const kernels::LinearShape& shape);
 
   private:

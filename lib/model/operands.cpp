@@ -18,7 +18,7 @@ const schedule::Operand& Operands::found(const schedule::Operand* operand, Role 
         throw broken(op_, role, "is missing");
     }
     if (operand->runs.size() != 1) {
-        throw broken(op_, role, "has " + std::to_string(operand->runs.size()) + " runs instead of one");
+        throw broken(op_, role, "has " + std::to_string(operand->runs.size()) + " ranges instead of one");
     }
     taken_.insert(operand->buffer);
     return *operand;
@@ -28,7 +28,7 @@ std::byte* Operands::begin_of(const schedule::Operand& operand) const {
     const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
     const auto run = operand.runs.front();
     if (buffer.offset < 0 || run.offset + run.bytes > buffer.bytes) {
-        throw broken(op_, operand.role, "lies outside its buffer '" + buffer.name + "'");
+        throw broken(op_, operand.role, "is outside its buffer '" + buffer.name + "'");
     }
     return arenas_[schedule::arena_of(buffer)] + buffer.offset + run.offset;
 }
@@ -37,7 +37,7 @@ void Operands::check_all_taken() const {
     for (const auto* operands : {&op_.reads, &op_.writes}) {
         for (const auto& operand : *operands) {
             if (!taken_.contains(operand.buffer)) {
-                throw broken(op_, operand.role, "is taken by no kernel");
+                throw broken(op_, operand.role, "is not used by any kernel");
             }
         }
     }

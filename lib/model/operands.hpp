@@ -17,7 +17,9 @@ using kernels::TensorAddress;
 using kernels::VectorAddress;
 using layout::Role;
 
-/// Looks operands up by role and gives them shapes; a missing one is a bug that names the op and the role.
+/// Finds operands by role and gives them shapes.
+///
+/// A missing operand is a bug; the error names the op and the role.
 class Operands {
   public:
     Operands(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas)
@@ -47,7 +49,7 @@ class Operands {
         return in_rows(role, out<E>(role), width);
     }
 
-    /// The gradient of a parameter, in rows of `width`; empty where it is frozen.
+    /// Returns the gradient of a parameter, in rows of `width`; empty if the parameter is frozen.
     TensorAddress<float, 2> gradient(Role role, std::int64_t width) {
         return writes(role) ? matrix_out<float>(role, width) : TensorAddress<float, 2>{};
     }
@@ -55,26 +57,27 @@ class Operands {
         return writes(role) ? out<float>(role) : VectorAddress<float>{};
     }
 
-    /// The step_inputs that the op reads, for its kernel.
+    /// Returns the step_inputs that the op reads, for its kernel.
     kernels::ObjectAddress<const kernels::StepInputs> step_inputs();
-    /// The op's scratch; empty when it has none.
+    /// Returns the op's scratch; empty if it has no scratch.
     VectorAddress<std::byte> workspace();
     kernels::Accumulate accumulate() const noexcept {
         return op_.accumulate ? kernels::Accumulate::yes : kernels::Accumulate::no;
     }
-    /// Dropout of `site` in layer `layer` (-1: the embedding); none when the op does not train.
-    /// \param first_row  of the micro-batch's rows, where the op has some of them
+    /// Returns the dropout of `site` in layer `layer` (-1: the embedding); disabled outside of training.
+    ///
+    /// \param first_row  first row of the micro-batch that the op processes
     kernels::Dropout dropout(
         const spec::RunSpec& spec, bool has_dropout, int layer, int site, std::int64_t first_row = 0);
 
-    /// Whether the kernel has taken all that the op names: a buffer under one role at least.
+    /// Checks that the kernel has used every buffer that the op names, under at least one role.
     ///
-    /// Errors: Error{internal} that names the operand which no kernel takes
+    /// Errors: Error{internal} that names the operand which no kernel uses
     void check_all_taken() const;
 
   private:
     const schedule::Operand& found(const schedule::Operand* operand, Role role);
-    /// \pre `operand` has one run
+    /// \pre `operand` is one contiguous range
     std::byte* begin_of(const schedule::Operand& operand) const;
     void check_width(Role role, std::int64_t elements, std::int64_t width) const;
 
@@ -92,7 +95,7 @@ class Operands {
     const schedule::Program& program_;
     const schedule::Op& op_;
     const Arenas& arenas_;
-    std::set<int> taken_;  ///< buffers
+    std::set<int> taken_;  ///< buffers that the kernel has used
 };
 
 /// Sites of dropout within a layer; part of the random numbers' key.
@@ -128,7 +131,7 @@ template <class T>
 Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>
 Kernel bind_loss(Binder<T>& binder, Operands& operands);
-// bind_tiles.cpp and bind_head_tiles.cpp: some columns of an output, which are rows of a weight.
+// bind_tiles.cpp and bind_head_tiles.cpp: a tile of output columns, which are rows of a weight.
 template <class T>
 Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>

@@ -18,7 +18,8 @@ double learning_rate(const spec::LearningRate& schedule, double base, const Sche
         return base * (warmup_count / warmup);
     }
     const double f = schedule.final_fraction;
-    // What the warm-up counts otherwise may be over later than `warmup` steps, or earlier.
+    // If the warm-up counts in other units than the schedule, it can end later or earlier than `warmup`
+    // steps.
     const double x = at.steps > warmup ? std::clamp((count - warmup) / (at.steps - warmup), 0.0, 1.0) : 1.0;
     switch (schedule.kind) {
         case spec::ScheduleKind::constant:

@@ -8,9 +8,10 @@
 namespace ziggurat::optim {
 namespace {
 
-/// The weights that a moment has given to all gradients so far, added up: take (1 - keep^t) / (1 - keep),
-/// which is 1 - beta^t but for the rounding of the kernel's factors. By expm1, for the plain difference loses
-/// digits where beta is close to 1.
+/// Returns the sum of the weights that a moment has given to all gradients so far.
+///
+/// This is take (1 - keep^t) / (1 - keep), which equals 1 - beta^t except for the rounding of the kernel's
+/// factors. Uses expm1, because the plain difference loses digits if beta is close to 1.
 double bias_correction(double beta, std::int64_t update) {
     const kernels::Decay decay{beta};
     const auto keep = static_cast<double>(decay.keep);

@@ -10,11 +10,10 @@ namespace ziggurat::optim {
 
 /// Fills the inputs of optimizer step `step` (from 0).
 ///
-/// \param rate         its learning rate
-/// \param update       which update this will be, from 1: steps that were skipped for a non-finite gradient
-/// have
-///                     done none, and the bias corrections count updates
-/// \param num_targets  target tokens of the whole global batch, >= 0; with none the loss scale is 0
+/// \param rate         learning rate of the step
+/// \param update       number of this update, from 1. Steps that were skipped for a non-finite gradient made
+///                     no update; bias corrections count updates
+/// \param num_targets  target tokens of the whole global batch, >= 0; if 0, the loss scale is 0
 /// Numerics: double, each number rounded once to float
 kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
                                      double rate,

@@ -1,4 +1,4 @@
-/// Sizes of what the arenas of a program hold.
+/// Sizes of the contents of a program's arenas.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace ziggurat::plan {
 
-/// Bytes of each arena, by what holds them.
+/// Bytes of each arena, by kind of content.
 struct ArenaSizes {
-    std::array<std::int64_t, schedule::num_arenas> fixed{};  ///< of what lives as long as the program
-    std::array<std::int64_t, schedule::num_arenas> end{};    ///< of where that lies
-    std::array<std::int64_t, schedule::num_arenas> peak{};   ///< most of the others at one op
+    std::array<std::int64_t, schedule::num_arenas> fixed{};  ///< buffers that live as long as the program
+    std::array<std::int64_t, schedule::num_arenas> end{};    ///< end of these buffers in the arena
+    std::array<std::int64_t, schedule::num_arenas> peak{};   ///< maximum of the others at one op
 };
 
-/// Of `program`, whose buffers live so long (see schedule::live_ranges).
+/// Returns the sizes for `program`, whose buffers have these live ranges (see schedule::live_ranges).
 ArenaSizes arena_sizes(const schedule::Program& program, const std::vector<schedule::LiveRange>& ranges);
 
 }  // namespace ziggurat::plan

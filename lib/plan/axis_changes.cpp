@@ -36,7 +36,7 @@ Change sharing_tokens(Change from) {
     return from;
 }
 
-/// Layers of a pipeline, as a deck writes them.
+/// Returns the layers of a pipeline in the form of a deck.
 std::string write_layers(const spec::Parallel& parallel) {
     std::string each;
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(parallel.stages); ++stage) {
@@ -52,7 +52,7 @@ std::string write_layers(const spec::Parallel& parallel) {
     return fmt::format(" 'parallel.pipeline.each=[{}]'", each);
 }
 
-/// Whether a rank of that axis can hold what rules of a deck ask of `tensor` ranks (rules_parallel).
+/// True if the model can be divided over `tensor` ranks, as the deck's rules require (rules_parallel).
 bool splits_over(const spec::RunSpec& spec, int tensor) {
     const auto& model = spec.model;
     const std::int64_t kv = std::max<std::int64_t>(1, model.kv_heads);
@@ -65,7 +65,7 @@ bool are_nodes_wide_enough(const spec::Parallel& parallel, int tensor) {
     return parallel.order.front() == spec::Axis::tensor && parallel.ranks_per_node % tensor == 0;
 }
 
-/// Spans as the deck means them, over fewer data ranks; false where a span of its own is in the way.
+/// Adapts spans to fewer data ranks, as the deck means them; returns false if a span has its own value.
 bool cut_over(Change& made, int data_before) {
     auto& sharding = made.spec.sharding;
     const int data = made.spec.parallel.data;
@@ -91,7 +91,8 @@ bool cut_over(Change& made, int data_before) {
     return true;
 }
 
-/// `tensor` times the tensor ranks and `stages` times the stages, out of the data ranks.
+/// Returns `spec` with `tensor` times the tensor ranks and `stages` times the stages, and fewer data
+/// ranks.
 std::optional<Change> with_axes(const spec::RunSpec& spec, int tensor, int stages) {
     Change made{"", spec};
     auto& parallel = made.spec.parallel;
@@ -126,7 +127,7 @@ std::optional<Change> with_axes(const spec::RunSpec& spec, int tensor, int stage
                                           : "");
     }
     made.overrides += fmt::format(" parallel.data={}", parallel.data);
-    // A step program lists so many passes of layers (rules_train).
+    // Upper bound of the passes of layers in a step program (rules_train).
     constexpr std::int64_t most_passes = 65536;
     const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
     if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > most_passes) {

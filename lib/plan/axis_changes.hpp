@@ -1,4 +1,4 @@
-/// Changes of the model axes that take less memory on the same ranks and leave the training the same.
+/// Changes of the model axes that need less memory on the same ranks and keep the training equivalent.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,18 @@
 
 namespace ziggurat::plan {
 
-/// Tokens, or what tensor ranks keep alike, shared by the tensor ranks that there are.
+/// Shares tokens, or replicated activations, among the existing tensor ranks.
 std::vector<Change> shared_tokens(const spec::RunSpec& spec);
 
-/// Layers spread otherwise over the stages that there are: as the planner does, and with a layer less on the
-/// first or the last.
+/// Returns other distributions of layers over the existing stages.
+///
+/// These are the planner's own, and those with one layer less on the first or the last stage.
 std::vector<Change> other_spreads(const spec::RunSpec& spec);
 
-/// Twice, four times ... the tensor ranks of a node, then the stages, then both, for as many data ranks less.
-/// None where the deck would be refused: what is cut over data ranks in ways of its own stays as it is.
+/// Returns runs with more tensor ranks per node, more stages, or both, and fewer data ranks.
+///
+/// The factors are 2, 4 and so on. A change is omitted if the deck's rules reject it, if a span of shards is
+/// neither 1 nor all data ranks, or if parameters have a second copy.
 std::vector<Change> more_model_ranks(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

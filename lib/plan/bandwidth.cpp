@@ -16,7 +16,7 @@ namespace {
 
 using spec::Home;
 
-/// Of a way that carries as much out as back.
+/// Returns the rate of a link that moves equal amounts in both directions.
 double both_ways(double read, double write) {
     return read > 0 && write > 0 ? 2 / (1 / read + 1 / write) : 0;
 }
@@ -25,12 +25,12 @@ double slower(double a, double b) {
     return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
 }
 
-/// Tokens of a micro-batch that a rank computes on.
+/// Returns the tokens of a micro-batch that a rank computes.
 double tokens(const spec::RunSpec& spec) {
     return static_cast<double>(spec.train.micro_batch * spec.data.seq / spec.parallel.context);
 }
 
-/// A row without rates; `slices` data ranks share what the equation counts.
+/// Row without rates; `slices` data ranks share the bytes that the equation counts.
 struct Demand {
     const char* kind;
     const Home& home;
@@ -124,12 +124,12 @@ std::string infinity_tables(const spec::RunSpec& spec,
         return "";
     }
     auto text = fmt::format(
-        "BANDWIDTH  that ZeRO-Infinity's equations ask of a rank's way, {} tokens a micro-batch, {}\n",
+        "BANDWIDTH  per rank, required by ZeRO-Infinity's equations, {} tokens per micro-batch, {}\n",
         static_cast<std::int64_t>(tokens(spec)),
         machine.device_flops > 0 ? fmt::format("{}FLOP/s", format_count(machine.device_flops))
-                                 : "FLOP/s unknown (a machine file tells: --machine)");
+                                 : "FLOP/s unknown (set it in a machine file: --machine)");
     text += fmt::format("  {:<12} {:<34} {:>9} {:>12} {:>12} {:>12} {:>8}\n", "", "home", "FLOP/byte",
-                        "for 50 %", "for 90 %", "machine has", "gives");
+                        "for 50 %", "for 90 %", "machine has", "reaches");
     for (const auto& row : rows) {
         text += fmt::format(
             "  {:<12} {:<34} {:>9.0f} {:>12} {:>12} {:>12} {:>8}\n", row.kind, spec::write_home(row.home),
@@ -137,7 +137,7 @@ std::string infinity_tables(const spec::RunSpec& spec,
             row.efficiency > 0 ? fmt::format("{:.0f} %", 100 * row.efficiency) : std::string{"-"});
     }
     const auto least = working_memory(spec);
-    text += "WORKING MEMORY  of ZeRO-Infinity's analysis, and what the plan has on the device for it\n";
+    text += "WORKING MEMORY  by ZeRO-Infinity's analysis, and the device memory that the plan has for it\n";
     text += fmt::format(
         "  {:<6} {:<52} {:>12}   plan: leases {}, gradients {}\n", "MSWM",
         fmt::format("weights and gradient of a product of {} x {}", least.largest_in, least.largest_out),

@@ -16,7 +16,7 @@ using spec::Home;
 using spec::RecomputeKind;
 using spec::Tier;
 
-/// The spans that ZeRO's `stage` cuts further than they are.
+/// Returns the overrides for spans that ZeRO's `stage` shards further than now.
 std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
     std::string text;
     text += spans.optimizer < data ? " sharding.optimizer=all" : "";
@@ -25,7 +25,7 @@ std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
     return text;
 }
 
-/// The ZeRO stages above the one that the spans of `from` are; none where they are not those of a stage.
+/// Returns the ZeRO stages above that of the spans of `from`; empty if the spans match no stage.
 std::vector<Change> higher_stages(const Change& from) {
     const int data = from.spec.parallel.data;
     const auto& spans = from.spec.sharding;
@@ -51,7 +51,9 @@ std::vector<Change> higher_stages(const Change& from) {
     return found;
 }
 
-/// Where stages have theirs of their own, no key changes that of all: what they are told is left alone.
+/// Returns the recomputation that changes may increase.
+///
+/// If stages have their own, no key changes that of all stages: `full` then prevents changes.
 RecomputeKind kind_of(const spec::RunSpec& spec) {
     return spec.stages.empty() ? spec.recompute.kind : RecomputeKind::full;
 }
@@ -76,12 +78,13 @@ struct NamedHome {
     Home spec::Tiers::*home;
 };
 
-/// In the order in which kinds leave the device (see choose_homes).
+/// Homes in the order in which kinds leave the device (see choose_homes).
 constexpr std::array homes{
     NamedHome{"optimizer", &spec::Tiers::optimizer}, NamedHome{"gradients", &spec::Tiers::gradients},
     NamedHome{"activations", &spec::Tiers::activations}, NamedHome{"parameters", &spec::Tiers::parameters}};
 
-/// The first `kinds` of `homes` at home in `tier`, as far as they are not that far out or further.
+/// Moves the homes of the first `kinds` of `homes` to `tier`, unless they are already there or further
+/// out.
 Change moved_out(Change from, std::size_t kinds, Tier tier) {
     auto& tiers = from.spec.tiers;
     bool moves = false;
@@ -113,14 +116,15 @@ Change moved_out(Change from, std::size_t kinds, Tier tier) {
     return from;
 }
 
-/// Parameters are gathered or come from elsewhere.
+/// True if parameters are gathered or fetched from another tier.
 bool has_leases(const spec::RunSpec& spec) {
     const auto is_away = [](const spec::StageState& of) { return of.parameters.device < 1; };
     return spec.sharding.parameters > 1 || spec::is_any_stage(spec, is_away);
 }
 
-/// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere and have no
-/// second copies.
+/// Adds runs with tiled products, lookup and head.
+///
+/// Possible if parameters are gathered or fetched, and have no second copies.
 void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
     const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
     for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
@@ -130,7 +134,7 @@ void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
     }
 }
 
-/// `from` with micro-batches of a half, a quarter ... each with more recomputation as well.
+/// Adds `from` with micro-batches of a half, a quarter and so on, each also with more recomputation.
 void add_smaller_products(std::vector<Change>& found, Change from) {
     const auto kind = kind_of(from.spec);
     const auto before = from.overrides;
@@ -147,7 +151,7 @@ void add_smaller_products(std::vector<Change>& found, Change from) {
     }
 }
 
-/// `from` with all that can be cut cut, recomputed and halved.
+/// Returns `from` with maximum sharding, full recomputation and micro-batches of one sample.
 Change smallest(Change from) {
     const auto stages = higher_stages(from);
     from = stages.empty() ? from : stages.back();
@@ -162,14 +166,14 @@ Change smallest(Change from) {
     return from;
 }
 
-/// Training waits while files are written, so it needs no copy of the state.
+/// Makes training wait while files are written, so that no copy of the state is needed.
 Change waiting_for_saves(Change from) {
     from.spec.checkpoint.is_async = false;
     from.overrides += " checkpoint.async=false";
     return from;
 }
 
-/// Twice, four times ... the data ranks, on as many more nodes once one is full, with all state cut.
+/// Adds runs with 2, 4 and 8 times the data ranks, on more nodes if needed, with all state sharded.
 void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
     for (int times = 2; times <= 8; times *= 2) {
         if (spec.train.micro_batches % times != 0) {
@@ -222,7 +226,7 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
         }
     };
     add_stages(false);
-    const bool are_alike = spec.stages.empty();  // else stages have states of their own, for axes as they are
+    const bool are_alike = spec.stages.empty();  // otherwise states of stages depend on the current axes
     if (are_alike) {
         add_all(same, shared_tokens(spec));
     }

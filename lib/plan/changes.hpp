@@ -1,4 +1,4 @@
-/// Changes of a deck that take less memory and leave the training the same.
+/// Changes of a deck that need less memory and keep the training equivalent.
 #pragma once
 
 #include <string>
@@ -8,13 +8,15 @@
 
 namespace ziggurat::plan {
 
-/// A changed run, and the overrides that lead to it, each behind a space.
+/// Changed run, and the overrides that lead to it, each after a space.
 struct Change {
     std::string overrides;
     spec::RunSpec spec;
 };
 
-/// By what they cost in time. A home on NVMe is proposed where the machine has such space.
+/// Returns changed runs in the order of their cost in time.
+///
+/// A home on NVMe is proposed only if the machine has such space.
 std::vector<Change> cheaper_runs(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

@@ -11,7 +11,8 @@ namespace ziggurat::plan {
 
 namespace {
 
-/// Checkpoints that stay at the end, at most. Saves by time or tokens come to a milestone by chance alone.
+/// Returns the maximum number of checkpoints that remain at the end. Saves by time or tokens rarely
+/// fall on a milestone.
 std::int64_t most_kept(const spec::Checkpoint& checkpoint, std::int64_t steps) {
     const auto& every = *checkpoint.every;
     const bool has_milestones = checkpoint.keep_every_steps > 0 && every.steps > 0;

@@ -7,16 +7,17 @@
 
 namespace ziggurat::plan {
 
-/// The checkpoints of a run that saves.
+/// Sizes of the checkpoints of a run that saves.
 struct CheckpointSize {
-    std::int64_t bytes = 0;  ///< of one: the tensors; their places and descriptions take up to 4 KiB each
-    std::int64_t kept = 0;   ///< that stay at the end, at most
-    std::int64_t bytes_kept = 0;     ///< of these
-    std::int64_t bytes_at_most = 0;  ///< and of the one that is being written
+    std::int64_t bytes = 0;  ///< tensors of one checkpoint; metadata adds up to 4 KiB for each tensor
+    std::int64_t kept = 0;   ///< maximum number that remains at the end
+    std::int64_t bytes_kept = 0;     ///< bytes of those
+    std::int64_t bytes_at_most = 0;  ///< bytes of those and of the one that is being written
 };
 
-/// Master weights and both moments of what is trained, in fp32; what is frozen in the compute type. All ranks
-/// together, whatever the layout.
+/// Returns the sizes of a run's checkpoints, over all ranks and independent of the layout.
+///
+/// Trained tensors count with master weights and both moments in fp32, frozen tensors in the compute type.
 CheckpointSize checkpoint_size(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

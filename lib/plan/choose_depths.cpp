@@ -19,23 +19,24 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Below this, chunks do not become smaller for want of memory: what they take is little then.
+/// Lower limit when chunks shrink because memory is short: smaller chunks save little.
 constexpr std::int64_t smallest_chunk = std::int64_t{64} << 10;
 
 constexpr double as_good = 1.02;
 
-/// At 1, a unit is fetched and gathered within the computing of the one before it. The plan may find that
-/// enough, but then all that comes late is waited for; so 1 is taken only where it is better.
+/// With depth 1, a unit is fetched and gathered during the computation of the unit before it. The plan
+/// may find that sufficient, but then every delay becomes a stall. So 1 is chosen only if it is faster.
 constexpr int usual_prefetch = 2;
 
-/// A program of so many layers has been filled long before its end.
+/// Number of layers that suffices: such a program reaches its steady state long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
-/// Of most_ops_of_depths, what is built to time depths; the rest to see what budgets hold. Depths that are
-/// not tried within them are not taken.
+/// Part of most_ops_of_depths for timing depths. The rest is for checking budgets. Depths that are not
+/// tried within it are not chosen.
 constexpr std::size_t most_ops_timed = most_ops_of_depths / 3;
 
-/// What takes as long for each layer and micro-batch, with chunks as large as in a search.
+/// Returns a shorter run with equal time per layer and micro-batch, and with chunks of the size of a
+/// search.
 spec::RunSpec short_of(const spec::RunSpec& spec) {
     auto shorter = shortened(spec, Size::of_search).spec;
     const auto& parallel = spec.parallel;
@@ -74,7 +75,7 @@ class DepthChooser {
     }
 
   private:
-    /// A step of a stage's first rank.
+    /// Step time of the first rank of a stage.
     struct StageTime {
         int rank = 0;
         double seconds = 0;
@@ -110,12 +111,14 @@ class DepthChooser {
             open_.prefetch ? halve_chunk(1) || halve_chunk(0) : halve_chunk(spec_.overlap.prefetch);
         chunk = fits ? chunk : usual;
         found_.why_chunk =
-            chunk < usual ? fmt::format("the budgets hold no more of {} elements", format_grouped(elements))
+            chunk < usual ? fmt::format("limited by the budgets; {} elements", format_grouped(elements))
                           : fmt::format("{} of a rank's {} elements", (elements + chunk - 1) / chunk,
                                         format_grouped(elements));
     }
 
-    /// From the usual size on until the budgets hold it at that depth of prefetch; false when they never do.
+    /// Halves the chunk from the usual size until the budgets suffice at that depth of prefetch.
+    ///
+    /// Returns false if they never suffice.
     bool halve_chunk(int prefetch) {
         auto& chunk = spec_.tiers.chunk_elements;
         chunk = spec::usual_chunk(most_updated_elements(spec_));
@@ -125,7 +128,8 @@ class DepthChooser {
             chunk /= 2;
             const auto before = short_of_bytes;
             short_of_bytes = lack(ahead);
-            // What chunks take halves each time, so all further halvings gain less than this one did.
+            // The memory of chunks halves each time, so all further halvings together gain less than this
+            // one.
             if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
                 break;
             }
@@ -149,23 +153,22 @@ class DepthChooser {
         } else if (open_.prefetch) {
             const DepthTime at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
             const auto still_short = lack(at_once);
-            chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but it trains, or lacks least
+            chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but with less shortfall
             found_.why_prefetch += still_short > 0 ? "; the budgets hold none" : "; the budgets hold 0";
             if (open_.optimizer_prefetch && chosen.prefetch == 0) {
-                found_.why_optimizer_prefetch = "nothing is fetched ahead";
+                found_.why_optimizer_prefetch = "no prefetching";
             }
         }
         found_.prefetch = chosen.prefetch;
         found_.optimizer_prefetch = chosen.optimizer_prefetch;
         if (depends_on_unknown_disks(spec_, machine_, open_)) {
             found_.why_ahead(open_) +=
-                fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
+                fmt::format("; assumes {}B/s for a node's disks; measure them with 'ziggurat bench io'",
                             format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
         }
     }
 
-    /// Of all depths that are open, the least of prefetch first, and of these the least of
-    /// optimizer_prefetch.
+    /// Returns the times of all open depths, in ascending order of prefetch, then of optimizer_prefetch.
     std::vector<DepthTime> planned_steps() {
         const int given = spec_.overlap.prefetch;
         std::vector<DepthTime> tried;
@@ -192,8 +195,10 @@ class DepthChooser {
         return tried;
     }
 
-    /// A step of a pipeline takes what its slowest stage takes. A stage that was faster at the least depth
-    /// than another is now is not slower than that one: it has more time for what it fetches.
+    /// Returns the step time of a pipeline, which is that of its slowest stage.
+    ///
+    /// With a larger depth, no stage becomes slower: it has more time for its fetches. So a stage is skipped
+    /// if its time at the smallest depth is below the current maximum.
     double seconds_of_slowest(const spec::RunSpec& shorter) {
         const bool is_first = at_least_depth_.empty();
         if (is_first) {
@@ -220,7 +225,8 @@ class DepthChooser {
 
     bool reads_states() const { return spec::are_optimizer_states_on_nvme(spec_); }
 
-    /// The first that no other beats, of those of the usual prefetch or more if there are any.
+    /// Returns the first depth that no other beats, with at least the usual prefetch if such a depth
+    /// exists.
     static DepthTime least_of_the_best(const std::vector<DepthTime>& tried) {
         const double best = std::ranges::min_element(tried, {}, &DepthTime::seconds)->seconds;
         const auto is_good = [&](const DepthTime& ahead) { return ahead.seconds <= as_good * best; };
@@ -230,7 +236,7 @@ class DepthChooser {
         return usual != tried.end() ? *usual : *std::ranges::find_if(tried, is_good);
     }
 
-    /// The same of those that the budgets hold; the first of all where they hold none.
+    /// Returns the same among depths within the budgets; the first of all if no depth is.
     DepthTime best_that_fits(const std::vector<DepthTime>& tried) {
         for (auto left = tried; !left.empty();) {
             const auto chosen = least_of_the_best(left);
@@ -261,7 +267,7 @@ class DepthChooser {
     std::string held(int wanted, int chosen) const {
         return chosen >= wanted ? ""
                : budget_.is_spent()
-                   ? fmt::format("; {} may do: a program this large is not tried with all", chosen)
+                   ? fmt::format("; {} without trying all depths, because the program is large", chosen)
                    : fmt::format("; the budgets hold {}", chosen);
     }
 
@@ -269,8 +275,8 @@ class DepthChooser {
     const spec::MachineSpec& machine_;
     spec::OpenDepths open_;
     Rates rates_;
-    OpsBudget budget_;                       ///< of what is built for lack()
-    OpsBudget timed_;                        ///< of what is timed
+    OpsBudget budget_;                       ///< for programs that lack() builds
+    OpsBudget timed_;                        ///< for programs that are timed
     std::vector<StageTime> at_least_depth_;  ///< the slowest first
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk

@@ -1,5 +1,5 @@
-/// `overlap.prefetch: auto`, `overlap.optimizer_prefetch: auto` and `tiers.chunk: auto`: how far ahead state
-/// is fetched, and in what pieces.
+/// Choice of `overlap.prefetch: auto`, `overlap.optimizer_prefetch: auto` and `tiers.chunk: auto`: how
+/// early state is fetched, and the size of its chunks.
 #pragma once
 
 #include <array>
@@ -15,31 +15,30 @@ namespace ziggurat::plan {
 /// Depths of overlap.prefetch that are tried.
 inline constexpr int deepest = 4;
 
-/// Depths of overlap.optimizer_prefetch that are tried: this many times overlap.prefetch.
+/// Depths of overlap.optimizer_prefetch that are tried, as multiples of overlap.prefetch.
 inline constexpr std::array optimizer_depths{2, 4, 8, 16};
 
-/// Of `spec`, whose homes are known, what is open.
+/// Chooses the depths of `spec` that are `auto`; its homes must be known.
 ///
-/// The chunk is the usual one, halved while the budgets do not hold it at the least depth. Depths are timed
-/// by step_seconds of the programs that would run (of long ones a part stands for all): prefetch from 1 to
-/// `deepest`, each with the `optimizer_depths` of states that are read from NVMe. Of those that the budgets
-/// hold, the least prefetch, and with it the least depth of states, whose step takes at most 2 % longer than
-/// the best: where fetches hide behind computing that is enough to hide them, and where they do not it keeps
-/// their lane busy. Where the budgets hold none of them, prefetch is 0. Of programs so large
-/// that few can be built, fewer depths are tried. With all state on the device nothing
-/// is fetched.
+/// The chunk has the usual size, halved while it exceeds the budgets at the smallest depth. Depths are timed
+/// with step_seconds of the programs that would run (a part represents long programs). Tried are prefetch
+/// from 1 to `deepest`, each with all `optimizer_depths` if optimizer states are read from NVMe. Among depths
+/// within the budgets, the smallest prefetch is chosen, and with it the smallest optimizer depth, whose step
+/// takes at most 2 % longer than the best. If computation can hide the fetches, that depth suffices to hide
+/// them; otherwise it keeps their lane busy. If no depth is within the budgets, prefetch is 0. For programs
+/// so large that few can be built, fewer depths are tried. With all state on the device, no state is fetched.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,
                            const Rates& rates,
                            const Watch& watch = {});
 
-/// Whether what is open depends on disks, and nothing is known of how fast they are.
+/// True if an open depth depends on the rates of disks, and these rates are unknown.
 bool depends_on_unknown_disks(const spec::RunSpec& spec,
                               const spec::MachineSpec& machine,
                               spec::OpenDepths open);
 
-/// By the rates of the machine.
+/// Chooses the depths with the rates of the machine.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,

@@ -16,10 +16,12 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Stages up to which each chooses for itself, however large its programs are.
+/// Number of stages up to which each stage is searched, for programs of any size.
 constexpr int most_stages_of_search = 4;
 
-/// What is open of a run that is alike on all stages, for `stage`, or for a run without pipeline.
+/// Chooses the open homes and recomputation of `stage`, or of a run without pipeline.
+///
+/// In the run that is passed, the states of all stages are equal.
 spec::StageState choose_state(const spec::RunSpec& alike,
                               const spec::MachineSpec& machine,
                               const OpsBudget& budget,
@@ -31,7 +33,7 @@ spec::StageState choose_state(const spec::RunSpec& alike,
     recompute.is_open = false;
     for (const auto kind : is_open ? std::vector{none, selective, full} : std::vector{recompute.kind}) {
         if (is_open && kind != full && budget.is_spent()) {
-            continue;  // of programs this large not all is tried
+            continue;  // not all kinds are tried for programs this large
         }
         if (is_open) {
             recompute = {kind, kind == full ? alike.recompute.every : 1,
@@ -52,11 +54,11 @@ spec::StageState choose_state(const spec::RunSpec& alike,
     return spec::general_state(alike);
 }
 
-/// Of each stage what is open of it; stages that stand for others, which are as they are and need no more,
-/// choose for these.
+/// Chooses the open state of each stage. A stage that represents others, which have the same layout and
+/// need no more memory, chooses for them.
 ///
-/// \param known  chosen before gradients had to be summed after each micro-batch: kept where they leave, for
-///               then they were
+/// \param known  choices made before gradients had to be summed after each micro-batch; reused for stages
+///               whose gradients leave the device, because these already assumed that
 std::vector<spec::StageState> choose_states(const spec::RunSpec& spec,
                                             const spec::MachineSpec& machine,
                                             const Watch& watch,
@@ -86,7 +88,7 @@ bool do_gradients_leave(const std::vector<spec::StageState>& states) {
                                [](const spec::StageState& state) { return state.gradients.device < 1; });
 }
 
-/// What is said in general is what the first stage has, where it was open.
+/// Sets open general values to those of the first stage.
 void take_general(spec::RunSpec& spec, const spec::StageState& first) {
     auto& tiers = spec.tiers;
     const auto& open = tiers.open;
@@ -106,7 +108,8 @@ spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& 
     auto spec = asked;
     const bool is_pipeline = spec.parallel.stages > 1;
     if (is_pipeline) {
-        spec.parallel.stage_layers = layout::stage_layers(spec);  // whatever stages come to compute again
+        // Fixes the distribution of layers, because stages may choose different recomputation later.
+        spec.parallel.stage_layers = layout::stage_layers(spec);
     }
     if (spec.tiers.open.tiles) {
         auto tried = spec;
@@ -127,7 +130,7 @@ spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& 
     const bool sums_otherwise = spec.sharding.reduce != spec::ReducePlan::each_microbatch;
     if (spec.tiers.open.reduce && sums_otherwise && do_gradients_leave(states)) {
         spec.sharding.reduce =
-            spec::ReducePlan::each_microbatch;  // on all stages, so the others choose again
+            spec::ReducePlan::each_microbatch;  // for all stages, so the others choose again
         states = is_pipeline ? choose_states(spec, machine, watch, states) : states;
     }
     take_general(spec, states.front());

@@ -1,4 +1,4 @@
-/// Homes `auto`: where state goes that the deck leaves to the planner.
+/// Choice of homes that the deck leaves to the planner (`auto`).
 #pragma once
 
 #include "plan/watch.hpp"
@@ -7,25 +7,28 @@
 
 namespace ziggurat::plan {
 
-/// `spec` with a home for every kind that is open, and the recomputation where that is: of each stage for
-/// itself, within the device of its ranks and their equal part of a node's memory and disks. Recomputation is
-/// the least with which all fits and no activations leave the device whose home is open, or else full.
+/// Returns `spec` with a home for every open kind, and with recomputation if that is open.
 ///
-/// Homes are on the device as far as its budget goes, then on the host,
-/// then, where the deck names folders for it, on NVMe.
+/// Each stage chooses for itself, within the device of its ranks and their equal share of a node's memory and
+/// disks. Recomputation is the smallest with which all state fits and no activations with an open home leave
+/// the device; otherwise it is full.
 ///
-/// What moves least for each byte leaves the device first, and the host in the same order: optimizer state
-/// (with its chunks updated on the host, only a gradient goes out and a parameter comes back), gradients (out
-/// once for each micro-batch), activations (out and back for each micro-batch), parameters (in for each use
-/// in each micro-batch). A kind that is divided is cut between chunks, activations between layers, so that
-/// what stays free of a budget is less than a chunk. The programs are built to try: staging buffers count.
+/// Homes are on the device as far as its budget allows, then on the host, then on NVMe if the deck names
+/// folders for it.
 ///
-/// Where nothing fits, all that is open is as far out as it can be. The search is less fine where programs
-/// are large: it builds a bounded number of ops, and what it has found to be enough by then has to do.
+/// The kind with the smallest traffic per byte leaves the device first; kinds leave the host in the same
+/// order: optimizer state (if the host updates its chunks, only a gradient is sent and a parameter returned),
+/// gradients (sent once for each micro-batch), activations (sent and returned for each micro-batch),
+/// parameters (fetched for each use in each micro-batch). A kind that is divided is cut between chunks,
+/// activations between layers. The unused part of a budget is therefore smaller than a chunk. The search
+/// builds the programs, so staging buffers count.
 ///
-/// Tiles that are open are the fewest, of all weights alike, with which the device's budget is enough, tried
-/// with homes of their own each time; where the depth of prefetch is open as well, up to twice as many as
-/// without fetching ahead.
+/// If no choice fits, all open state is as far from the device as possible. The search is coarser for large
+/// programs: it builds a bounded number of ops, and returns the best result within that bound.
+///
+/// Open tiles: all weights get the smallest equal number of tiles that fits the device's budget, tried with
+/// separate homes each time. If the depth of prefetch is also open, the number may be up to twice that
+/// without prefetching.
 ///
 /// Source: Ren et al., "ZeRO-Offload", 2021, section 3 (what leaves first); Rajbhandari et al.,
 /// "ZeRO-Infinity", 2021, section 5.1.

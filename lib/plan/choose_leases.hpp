@@ -1,4 +1,4 @@
-/// `sharding.leases: auto`: how long parameters that are cut stay gathered.
+/// Choice of `sharding.leases: auto`: how long gathered parameters are kept.
 #pragma once
 
 #include "plan/watch.hpp"
@@ -7,8 +7,10 @@
 
 namespace ziggurat::plan {
 
-/// Whether the budgets hold `spec`, whose homes are known, with its parameters gathered once a step. The
-/// programs are built to see.
+/// True if the budgets suffice for `spec` with parameters gathered one time per step. Its homes must be
+/// known.
+///
+/// Builds the programs to find out.
 bool holds_leases_of_a_step(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
                             const Watch& watch = {});

@@ -11,17 +11,17 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Into which a weight is cut by itself.
+/// Maximum number of tiles per weight that the search tries.
 constexpr int most_tiles_tried = 256;
 
-/// A run whose weights are all cut into as many tiles.
+/// Run whose weights all have the same number of tiles.
 struct Tiled {
     int tiles = 1;
-    bool fits = false;  ///< the device's budget
+    bool fits = false;  ///< within the device's budget
     spec::RunSpec spec;
 };
 
-/// With all weights cut into so many.
+/// Returns the run with all weights divided into `tiles` tiles.
 spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
     auto made = spec;
     if (tiles > 1) {
@@ -31,7 +31,7 @@ spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
 }
 
 Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
-    OpsBudget budget{most_ops_of_homes / 2, watch};  // of two that are sought
+    OpsBudget budget{most_ops_of_homes / 2, watch};  // one of two searches
     const auto may_fit = [&](int tiles) {
         return HomeSearch{in_tiles(spec, tiles), machine, budget}.device_can_hold();
     };
@@ -41,7 +41,7 @@ Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& mach
     bool fits = may_fit(enough);
     for (; !fits && enough < most; fits = may_fit(enough)) {
         too_few = enough;
-        enough *= 4;  // tries of many tiles take longest
+        enough *= 4;  // runs with many tiles take the longest to build
     }
     while (fits && enough - too_few > 1 && !budget.is_half_spent()) {
         const int middle = too_few + (enough - too_few) / 2;
@@ -49,14 +49,14 @@ Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& mach
     }
     while (true) {
         Tiled made{.tiles = enough, .fits = false, .spec = in_tiles(spec, enough)};
-        HomeSearch search{made.spec, machine, budget};  // where no home is open, it only looks
+        HomeSearch search{made.spec, machine, budget};  // only checks if no home is open
         auto chosen = search.run();
         made.fits = search.found().lack(spec::Tier::device) == 0;
         made.spec = std::move(chosen);
         if (made.fits || enough >= most) {
             return made;
         }
-        // What passes through tiles on NVMe takes a little more.
+        // Tiles that pass through buffers for NVMe need slightly more memory.
         enough = budget.is_spent() ? most : std::min(most, 2 * enough);
     }
 }
@@ -72,11 +72,11 @@ spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& m
     }
     tried.overlap.prefetch = 0;
     auto at_once = with_fewest_tiles(tried, machine, watch);
-    const bool moves_state = spec::is_any_state_away(at_once.spec);  // else all of it stays where it is
+    const bool moves_state = spec::is_any_state_away(at_once.spec);  // otherwise no state moves
     if (!moves_state || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
         return ahead.spec;
     }
-    at_once.spec.overlap.prefetch = spec.overlap.prefetch;  // choose_depths will see that it does not fit
+    at_once.spec.overlap.prefetch = spec.overlap.prefetch;  // choose_depths will reduce it
     return at_once.spec;
 }
 

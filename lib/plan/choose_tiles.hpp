@@ -1,4 +1,4 @@
-/// `tiers.tiles: auto`: into how many tiles weights are cut.
+/// Choice of `tiers.tiles: auto`: the number of tiles of weights.
 #pragma once
 
 #include "plan/watch.hpp"
@@ -7,11 +7,13 @@
 
 namespace ziggurat::plan {
 
-/// `spec` with the fewest tiles, of all weights alike, with which the device's budget is enough, and with the
-/// homes, where they are open, that are chosen for them; with as many as there can be where none do. Where
-/// the depth of prefetch is open as well, up to twice as many as without fetching ahead, which is worth them.
+/// Returns `spec` with the smallest equal number of tiles for all weights that fits the device's
+/// budget.
 ///
-/// The number is sought with all state away that can go, where least is on the device.
+/// Open homes are chosen for each number. If no number fits, returns the maximum. If the depth of prefetch is
+/// also open, the number may be up to twice that without prefetching, because prefetching is worth that.
+///
+/// The search first moves all state with an open home away from the device, which minimizes device memory.
 spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch);
 
 }  // namespace ziggurat::plan

@@ -1,4 +1,4 @@
-/// Times of a step at depths that have been tried, and what is said of them.
+/// Step times at the depths that were tried, and their description.
 #pragma once
 
 #include <string>
@@ -6,18 +6,19 @@
 
 namespace ziggurat::plan {
 
-/// Depths of both kinds, and the step that they are planned to have.
+/// Depths of both kinds, with their planned step time.
 struct DepthTime {
     int prefetch = 0;
     int optimizer_prefetch = 0;
     double seconds = 0;
 };
 
-/// `planned steps at 1, 2, 3, 4: 100, 95, 94, 94 %`: of each depth of prefetch the fastest step, beside the
-/// slowest of these.
+/// Returns `planned steps at 1, 2, 3, 4: 100, 95, 94, 94 %`.
+///
+/// For each depth of prefetch, this is the fastest step relative to the slowest of these.
 std::string times_by_prefetch(const std::vector<DepthTime>& tried);
 
-/// The same of depths of states, at one depth of prefetch.
+/// Returns the same for optimizer depths, at one depth of prefetch.
 std::string times_by_optimizer_prefetch(const std::vector<DepthTime>& tried, int prefetch);
 
 }  // namespace ziggurat::plan

@@ -8,7 +8,7 @@ namespace {
 
 using spec::Tier;
 
-/// Of a device's bytes.
+/// Returns the bytes of a device that libraries leave free.
 std::int64_t left_by(std::int64_t libraries, std::int64_t bytes) {
     return bytes == spec::unlimited ? bytes : std::max<std::int64_t>(0, bytes - libraries);
 }

@@ -1,4 +1,4 @@
-/// Footprint of a run: bytes that it reserves in each tier, and may.
+/// Footprint of a run: bytes that it reserves in each tier, and the limits.
 #pragma once
 
 #include <array>
@@ -12,45 +12,47 @@
 
 namespace ziggurat::plan {
 
-/// By spec::Tier.
+/// Bytes by spec::Tier.
 using TierBytes = std::array<std::int64_t, 3>;
 
 inline constexpr std::array all_tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
 
-/// Place of a tier in TierBytes.
+/// Returns the index of a tier in TierBytes.
 constexpr std::size_t tier_index(spec::Tier tier) noexcept {
     return static_cast<std::size_t>(tier);
 }
 
-/// What a rank takes.
+/// Memory of one rank.
 struct RankBytes {
     TierBytes tiers{};
-    std::int64_t libraries = 0;  ///< of its device, beside the device tier: see library_memory
+    std::int64_t libraries = 0;  ///< of its device, in addition to the device tier: see library_memory
 };
 
-/// Bytes by spec::Tier: of the fullest rank in the device tier, of the fullest node in the others.
+/// Bytes by spec::Tier: for the fullest rank in the device tier, for the fullest node in the others.
 struct Footprint {
     TierBytes needed{};
     TierBytes budget{spec::unlimited, spec::unlimited, spec::unlimited};
-    /// That the machine has of each tier; of a GPU, what libraries leave that take most of one.
+    /// Capacity of the machine in each tier. For a GPU: what libraries leave free on the rank with most of
+    /// them.
     TierBytes there{spec::unlimited, spec::unlimited, spec::unlimited};
-    /// Of a node's memory, without GPUs: the host tier and the device tiers of its ranks.
+    /// Memory of a node without GPUs: its host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
-    int threads = 1;          ///< of a rank
-    std::int64_t memory = 0;  ///< what the node has, or the process's control group grants; 0: unknown, GPUs
+    int threads = 1;          ///< per rank
+    std::int64_t memory = 0;  ///< capacity of the node or of the process's control group; 0: unknown, or GPUs
 
-    /// The budget, or what there is where that is less.
+    /// Returns the budget, or the capacity if that is smaller.
     std::int64_t limit(spec::Tier tier) const noexcept;
     std::int64_t lack(spec::Tier tier) const noexcept;
     std::int64_t memory_lack() const noexcept;
-    /// Of all tiers and of the memory.
+    /// Returns the shortfall of all tiers and of the node's memory.
     std::int64_t total_lack() const noexcept;
-    /// There are no ranks of so many threads.
+    /// True if a rank cannot have that many threads.
     bool has_too_many_threads() const noexcept { return threads > spec::most_threads; }
     bool fits() const noexcept { return total_lack() == 0 && !has_too_many_threads(); }
 };
 
-/// Of ranks that take `by_rank`, on nodes that `node_of` numbers; both by world rank.
+/// Returns the footprint of ranks that need `by_rank`, on nodes that `node_of` numbers; both by world
+/// rank.
 Footprint footprint_of(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
                        std::span<const RankBytes> by_rank,

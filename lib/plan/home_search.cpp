@@ -14,11 +14,11 @@ namespace {
 
 using spec::Tier;
 
-/// Into so many parts is divided what is divided of a run with large programs, and once half of the ops have
-/// been built that a search may build.
+/// Number of parts into which state is divided if programs are large, or if the search has built half
+/// of the ops that it may build.
 constexpr std::int64_t shares_of_large = 64;
 
-/// Chunks of a rank's shards of a kind that is cut over `span` ranks.
+/// Returns the chunks of a rank's shards of a kind that is sharded over `span` ranks.
 std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& model, int span) {
     std::int64_t elements = 0;
     for (const int unit : model.units) {
@@ -29,7 +29,7 @@ std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& m
     return std::max<std::int64_t>(1, (elements + chunk - 1) / chunk);
 }
 
-/// In millionths, as decks have them, of which rounding to whole chunks loses none.
+/// Returns a share in millionths, the precision of decks. Rounding to whole chunks loses no chunk.
 double share(std::int64_t part, std::int64_t whole) {
     return std::round(1e6 * static_cast<double>(part) / static_cast<double>(whole)) / 1e6;
 }
@@ -41,7 +41,7 @@ bool host_holds(const Footprint& found) {
 }  // namespace
 
 std::vector<HomeSearch::OpenHome> HomeSearch::open_kinds(const spec::RunSpec& spec, int stage) {
-    auto uncut = spec;  // shards are the same
+    auto uncut = spec;  // shards do not depend on tiles
     uncut.tiers.tiles.clear();
     const int rank = layout::Mesh{spec.parallel}.neighbour(spec::Axis::pipeline, 0, stage);
     const schedule::ModelLayout model{uncut, rank};
@@ -112,8 +112,9 @@ bool HomeSearch::device_can_keep_activations() const {
     return footprint(away, 0).lack(Tier::device) == 0;
 }
 
-/// The least number of pieces, up to `most` and as near as resolution() says, with which `fits`; `most` when
-/// none does.
+/// Returns the smallest number of pieces up to `most` for which `fits` is true; `most` if it never is.
+///
+/// The result is exact to resolution().
 std::int64_t HomeSearch::least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const {
     if (most == 0 || fits(0)) {
         return 0;
@@ -130,15 +131,18 @@ std::int64_t HomeSearch::least(std::int64_t most, const std::function<bool(std::
     return enough;
 }
 
-/// In pieces. What is left of the budget goes into ever fewer tries; in the end what is enough has to do.
+/// Returns the step of the bisection, in pieces. It grows as the budget is spent, until no more tries
+/// are made.
 std::int64_t HomeSearch::resolution() const {
     return budget_.is_spent()        ? all_
            : budget_.is_half_spent() ? std::max(resolution_, all_ / shares_of_large)
                                      : resolution_;
 }
 
-/// Other ranks than the one that was searched with may need a little more, and state on NVMe has its shards
-/// at whole pages, which may take the last bytes of the device.
+/// Moves more state away until all planned ranks fit.
+///
+/// Other ranks than the one of the search may need slightly more. Shards on NVMe begin at whole pages, which
+/// can also need a little more memory of the device.
 void HomeSearch::make_room_for_all(bool has_nvme) {
     for (std::int64_t step = 1;; step = budget_.is_spent() ? all_ : 2 * step) {
         found_ = footprint(away_, on_nvme_, PlannedRanks::several_in_search);
@@ -152,7 +156,8 @@ void HomeSearch::make_room_for_all(bool has_nvme) {
     }
 }
 
-/// The first `away` pieces away from the device, of these the first `far` on NVMe.
+/// Returns the run with the first `away` pieces away from the device, of which the first `far` are on
+/// NVMe.
 spec::RunSpec HomeSearch::with(std::int64_t away, std::int64_t far) const {
     auto made = spec_;
     for (const auto& kind : kinds_) {

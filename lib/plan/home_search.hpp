@@ -1,4 +1,4 @@
-/// Search for homes that are open, of one stage, by building programs and bisecting.
+/// Search for the open homes of one stage, by building programs and bisecting.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,36 @@
 
 namespace ziggurat::plan {
 
-/// Least that has to leave the device, and of it the least that has to leave the host, with which budgets
-/// hold the run. What is open leaves piece by piece, in the order that choose_homes() gives.
+/// Search for the smallest part of state that must leave the device, and of it the host, to fit the
+/// budgets.
 ///
-/// `spec`, `machine` and `budget` outlive it.
+/// Open kinds leave piece by piece, in the order of choose_homes().
+///
+/// `spec`, `machine` and `budget` must outlive it.
 class HomeSearch {
   public:
-    /// \param stage  the one that alone is planned for
+    /// \param stage  the only stage that is planned
     HomeSearch(const spec::RunSpec& spec,
                const spec::MachineSpec& machine,
                const OpsBudget& budget,
                std::optional<int> stage = {});
 
-    /// `spec` with the homes that are enough, nothing open any more; where nothing is, with as much away as
-    /// can be. Where no home is open, it only looks.
+    /// Returns `spec` with sufficient homes, and no home open.
+    ///
+    /// If no choice suffices, all state that can move is away. If no home is open, only checks the run.
     spec::RunSpec run();
 
-    /// Of what run() chose.
+    /// Returns the footprint of the result of run().
     const Footprint& found() const { return found_; }
 
-    /// Whether the device holds what is left there when all that can go is on the host.
+    /// True if the device's budget suffices when all state that can move is on the host.
     bool device_can_hold() const;
 
-    /// The same when only what leaves before activations is on the host.
+    /// True if it suffices when only the kinds that leave before activations are on the host.
     bool device_can_keep_activations() const;
 
   private:
-    /// A kind whose home is open: which, and in how many pieces it can be divided.
+    /// Open kind, and the number of pieces into which it can be divided.
     struct OpenHome {
         spec::Home spec::Tiers::*home;
         spec::Home spec::StageState::*of_stage;
@@ -48,7 +51,7 @@ class HomeSearch {
         std::int64_t pieces = 1;
     };
 
-    /// Those that are open, in the order in which they leave, in pieces as a rank of `stage` has them.
+    /// Returns the open kinds in the order in which they leave, with the pieces of a rank of `stage`.
     static std::vector<OpenHome> open_kinds(const spec::RunSpec& spec, int stage);
 
     std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const;
@@ -63,7 +66,7 @@ class HomeSearch {
     std::optional<int> stage_;
     std::vector<OpenHome> kinds_;
     std::int64_t all_ = 0;
-    std::int64_t resolution_ = 1;  ///< pieces; of large programs more, so that fewer of them are tried
+    std::int64_t resolution_ = 1;  ///< in pieces; larger for large programs, so that fewer are built
     std::int64_t away_ = 0;
     std::int64_t on_nvme_ = 0;
     Footprint found_;

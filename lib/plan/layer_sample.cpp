@@ -17,10 +17,10 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Segments of a layer that take as many ops as a layer without tiles.
+/// Number of segments with which a tiled layer has about the same number of ops as an untiled layer.
 constexpr std::int64_t segments_of_plain = 8;
 
-/// The tensors of one layer, by what their names have behind that of the layer.
+/// Returns the names of one layer's tensors, without the name of the layer.
 std::vector<std::string> names_behind_layer(const spec::Model& model) {
     const auto unit = layout::layer_unit(model, 0, 1, false);
     std::vector<std::string> names;
@@ -40,13 +40,15 @@ std::vector<std::string> names_beside_layers(const spec::Model& model) {
     return names;
 }
 
-/// Names of layers differ in digits alone, so patterns without any, and without a place for one, fit the
-/// same tensors of all.
+/// True if a pattern may match tensors of some layers only.
+///
+/// Names of layers differ only in digits. A pattern without digits and `?` matches the same tensors of all
+/// layers.
 bool may_tell_layers_apart(std::string_view pattern) {
     return pattern.find_first_of("?0123456789") != std::string_view::npos;
 }
 
-/// What patterns say of the tensors of a layer.
+/// Results of the patterns for the tensors of a layer.
 class LayerMarks {
   public:
     explicit LayerMarks(const spec::RunSpec& spec) : spec_{spec}, names_{names_behind_layer(spec.model)} {
@@ -55,7 +57,7 @@ class LayerMarks {
         of_first_ = found_for(0);
     }
 
-    /// By tensor: its first rule, times two, and one more where it is trained.
+    /// Returns, by tensor, two times the index of its first rule, plus one if the tensor is trained.
     std::vector<int> of(std::int64_t layer) const { return tells_apart_ ? found_for(layer) : of_first_; }
 
     static bool is_any_trained(const std::vector<int>& marks) {
@@ -90,7 +92,8 @@ bool is_embedding_trained(const spec::RunSpec& spec) {
     });
 }
 
-/// Patterns that fit of the kept layers what `pattern` fits of those that they are in the whole.
+/// Returns patterns that match in the sample what `pattern` matches in the corresponding layers of the
+/// whole.
 template <class Fits>
 std::vector<std::string> renumbered(const std::string& pattern,
                                     const spec::Model& model,
@@ -173,7 +176,7 @@ void LayerSample::find_groups(const spec::RunSpec& spec) {
         const auto& state = states[static_cast<std::size_t>(stage) % states.size()];
         const std::int64_t every = std::max(state.recompute.every, 1);
         while (begin < end) {
-            // Recomputation begins to count at the first layer that runs backward.
+            // Groups of recomputation are counted from the first layer that runs backward.
             const bool is_below = begin < first_trained;
             const auto size = std::min(every, (is_below ? std::min(end, first_trained) : end) - begin);
             const std::vector<int> of_group(mark_of.begin() + begin, mark_of.begin() + begin + size);
@@ -192,7 +195,7 @@ void LayerSample::keep(std::int64_t most, std::int64_t stages) {
         ++count.all;
         count.can_shrink = group.is_full && (stages == 1 || are_alike_);
     }
-    // With several stages, the same number is left out of each: so those that are kept fall to their own.
+    // With several stages, the same number is omitted from each, so the kept layers stay on their stages.
     auto least_of_stage = std::ssize(groups_);
     for (const auto& [kind, count] : counts) {
         least_of_stage = count.can_shrink ? std::min(least_of_stage, count.all) : least_of_stage;

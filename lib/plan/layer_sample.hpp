@@ -1,4 +1,4 @@
-/// Layers of a model that stand for all of them: some of each kind.
+/// Representative layers of a model: some of each kind.
 #pragma once
 
 #include <cstddef>
@@ -9,39 +9,42 @@
 
 namespace ziggurat::plan {
 
-/// Layers are of one kind where the same of their tensors are trained and cut by the same rules, and where
-/// both or neither lie below all that is trained; with pipelines, of one virtual stage. They are taken in
-/// groups, as many at a time as recomputation takes, which are of one kind where all their layers are.
+/// Sample of a model's layers.
 ///
-/// The first and the last of each kind are kept: what lies in the middle is like its neighbours.
+/// Two layers are of one kind if the same tensors are trained and tiled by the same rules, and if both or
+/// neither are below all trained tensors; in pipelines, also only within one virtual stage. Layers are taken
+/// in groups of the size of recomputation. Groups are of one kind if all their layers are.
+///
+/// The first and the last groups of each kind are kept, because those in the middle equal their neighbours.
 class LayerSample {
   public:
     /// Keeps all layers.
     explicit LayerSample(const spec::RunSpec& spec);
 
-    /// Keeps `most` layers, or a few more where there are many kinds: two groups of each. Of pipelines whose
-    /// layers are not alike, all are kept.
+    /// Keeps `most` layers, or slightly more if there are many kinds: two groups of each.
+    ///
+    /// Keeps all layers of a pipeline whose layers are not equal.
     LayerSample(const spec::RunSpec& spec, std::int64_t most);
 
-    /// One group of each kind.
+    /// Returns a sample with one group of each kind.
     static LayerSample one_of_each(const spec::RunSpec& spec);
 
     bool is_whole() const noexcept { return is_whole_; }
-    /// Whether patterns tell no layers apart.
+    /// True if all layers are equal for the deck's patterns.
     bool are_alike() const noexcept { return are_alike_; }
     std::int64_t size() const noexcept { return std::ssize(layers_); }
 
-    /// `whole` with these layers alone: patterns that tell layers apart then name those that are kept.
+    /// Returns `whole` with these layers only; patterns that select layers then name the kept ones.
     spec::RunSpec of(const spec::RunSpec& whole) const;
 
-    /// Of a layer that is kept: the same number in all samples of a run.
+    /// Returns the kind of a kept layer: the same number in all samples of a run.
     int kind(std::int64_t layer) const { return kinds_.at(static_cast<std::size_t>(layer)); }
 
-    /// Layers of the whole for each that is kept of the kind of this one.
+    /// Returns the number of layers of the whole for each kept layer of this layer's kind.
     double stands_for(std::int64_t layer) const { return stands_for_.at(static_cast<std::size_t>(layer)); }
 
-    /// Layers of the whole for this one, where the first half of a kind stands for all that is left out, and
-    /// the others for themselves.
+    /// Returns the layers of the whole that this layer represents, if the first half of a kind represents
+    /// all omitted layers, and the other layers represent only themselves.
     double first_half_stands_for(std::int64_t layer) const {
         return first_half_stands_for_.at(static_cast<std::size_t>(layer));
     }
@@ -50,8 +53,8 @@ class LayerSample {
     struct Group {
         std::int64_t first = 0;
         std::int64_t size = 0;
-        int kind = 0;          ///< of its first layer; the others have the numbers behind it
-        bool is_full = false;  ///< as large as recomputation takes them
+        int kind = 0;          ///< of its first layer; the others have the following numbers
+        bool is_full = false;  ///< has the full size of a group of recomputation
     };
     struct Count {
         std::int64_t all = 0;
@@ -61,20 +64,20 @@ class LayerSample {
 
     LayerSample() = default;
     void find_groups(const spec::RunSpec& spec);
-    /// \param most  groups, of all kinds of one stage
+    /// \param most  number of groups, of all kinds of one stage
     void keep(std::int64_t most, std::int64_t stages);
 
     std::vector<Group> groups_;  ///< of the whole
     int num_kinds_ = 0;
     bool are_alike_ = true;
     bool is_whole_ = true;
-    std::vector<std::int64_t> layers_;  ///< of the whole: those that are kept
-    std::vector<int> kinds_;            ///< by layer that is kept; so the others
+    std::vector<std::int64_t> layers_;  ///< kept layers, as indices in the whole
+    std::vector<int> kinds_;            ///< by kept layer, as the vectors below
     std::vector<double> stands_for_;
     std::vector<double> first_half_stands_for_;
 };
 
-/// How many layers without tiles have as many ops as the one with most.
+/// Returns the ops of the layer with most ops, as a multiple of the ops of an untiled layer.
 std::int64_t weight_of_layer(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

@@ -10,17 +10,18 @@ namespace {
 using schedule::OpKind;
 using schedule::Program;
 
-// What NCCL keeps of a GPU for a channel of one connection: buffers of its three protocols, of 4 MiB (the
-// default of NCCL_BUFFSIZE), 4.7 MiB and 0.5 MiB, in pages of 2 MiB on the GPU that receives; a page on the
-// one that sends. Seen as allocations of 10,485,760 and 2,097,152 bytes (NCCL, issue 1685).
+// Memory that NCCL uses on a GPU for a channel of one connection: buffers of its three protocols, of 4 MiB
+// (the default of NCCL_BUFFSIZE), 4.7 MiB and 0.5 MiB, in pages of 2 MiB on the receiving GPU; one page on
+// the sending GPU. Observed as allocations of 10,485,760 and 2,097,152 bytes (NCCL, issue 1685).
 constexpr std::int64_t receiving_bytes = std::int64_t{10} << 20;
 constexpr std::int64_t sending_bytes = std::int64_t{2} << 20;
-/// Of a communicator of collectives, where NVLink joins GPUs: a ring and a tree lead to and from two
-/// neighbours. So much is 576 MiB; 544 to 688 MiB were measured on A100s (NCCL, issue 964). Where all members
-/// send each other pieces it may be more: 3.3 GB were seen on each of eight H100 (issue 1685).
+/// Channels of a communicator of collectives. With NVLink between GPUs, a ring and a tree connect two
+/// neighbours in both directions, which makes 576 MiB; 544 to 688 MiB were measured on A100s (NCCL, issue
+/// 964). If all members send pieces to each other, it can be more: 3.3 GB were observed on each of eight H100
+/// (issue 1685).
 constexpr std::int64_t group_channels = 24;
 constexpr std::int64_t group_bytes = group_channels * 2 * (receiving_bytes + sending_bytes);
-/// Of a communicator of messages in one direction between two.
+/// Channels of a communicator for messages in one direction between two ranks.
 constexpr std::int64_t message_channels = 32;
 
 void add(LibraryMemory& memory, const Program& program) {

@@ -21,7 +21,8 @@
 namespace ziggurat::plan {
 namespace {
 
-/// `device 1.20 GiB per rank, host 3.00 GiB per node`: what stays free, or lacks, of the budgets.
+/// Returns the free or missing bytes of the budgets: `device 1.20 GiB per rank, host 3.00 GiB per
+/// node`.
 std::string left(const Footprint& footprint, bool fits) {
     constexpr std::array names{"device {} per rank", "host {} per node", "nvme {} per node"};
     std::string text;
@@ -41,7 +42,8 @@ std::string left(const Footprint& footprint, bool fits) {
     return text;
 }
 
-/// Of the asked shares of a kind, what whole chunks make of them; empty where that is much the same.
+/// Returns the shares of a kind after rounding to whole chunks; empty if they are close to the
+/// requested ones.
 std::string as_cut(const char* kind, const spec::Home& asked, const std::array<std::int64_t, 3>& bytes) {
     constexpr double much_the_same = 0.05;
     const std::array wanted{asked.device, asked.host, asked.nvme};
@@ -56,12 +58,12 @@ std::string as_cut(const char* kind, const spec::Home& asked, const std::array<s
         }
     }
     return is_off ? fmt::format(
-                        "  tiers.home.{} is cut between chunks, as {}; a smaller tiers.chunk cuts it finer\n",
+                        "  tiers.home.{} is divided between chunks, as {}. Smaller chunks are more exact.\n",
                         kind, text)
                   : "";
 }
 
-/// Of the fullest rank.
+/// Returns the rounded shares of the fullest rank.
 std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) {
     using schedule::Cargo;
     const auto tiers = spec::of_stage(spec, stage.stage).tiers;
@@ -72,7 +74,7 @@ std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) 
            as_cut("optimizer", tiers.optimizer, of(Cargo::optimizer));
 }
 
-/// The program of the stage that has most on its disks.
+/// Returns the program of the stage with most bytes on its disks.
 const schedule::Program& with_most_on_disks(const RunPlan& plan) {
     return std::ranges::max_element(plan.stages, {},
                                     [](const PlannedStage& stage) {
@@ -122,14 +124,14 @@ MemoryReport memory_report(const spec::RunSpec& spec,
     }
     if (fullest.program.variant == schedule::Variant::evaluate) {
         report.table +=
-            "  its deck is that of the checkpoint: more ranks share the model, or a node with more memory\n";
+            "  The deck is that of the checkpoint. Use more ranks, or a node with more memory.\n";
         return report;
     }
     report.remedies = find_remedies(spec, machine, plan, watch);
     for (const auto& remedy : report.remedies) {
         report.table += remedy.fits ? fmt::format("  fits with {}: leaves {}\n", remedy.overrides,
                                                   left(remedy.footprint, true))
-                                    : fmt::format("  helps most, and does not suffice: {}: lacks {}\n",
+                                    : fmt::format("  not sufficient, but the best change: {}: short by {}\n",
                                                   remedy.overrides, left(remedy.footprint, false));
     }
     return report;

@@ -1,4 +1,4 @@
-/// Does a run fit, and what helps where it does not.
+/// Report on the memory of a run, with remedies if it does not fit.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,26 @@ namespace ziggurat::plan {
 
 /// Memory of the ranks that were planned.
 struct MemoryReport {
-    std::string table;      ///< with the verdict, and remedies where it does not fit
+    std::string table;      ///< with the verdict, and with remedies if the run does not fit
     std::string infinity;   ///< see infinity_tables
-    std::string how_exact;  ///< said in the table too; empty: as exact as RunPlan is
+    std::string how_exact;  ///< also in the table; empty: as exact as RunPlan
     bool fits = false;
-    /// The fullest rank of each stage that was built: where there is one, the table is its, else a column for
-    /// each.
+    /// Fullest rank of each stage that was built. With one stage, the table is that of its rank; otherwise
+    /// it has a column for each stage.
     std::vector<StageUsage> stages;
     Footprint footprint;
-    std::vector<Remedy> remedies;  ///< cheapest first; empty where it fits
-    /// Those of the rank whose kernels of NCCL take most of its GPU, by the program's own limits.
+    std::vector<Remedy> remedies;  ///< cheapest first; empty if the run fits
+    /// Communicators of the rank whose NCCL kernels use most of its GPU, with the program's own limits.
     std::vector<CommunicatorBlocks> communicators = {};
 
-    /// The stage with most device memory.
+    /// Returns the stage with most device memory.
     const StageUsage& fullest() const;
 };
 
 /// Plans the run, reports on the rank of each stage that needs the most, and finds remedies.
 ///
-/// \param known  what is known to be needed, where that is more than a plan of some ranks
-/// \param but    as verdict() has it
+/// \param known  known requirements, if they exceed a plan of some ranks
+/// \param but    see verdict()
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine = {},
                            const std::optional<Footprint>& known = {},

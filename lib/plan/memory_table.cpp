@@ -18,7 +18,7 @@ namespace {
 using schedule::Consumer;
 using schedule::Lifetime;
 
-/// The ops that use a transient buffer first and last.
+/// First and last op that use a transient buffer.
 struct Use {
     int first = -1;
     int last = -1;
@@ -38,7 +38,8 @@ std::vector<Use> uses(const schedule::Program& program) {
     return found;
 }
 
-/// The op during which the transient buffers of `tier` are most; -1 when there are none.
+/// Returns the op with the maximum of transient bytes in `tier`; -1 if the tier has no transient
+/// buffers.
 int peak(const schedule::Program& program, const std::vector<Use>& used, spec::Tier tier) {
     std::vector<std::int64_t> change(program.ops.size() + 1);
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -61,7 +62,7 @@ int peak(const schedule::Program& program, const std::vector<Use>& used, spec::T
     return at;
 }
 
-/// `what` as a rank holds it of a state that is cut over `span` ranks.
+/// Returns the text for `what` if the state is sharded over `span` ranks.
 std::string cut(int span, const std::string& what) {
     return span > 1 ? fmt::format("1/{} of {}", span, what) : what;
 }
@@ -79,7 +80,7 @@ std::string detail_of_gradients(const spec::RunSpec& spec) {
     const auto& sharding = spec.sharding;
     const bool is_f32 = spec.precision.gradient == spec::DType::f32;
     const std::string type = is_f32 ? "f32" : "bf16";
-    const auto on_their_way = type + (is_f32 ? "; whole on their way" : "; whole in f32 on their way");
+    const auto on_their_way = type + (is_f32 ? "; whole until summed" : "; whole in f32 until summed");
     switch (sharding.reduce) {
         case spec::ReducePlan::at_end:
             return sharding.gradients > 1 ? type + ", unsharded: reduce is at_end" : type;
@@ -116,7 +117,7 @@ const char* name_of(spec::DType type) {
     return type == spec::DType::f32 ? "f32" : "bf16";
 }
 
-/// The kinds that a run keeps for its updates, those of one type together, moments by their number:
+/// Returns the kinds that a run keeps for its updates, grouped by type, with the number of moments:
 /// `f32 master and 2 moments`, `2 f32 moments`.
 std::string detail_of_optimizer(const spec::RunSpec& spec) {
     struct Kinds {
@@ -164,9 +165,9 @@ std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
         case Consumer::activations:
             return detail_of_activations(spec);
         case Consumer::working_buffers:
-            return "values and gradients on their way";
+            return "other values and gradients";
         case Consumer::snapshot:
-            return cut(spec.parallel.data, "what checkpoints save, copied");
+            return cut(spec.parallel.data, "saved state, copied");
         case Consumer::none:
         case Consumer::logits:
         case Consumer::workspaces:
@@ -257,7 +258,7 @@ std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable&
     text += line("total", "per rank", cells(table.total));
     text += line("budget", "per rank", cells(table.budget));
     if (table.libraries > 0) {
-        text += line("library memory", "per rank, beside the budget", cells({table.libraries, 0, 0}));
+        text += line("library memory", "per rank, not in the budget", cells({table.libraries, 0, 0}));
     }
     return text;
 }

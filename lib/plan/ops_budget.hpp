@@ -1,4 +1,4 @@
-/// Budget of ops that a search may build.
+/// Limit of the number of ops that a search may build.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace ziggurat::plan {
 
-/// What the searches of one answer may build, all together: about five seconds, of the ten within which every
-/// answer comes. Each has its part whether others take theirs or not, so `train`, which does without some,
-/// finds what `check` found.
+/// Numbers of ops that the searches of one answer may build: together about five seconds of the ten
+/// seconds within which every answer comes. Each search has its own part, even if others do not use theirs.
+/// So `train`, which omits some searches, finds the same result as `check`.
 inline constexpr std::size_t most_ops_of_homes = 400'000;
 inline constexpr std::size_t most_ops_of_depths = 250'000;
 inline constexpr std::size_t most_ops_of_remedies = 200'000;
 
-/// Counts the ops of what is built through its watch(). Time is no measure: the same search has to end with
-/// the same answer on every rank and on every machine.
+/// Counts the ops that are built, through its watch(). The limit is not a time, because the same search
+/// must end with the same result on every rank and machine.
 class OpsBudget {
   public:
-    /// \param seen_by  is told as well
+    /// \param seen_by  is also called
     OpsBudget(std::size_t most, const Watch& seen_by)
         : most_{most}, watch_{[this, seen_by](std::size_t ops) {
               spent_ += ops;

@@ -16,13 +16,14 @@ namespace {
 
 using spec::Tier;
 
-/// Ranks that are built, of all stages; of large programs fewer, but some, as ranks may differ by a tenth.
+/// Limits of the ranks that are built, over all stages. Fewer are built for large programs, but not
+/// only one, because ranks may differ by a tenth.
 constexpr std::int64_t most_planned = 16;
 constexpr std::int64_t least_planned = 2;
 constexpr std::int64_t most_ops = 50'000;
 
-/// Passes of layers in micro-batches that differ, up to which a run is planned whole before it is said not to
-/// fit: about ten seconds.
+/// Maximum of passes of layers, over micro-batches that differ, for which a run that seems not to fit
+/// is also planned as a whole: about ten seconds.
 constexpr std::int64_t most_passes_of_whole = 8192;
 
 class Planner {
@@ -71,7 +72,7 @@ class Planner {
         return std::move(plan_);
     }
 
-    /// After run().
+    /// Returns the bytes of a rank; call it after run().
     const TierBytes& bytes_of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)].tiers; }
 
   private:
@@ -85,14 +86,14 @@ class Planner {
         return std::max<std::int64_t>(1, std::ssize(plan_.fullest().program.ops));
     }
 
-    /// After the first is.
+    /// True if all stages are built; call it after the first one is built.
     bool builds_all() const {
         const int stages = spec_.parallel.stages;
         return stages <= least_planned_stages || ops_of_a_rank() * stages <= most_ops ||
                !built_.layers.are_alike();
     }
 
-    /// Ranks that are built besides the first of each stage, from there to the last along the data axis.
+    /// Returns the ranks that are built in addition to the first of each stage, spread along the data axis.
     std::vector<int> others() const {
         const std::int64_t data = spec_.parallel.data;
         const auto all = std::clamp(most_ops / ops_of_a_rank(), least_planned, most_planned);
@@ -122,7 +123,7 @@ class Planner {
         keep(stage_of(rank), std::move(built));
     }
 
-    /// The fullest of its stage, or of all where stages are not kept apart.
+    /// Keeps the fullest rank of its stage, or of all stages if they are not kept separately.
     void keep(std::size_t stage, RankPrograms built) {
         const auto at = static_cast<int>(stage);
         const auto known =
@@ -136,22 +137,22 @@ class Planner {
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    ShortRun built_;  ///< what programs are built of
+    ShortRun built_;  ///< run from which programs are built
     const Watch& watch_;
     layout::Mesh mesh_;
     RunPlan plan_;
-    std::vector<RankBytes> by_rank_;  ///< zeros where not built
-    std::vector<RankBytes> most_;     ///< of those that were, by stage
+    std::vector<RankBytes> by_rank_;  ///< zeros if not built
+    std::vector<RankBytes> most_;     ///< by stage: maximum over the built ranks
     StandingStages stages_;
     bool keeps_stages_ = false;
 };
 
-/// Programs of one are built for each stage, so that a search has to do with small ones.
+/// True if a program is built for each stage and is large, so that a search must use small ones.
 bool is_large_pipeline(const spec::RunSpec& spec) {
     return spec.parallel.stages > 1 && !shortened(spec, Size::of_search).layers.is_whole();
 }
 
-/// Whether it would fit, or not fit, with a quarter more or less as well.
+/// True if the result would be the same with a quarter more or less memory.
 bool is_clear(const Footprint& footprint) {
     const auto with = [&](int quarters) {
         auto other = footprint;
@@ -164,7 +165,7 @@ bool is_clear(const Footprint& footprint) {
     return with(3) == with(5);
 }
 
-/// True of runs that are planned by fewer layers or stages alone.
+/// True for runs whose plan is reduced in layers or stages only, and that are small enough to build.
 bool is_worth_planning_whole(const spec::RunSpec& spec) {
     const auto built = shortened(spec, Size::of_plan);
     if (built.larger_tiles != spec.tiers.tiles || chunk_elements(built.spec) != chunk_elements(spec)) {
@@ -174,7 +175,7 @@ bool is_worth_planning_whole(const spec::RunSpec& spec) {
     return spec.model.layers * micro_batches * weight_of_layer(spec) <= most_passes_of_whole;
 }
 
-/// What the whole program of the fullest rank takes more than the shortened one, added for every rank.
+/// Adds to every rank the difference between the fullest rank's whole program and its reduced one.
 void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node) {
     auto& needed = plan.footprint.needed;
     for (const auto tier : all_tiers) {

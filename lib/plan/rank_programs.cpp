@@ -16,11 +16,11 @@ using schedule::ModelLayout;
 using schedule::Program;
 using schedule::Variant;
 
-/// As most_passes, of passes of layers in tiles, by what they take of plain ones.
+/// Limit like most_passes, for passes of tiled layers, converted to untiled ones.
 constexpr std::int64_t most_plain_passes = 2048;
 
-/// Micro-batches to build of those of a step: from some on, each finds the arena as the one before left it.
-/// So a plan costs the same however many a step has.
+/// Returns the micro-batches of a step to build. After some, each finds the arena in the state that the
+/// one before left. So the cost of a plan does not depend on their number.
 std::int64_t microbatches_to_build(const ShortRun& built) {
     const auto& spec = built.spec;
     const auto passes = passes_of_step(spec);
@@ -31,12 +31,12 @@ std::int64_t microbatches_to_build(const ShortRun& built) {
                    : std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
 }
 
-/// Adds room for the tokens of `others` more micro-batches.
+/// Adds memory for the tokens of `others` more micro-batches.
 void add_batches(Program& program, std::int64_t others) {
     schedule::Buffer made;
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime == schedule::Lifetime::inputs && buffer.microbatch == 0) {
-            made.tier = buffer.tier;  // all of them lie in one
+            made.tier = buffer.tier;  // equal for all of them
             made.bytes += buffer.bytes * others;
         }
     }
@@ -52,7 +52,7 @@ void add_batches(Program& program, std::int64_t others) {
     program.add_buffer(std::move(made));
 }
 
-/// The training program of a rank as far as memory goes.
+/// Builds the reduced training program of a rank, for its memory only.
 Program build_shortened(const spec::RunSpec& whole, const ShortRun& built, const ModelLayout& model) {
     auto spec = built.spec;
     spec.train.micro_batches = microbatches_to_build(built);
@@ -62,12 +62,13 @@ Program build_shortened(const spec::RunSpec& whole, const ShortRun& built, const
     return program;
 }
 
-/// Validation and sampling alone train no tensor.
+/// True if the model has a trained tensor; false for validation and sampling.
 bool trains_anything(const ModelLayout& model) {
     return model.first_trained_unit < std::ssize(model.table.units);
 }
 
-/// What a rank reserves that runs both programs, one at a time: arenas as large as the larger needs them.
+/// Returns the bytes that a rank reserves for both programs, which run one at a time: the larger
+/// arenas.
 TierBytes reserved(const spec::RunSpec& spec, const Program& train, const Program& evaluate) {
     TierBytes bytes{};
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
@@ -79,7 +80,7 @@ TierBytes reserved(const spec::RunSpec& spec, const Program& train, const Progra
     return bytes;
 }
 
-/// \param train  without ops where nothing is trained
+/// \param train  without ops if no tensor is trained
 RankPrograms of_both(const spec::RunSpec& spec, Program train, Program evaluate) {
     RankPrograms made;
     made.bytes = reserved(spec, train, evaluate);

@@ -1,4 +1,4 @@
-/// Programs of one rank of a run, as far as memory goes: whole, or those of a smaller run scaled up.
+/// Programs of one rank of a run, for its memory: built whole, or scaled up from a smaller run.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,28 @@
 
 namespace ziggurat::plan {
 
-/// Passes of units that are built in full: about a second; and where it is not clear whether the run fits.
+/// Maximum of unit passes that are built in full (about a second), and the maximum if it is not clear
+/// whether the run fits.
 inline constexpr std::int64_t most_passes = 512;
 inline constexpr std::int64_t most_passes_to_be_sure = 4096;
 
-/// Passes of units in a step.
+/// Returns the number of unit passes in a step.
 std::int64_t passes_of_step(const spec::RunSpec& spec);
 
-/// The programs of one rank, and what they take.
+/// Programs of one rank, and their memory.
 struct RankPrograms {
-    schedule::Program train;     ///< the evaluating one of a run that trains nothing; ops lack their waits
-    TierBytes bytes{};           ///< arenas as large as the larger of both programs needs them
+    schedule::Program train;     ///< the evaluation program if no tensor is trained; without dependencies
+    TierBytes bytes{};           ///< arenas of the size that the larger of both programs needs
     std::int64_t libraries = 0;  ///< of the device, in no arena: see library_memory
-    std::size_t ops = 0;         ///< of both
+    std::size_t ops = 0;         ///< of both programs
 };
 
-/// Of `whole` by those of `built`, which is what is left of it after shortened(). Of long steps some
-/// micro-batches stand for all.
+/// Builds the programs of `built`, the result of shortened(), and scales them up to `whole`.
+///
+/// In long steps, some micro-batches represent all.
 RankPrograms build_small(const spec::RunSpec& whole, const ShortRun& built, int rank);
 
-/// Exactly.
+/// Builds the exact programs.
 RankPrograms build_whole(const spec::RunSpec& spec, int rank);
 
 }  // namespace ziggurat::plan

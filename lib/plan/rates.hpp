@@ -1,4 +1,4 @@
-/// Rates of what a rank works with, and the time of one operation by them.
+/// Rates of a rank's hardware, and the time of one operation at these rates.
 #pragma once
 
 #include "schedule/step_program.hpp"
@@ -7,39 +7,40 @@
 
 namespace ziggurat::plan {
 
-/// What a rank has while all others work as well; none is 0.
+/// Rates of a rank while all other ranks work too; no rate is 0.
 struct Rates {
     double flops = 1;  ///< FLOP/s of products
     // Bytes per second.
-    double memory = 1;  ///< of what computes without products, and of collectives
+    double memory = 1;  ///< for compute ops without products, and for collectives
     double nvme_read = 1;
     double nvme_write = 1;
     double host_to_device = 1;
     double device_to_host = 1;
-    // Of the same ways, for control values, which debug.throttle lets through.
+    // The same links for control values, which debug.throttle does not slow.
     double control_to_device = 1;
     double control_to_host = 1;
-    /// Seconds of a decoder layer's forward at least, and half of those of its backward; no processor is used
-    /// in those that it takes longer.
+    /// Minimum seconds of a decoder layer's forward, and half of those of its backward. The time added to
+    /// reach this minimum uses no processor.
     double layer_forward = 0;
-    /// Without a device, one processor computes, updates and sums.
+    /// Without a device, one processor runs compute, updates and sums.
     bool has_device = false;
-    /// Disks that read write nothing meanwhile: what is written beside reads takes from their rate.
+    /// Disks share their rate between reads and writes: writes reduce the rate of concurrent reads.
     bool has_shared_disks = false;
 
     bool operator==(const Rates&) const = default;
 };
 
-/// The rates of the machine, of a node's its ranks' parts, where debug.throttle says nothing lower. For what
-/// is unknown stands what is usual: 40 GFLOP/s for each thread or 70 TFLOP/s of a device, 2 GB/s of the disks
-/// of a node, 10 GB/s of a link. Ways that debug.throttle slows do so each for itself; others share the
-/// disks.
+/// Returns the rates of the machine, or those of debug.throttle if they are lower.
+///
+/// Rates of a node are divided among its ranks. Unknown rates have usual values: 40 GFLOP/s for each thread
+/// or 70 TFLOP/s for a device, 2 GB/s for the disks of a node, 10 GB/s for a link. Links that debug.throttle
+/// slows are independent; otherwise reads and writes share the disks.
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
-/// The machine as debug.throttle makes it.
+/// Returns the machine with the limits of debug.throttle.
 spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec);
 
-/// Seconds that `op` of `program` takes by itself.
+/// Returns the seconds that `op` of `program` takes if it runs alone.
 double op_seconds(const schedule::Op& op, const schedule::Program& program, const Rates& rates);
 
 }  // namespace ziggurat::plan

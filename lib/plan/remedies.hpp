@@ -10,17 +10,18 @@
 
 namespace ziggurat::plan {
 
-/// A change of the deck, or of the number of ranks, and what the run then needs.
+/// Change of the deck or of the number of ranks, and the resulting memory.
 struct Remedy {
     std::string overrides;  ///< as on the command line: "recompute.kind=full"
     Footprint footprint;
     bool fits = false;
 };
 
-/// Changes that leave the training the same are tried by building the programs that they lead to, by what
-/// they cost in time: saves that are waited for, state cut over ranks, more recomputation, homes further out,
-/// smaller micro-batches with as many more of them, and more ranks. The cheapest ones that fit, or, where
-/// none does, the one after which least is lacking.
+/// Returns the cheapest changes with which the run fits; otherwise the one with the smallest shortfall.
+///
+/// Tries changes that keep the training equivalent, by building their programs, in the order of their cost in
+/// time: synchronous saves, sharded state, more recomputation, homes further out, smaller and more
+/// micro-batches, and more ranks.
 ///
 /// \param plan  of `spec`, which does not fit
 std::vector<Remedy> find_remedies(const spec::RunSpec& spec,

@@ -16,7 +16,7 @@ using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
-/// Rows of the longest tile of a phase; 0 where it is not cut.
+/// Returns the rows of the longest tile of a phase; 0 if it is not tiled.
 std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
     std::int64_t most = 0;
     for (const int segment : tiling.is_cut() ? tiling.of_phase[phase] : std::vector<int>{}) {
@@ -25,7 +25,7 @@ std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
     return most;
 }
 
-/// What a tile has in one run of what it has in another, by unit and phase; of layers by their kind.
+/// Ratios of tile sizes between two runs, by unit and phase; for layers, by their kind.
 class TileShrinkage {
   public:
     TileShrinkage(const ShortRun& built, const spec::RunSpec& whole)
@@ -61,11 +61,11 @@ class TileShrinkage {
 
     const LayerSample& layers_;
     LayerSample each_;
-    std::map<int, std::size_t> unit_of_kind_;   ///< among factors_
+    std::map<int, std::size_t> unit_of_kind_;   ///< index in factors_
     std::vector<std::vector<double>> factors_;  ///< by unit of each_ and phase
 };
 
-/// Ops that work on one tile.
+/// True if an op works on one tile.
 bool is_on_tile(const Op& op) {
     return op.segment >= 0 && op.column_end > op.column_begin && op.phase >= 0;
 }
@@ -85,7 +85,7 @@ class TileBuffers {
                 });
             }
         }
-        // Gradients go out after their op, parameters come in before it.
+        // Gradients are moved after their op, parameters before it.
         for (const auto& op : program.ops) {
             follow(op);
         }
@@ -106,7 +106,7 @@ class TileBuffers {
     struct Found {
         int segment = -1;
         double factor = 0;
-        bool is_shared = false;  ///< by several tiles, or with updates
+        bool is_shared = false;  ///< used by several tiles, or by updates
 
         bool is_tile() const { return segment >= 0 && !is_shared; }
     };
@@ -136,7 +136,7 @@ class TileBuffers {
         of_buffer.factor = std::max(of_buffer.factor, factor);
     }
 
-    /// Staging buffers that a tile comes through hold as much of it.
+    /// Marks the staging buffers of a tile's transfers; they hold the same part of the tile.
     void follow(const Op& op) {
         if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
             return;

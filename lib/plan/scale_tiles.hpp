@@ -1,4 +1,4 @@
-/// Buffers of tiles, in a program of fewer and larger ones.
+/// Scaling of tile buffers, for a program built with fewer and larger tiles.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,11 @@
 
 namespace ziggurat::plan {
 
-/// By buffer of `program`, which was built of `built`: what it has in `whole`, whose weights are cut into
-/// more tiles, of what it has here. Less than 1 for what holds one tile or its gradient, there or on its
-/// way; 1 for all others, also for those that are somewhat smaller too (workspaces, logits).
+/// Returns, by buffer of `program`, its size in `whole` relative to its size here.
+///
+/// `program` was built from `built`; the weights of `whole` have more tiles. The factor is below 1 for
+/// buffers of one tile or its gradient, including staging buffers. It is 1 for all others, even if they also
+/// shrink slightly (workspaces, logits).
 std::vector<double> tile_factors(const schedule::Program& program,
                                  const ShortRun& built,
                                  const spec::RunSpec& whole);

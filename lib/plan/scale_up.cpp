@@ -34,24 +34,24 @@ std::int64_t times(std::int64_t bytes, double factor) {
     return static_cast<std::int64_t>(std::llround(static_cast<double>(bytes) * factor));
 }
 
-/// What lies idle between transient buffers grows with them, by at most one in so many bytes: as much as
-/// place_buffers pays for waiting less; on the host by one in two, where activations have memory of their own
-/// as well (see regions.hpp).
+/// Limits of the growth of unused memory between transient buffers: 1/n of their growth. This is the
+/// limit of place_buffers for shorter waits; half on the host, where activations also have their own region
+/// (see regions.hpp).
 constexpr std::int64_t most_idle = 8;
 constexpr std::int64_t most_idle_on_host = 2;
 
-/// Rather too much than too little is taken to lie idle: of memory that is given to whoever waits least, one
-/// in so many bytes; of the device's own, where buffers lie close; and of state, whose shares are rounded.
+/// Lower limits of unused memory, which rather overestimate: 1/n of the bytes of arenas that are placed
+/// for short waits, of the device's own densely packed arena, and (rounding of shares) of state.
 constexpr std::int64_t idle_of_roomy = 6;
 constexpr std::int64_t idle_of_close = 16;
-/// Of a pipeline, where micro-batches take each other's places, more of the device's own.
+/// The same for the device's own arena in a pipeline, where micro-batches reuse each other's memory.
 constexpr std::int64_t idle_of_pipeline = 3;
 constexpr std::int64_t rounded_of_state = 64;
 
 constexpr std::size_t device_arena = 0;
 constexpr std::size_t host_arena = 1;
 
-/// `bytes` in the proportion of `after` to `before`.
+/// Returns `bytes` scaled by `after` / `before`.
 std::int64_t grown(std::int64_t bytes, std::int64_t before, std::int64_t after) {
     return before > 0 ? times(bytes, static_cast<double>(after) / static_cast<double>(before))
                       : bytes + after;
@@ -89,14 +89,14 @@ class Scaling {
     }
 
   private:
-    /// State of a kind: all of it, and what is in each tier now.
+    /// State of one kind: its whole size, and the bytes in each tier now.
     struct Held {
         double all = 0;
         std::array<double, 3> now{};
-        std::array<Buffer, 3> like{};  ///< one of each tier; without a name where there is none
+        std::array<Buffer, 3> like{};  ///< an example from each tier; no name if the tier has no buffer
     };
 
-    /// What is copied for a checkpoint, as far as it has to be in proportion.
+    /// Returns the bytes that a checkpoint copies. Only the ratio of two results is used.
     std::int64_t saved_bytes() const {
         std::int64_t bytes = 0;
         for (const auto& buffer : program_.buffers) {
@@ -142,7 +142,7 @@ class Scaling {
         }
     }
 
-    /// Shares so small that the layers which are built have none of them.
+    /// Adds buffers for tiers whose share is so small that the built layers have no bytes there.
     template <class Wanted>
     void add_missing(const Held& held, const Wanted& wanted) {
         const auto known = std::ranges::find_if(held.like, [](const Buffer& b) { return !b.name.empty(); });
@@ -196,9 +196,9 @@ class Scaling {
         }
     }
 
-    /// Layers whose activations are kept for this one. Those of the first half have come home, wherever that
-    /// is, before backward begins; where homes are shared, the first layers are away and the last on the
-    /// device.
+    /// Returns the number of layers whose activations this one represents. Activations of the first half
+    /// have reached their home, in any tier, before backward begins. With a divided home, the first layers
+    /// are away and the last ones on the device.
     double kept_for(std::int64_t layer) const {
         return are_activations_shared() ? built_.layers.stands_for(layer)
                                         : built_.layers.first_half_stands_for(layer);
@@ -209,8 +209,8 @@ class Scaling {
         return on_device > 0 && on_device < 1;
     }
 
-    /// By tier: what is kept there, at least by its share of all, for each byte that layers are taken to
-    /// keep: kinds of layers may fall to other shares than those that are built.
+    /// Returns, by tier, a factor for the activations there, so that the tier holds at least its share of
+    /// all. Kinds of layers may have other shares than the built layers.
     std::array<double, 3> by_shares_of_activations(const std::array<double, 3>& kept) const {
         std::array<double, 3> factors{1, 1, 1};
         const auto& home = whole_.tiers.activations;
@@ -222,8 +222,8 @@ class Scaling {
         return factors;
     }
 
-    /// By micro-batch: the op at which its backward begins, at the head; on other stages, at the last layer
-    /// that they have.
+    /// Returns, by micro-batch, the op at which its backward begins: at the head; on other stages, at their
+    /// last layer.
     std::map<int, int> turning_points() const {
         std::map<int, int> points;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
@@ -235,7 +235,7 @@ class Scaling {
         return points;
     }
 
-    /// By buffer: whether it holds what an update works on, there or on its way.
+    /// Returns, by buffer, true if it is a staging buffer with state for an update.
     std::vector<bool> brought_for_updates() const {
         std::vector<bool> is_brought(program_.buffers.size());
         const auto is_staging = [&](const schedule::Operand& operand) {
@@ -266,8 +266,8 @@ class Scaling {
 
     Program& program_;
     const ShortRun& built_;
-    spec::RunSpec whole_;  ///< as the stage has it
-    double chunks_;        ///< the size of a chunk, of that of one that is built
+    spec::RunSpec whole_;  ///< with the states of the program's stage
+    double chunks_;        ///< ratio of the size of a chunk to that of a built chunk
 };
 
 }  // namespace

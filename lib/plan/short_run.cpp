@@ -14,14 +14,14 @@
 namespace ziggurat::plan {
 namespace {
 
-/// What is built of more: half of them, enough that the first and the last layers count little.
+/// Half of the minimum number of built layers: enough to make the first and last layers insignificant.
 constexpr std::int64_t least_layers = 8;
-/// Of layers with this weight or more, half of them have to do.
+/// Weight from which half of these layers suffice.
 constexpr std::int64_t heaviest = 64;
 constexpr std::int64_t chunks_of_search = 512;
-/// Passes of layers through all stages of a pipeline that are built; of a search a quarter.
+/// Maximum of layer passes through all stages of a pipeline that are built; a search builds a quarter.
 constexpr std::int64_t most_passes_of_pipeline = 2048;
-/// Of a weight in more than most_tiles.
+/// Number of tiles built for a weight with more than most_tiles.
 constexpr int tiles_of_many = 32;
 
 void cut_into_fewer_tiles(spec::RunSpec& spec) {
@@ -30,8 +30,9 @@ void cut_into_fewer_tiles(spec::RunSpec& spec) {
     }
 }
 
-/// Layers of a stage up to which all are built, where as many stages and micro-batches are as there are, as
-/// a rule, of those that stand for others.
+/// Returns the number of layers of a stage up to which all are built.
+///
+/// It assumes the numbers of stages and micro-batches that are usually built to represent the others.
 std::int64_t most_layers_of_stage(const spec::RunSpec& spec, std::int64_t weight, Size size) {
     const auto& parallel = spec.parallel;
     const auto stages = std::min(parallel.stages, least_planned_stages);
@@ -101,7 +102,7 @@ std::string how_exact(const ShortRun& built, const spec::RunSpec& whole, int bui
                                     format_grouped(chunk_elements(whole))));
     }
     return parts.empty() ? ""
-                         : fmt::format("{}: up to a fifth more than it takes", fmt::join(parts, " and "));
+                         : fmt::format("{}: may be up to a fifth too high", fmt::join(parts, " and "));
 }
 
 }  // namespace ziggurat::plan

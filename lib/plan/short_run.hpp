@@ -11,49 +11,52 @@
 
 namespace ziggurat::plan {
 
-/// How small: that of a plan, or of one among many that a search compares; or not smaller.
+/// Size of the reduced run: for a plan, for one of many that a search compares, or not reduced.
 enum class Size { of_plan, of_search, whole };
 
-/// Layers of a stage, and chunks that a rank updates, up to which a run is planned as it is; of layers in
-/// many tiles fewer, as they have more ops.
+/// Maximum of layers of a stage, and of chunks that a rank updates, for which a run is planned
+/// unreduced. For layers with many tiles, the maximum is smaller, because they have more ops.
 inline constexpr std::int64_t most_layers = 256;
 inline constexpr std::int64_t most_chunks = 4096;
 
-/// Tiles of a weight up to which they are built as they are.
+/// Maximum number of tiles of a weight that are built as they are.
 inline constexpr int most_tiles = 128;
 
-/// Micro-batches from which on each finds the memory of a rank as the one before left it.
+/// Returns the number of micro-batches after which each finds a rank's memory in the same state.
 std::int64_t enough_micro_batches(const spec::Parallel& parallel);
 
-/// A run that is built instead of a larger one.
+/// Reduced run that is built instead of a larger one.
 struct ShortRun {
     spec::RunSpec spec;
-    LayerSample layers;                        ///< of the larger one
-    std::vector<spec::TileRule> larger_tiles;  ///< the rules of the larger one, with no more than are built
+    LayerSample layers;                        ///< sample of the larger run
+    std::vector<spec::TileRule> larger_tiles;  ///< rules of the larger run, with the number of built tiles
 };
 
-/// The run with fewer layers of each kind where they are more than most_layers, of a pipeline also where its
-/// stages pass many micro-batches through many layers, with larger chunks where they
-/// are more than most_chunks, and with larger tiles where a weight has more than most_tiles. So a plan costs
-/// the same however deep and wide a model is, and however fine it is cut.
+/// Returns a reduced run with fewer layers of each kind, larger chunks and larger tiles.
+///
+/// Layers are reduced if they exceed most_layers; in a pipeline, also if stages run many micro-batches
+/// through many layers. Chunks grow if there are more than most_chunks, and tiles if a weight has more than
+/// most_tiles. So the cost of a plan does not depend on the size of a model or the fineness of its division.
 ShortRun shortened(const spec::RunSpec& spec, Size size);
 
-/// Elements of a chunk, also where the deck leaves them to the program.
+/// Returns the elements of a chunk, including the default if the deck does not set them.
 std::int64_t chunk_elements(const spec::RunSpec& spec);
 
-/// Gives the arenas and buffers of `program`, which was built of `built`, the sizes that they have in
-/// `whole`; buffers then stand for those of several layers and have no place any more.
+/// Scales the arenas and buffers of `program`, which was built from `built`, to their sizes in `whole`.
 ///
-/// State is that of all layers, in the shares that homes ask for. Activations that wait for backward are as
-/// many as there are layers, what updates bring shrinks with their chunks, what holds a tile with the tiles
-/// (see tile_factors); the rest of what is transient stays. What cannot be known so is taken for more: a run
-/// that is planned to fit does.
+/// Buffers then represent those of several layers and have no valid offset.
+///
+/// State is that of all layers, in the shares of its homes. Activations that wait for backward scale with the
+/// number of layers, buffers for updates with their chunks, and buffers of tiles with the tiles (see
+/// tile_factors). Other transient buffers do not change. Unknown sizes are overestimated: a run that is
+/// planned to fit does fit.
 void scale_up(schedule::Program& program, const ShortRun& built, const spec::RunSpec& whole);
 
-/// How a plan was made of less than the run, in words: `from 128 of 10,000 layers: up to a fifth more than
-/// it takes`; empty where nothing was left out.
+/// Returns how a plan was reduced; empty if it was not.
 ///
-/// \param built_stages  of a pipeline
+/// Example: `from 128 of 10,000 layers: may be up to a fifth too high`.
+///
+/// \param built_stages  number of stages of a pipeline that were built
 std::string how_exact(const ShortRun& built, const spec::RunSpec& whole, int built_stages);
 
 }  // namespace ziggurat::plan

@@ -67,8 +67,8 @@ StandingStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
     StandingStages found;
     for (int stage = 0; stage < stages; ++stage) {
         const auto s = static_cast<std::size_t>(stage);
-        // Between first and last, stages that come later take no more, but where they have more layers or are
-        // told to keep more.
+        // Between the first and the last stage, later stages need no more memory, unless they have more
+        // layers or their states keep more.
         const auto before = static_cast<std::size_t>(found.built.empty() ? 0 : found.built.back());
         if (stage <= 1 || stage == stages - 1 || stage % step == 0 || layers[s] > layers[before] ||
             states[s] != states[before]) {

@@ -1,4 +1,4 @@
-/// Pipeline stages that stand for all of them.
+/// Representative stages of a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,35 @@
 
 namespace ziggurat::plan {
 
-/// One stage of each kind, the first: stages are of one kind where as many layers, the embedding or none, the
-/// head or none, and the same recomputation and homes are theirs. Their programs take as long, and update as
-/// much; micro-batches that a stage keeps at a time are not counted, so memory may differ.
+/// Returns the first stage of each kind.
+///
+/// Stages are of one kind if they have equal numbers of layers, both or neither the embedding, both or
+/// neither the head, and the same recomputation and homes. Their programs then take the same time and have
+/// equal updates. The number of micro-batches in flight is not compared, so memory may differ.
 std::vector<int> stages_of_each_kind(const spec::RunSpec& spec);
 
-/// Decoder layers of each stage, of all its chunks.
+/// Returns the decoder layers of each stage, over all its chunks.
 std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec);
 
-/// The first world rank of each of stages_of_each_kind().
+/// Returns the first world rank of each of stages_of_each_kind().
 std::vector<int> ranks_of_each_kind(const spec::RunSpec& spec);
 
-/// Elements that a rank updates, of the first rank of the stage with most.
+/// Returns the elements that a rank updates: those of the first rank of the stage with most.
 std::int64_t most_updated_elements(const spec::RunSpec& spec);
 
-/// Stages of a pipeline that are built however large their programs are.
+/// Number of pipeline stages that are always built, for programs of any size.
 inline constexpr int least_planned_stages = 4;
 
-/// Stages whose programs are built, and by stage the one of them that stands for it. Of pipelines with large
-/// programs some stand for those behind them.
+/// Stages whose programs are built, and for each stage the built stage that represents it.
 ///
-/// \param builds_all  however many there are
+/// In pipelines with large programs, some stages represent later ones.
 struct StandingStages {
     std::vector<int> built;
     std::vector<int> like;
 };
+/// Returns the representative stages.
+///
+/// \param builds_all  builds all stages, for any number of them
 StandingStages standing_stages(const spec::RunSpec& spec, bool builds_all);
 
 }  // namespace ziggurat::plan

@@ -45,7 +45,7 @@ std::int64_t bytes_of(const StageUsage& stage, Consumer consumer, std::size_t ti
     return row == nullptr ? 0 : row->bytes[tier];
 }
 
-/// How the bytes come about, where that is the same for all of `stages`.
+/// Returns the explanation of the bytes, if it is the same for all of `stages`.
 std::string detail_of(Stages stages, Consumer consumer) {
     std::string detail;
     for (const auto& stage : stages) {
@@ -58,7 +58,7 @@ std::string detail_of(Stages stages, Consumer consumer) {
     return detail;
 }
 
-/// Those that some stage has, in their order.
+/// Returns the consumers of all stages, in their order.
 std::vector<Consumer> consumers_of(Stages stages) {
     std::vector<Consumer> found;
     for (const auto& stage : stages) {
@@ -83,7 +83,7 @@ std::string recomputation(const spec::Recompute& recompute) {
     return "";
 }
 
-/// Of one tier; empty where no stage has anything in it.
+/// Returns the rows of one tier; empty if no stage uses it.
 std::string block(Stages stages, std::size_t tier) {
     const auto is_used = [&](const StageUsage& stage) { return stage.table.total[tier] > 0; };
     if (std::ranges::none_of(stages, is_used)) {
@@ -105,7 +105,7 @@ std::string block(Stages stages, std::size_t tier) {
             of_all("total", "per rank", &MemoryTable::total) +
             of_all("budget", "per rank", &MemoryTable::budget);
     if (tier == static_cast<std::size_t>(spec::Tier::device) && stages.front().table.libraries > 0) {
-        text += line("library memory", "per rank, beside the budget", stages,
+        text += line("library memory", "per rank, not in the budget", stages,
                      [](const StageUsage& stage) { return cell(stage.table.libraries); });
     }
     return text;

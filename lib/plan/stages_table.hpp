@@ -1,4 +1,4 @@
-/// Memory table of a pipeline: the fullest rank of each stage in a column.
+/// Memory table of a pipeline, with a column for the fullest rank of each stage.
 #pragma once
 
 #include <span>
@@ -12,13 +12,14 @@ namespace ziggurat::plan {
 /// Memory of the fullest rank of a stage.
 struct StageUsage {
     int stage = 0;
-    int last = 0;  ///< of the stages that it stands for: those from `stage` on
+    int last = 0;  ///< last stage that it represents; the first is `stage`
     int rank = 0;
     MemoryTable table;
 };
 
-/// A block for each tier with a line per consumer and a column per stage, four of them side by side; above,
-/// what each stage is: its layers, its recomputation.
+/// Returns a block for each tier, with a row per consumer and a column per stage.
+///
+/// Four stages are next to each other. Rows above them give the layers and recomputation of each stage.
 std::string stages_table(const spec::RunSpec& spec, std::span<const StageUsage> stages);
 
 }  // namespace ziggurat::plan

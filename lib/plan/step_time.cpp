@@ -17,11 +17,11 @@ using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
-/// The first two fill what later ones find filled.
+/// Steps that are not counted: only later steps start with memory and lanes in use.
 constexpr int warm_up_steps = 2;
 constexpr int steps_counted = 2;
 
-/// The lanes of one rank on their way through some steps.
+/// Simulation of the lanes of one rank over some steps.
 class Race {
   public:
     Race(const Program& program, const Rates& rates)
@@ -55,19 +55,19 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
-    /// What more than one lane needs, each of its ops alone. Disks are shared by all that read them and all
-    /// that write, which are apart where reading and writing have rates of their own.
+    /// Resources that several lanes share; each op uses one alone. All reads share the disks, and so do all
+    /// writes; reads and writes share them too if rates_.has_shared_disks is set.
     enum class Shared { nothing, processor, disks, disks_for_writing };
     static constexpr std::size_t num_shared = 4;
 
-    /// A lane has some places under way at a time.
+    /// State of a lane, which can have several ops in flight.
     struct LaneState {
         Shared shared = Shared::nothing;
         std::vector<std::size_t> ops;
-        std::int64_t next = 0;  ///< the first place, counted through all steps, that is not known to be done
+        std::int64_t next = 0;  ///< first position, counted over all steps, that is not known to be done
         std::int64_t places = 1;
-        std::array<double, schedule::most_under_way> ends{};  ///< of places from `next` on; 0: not begun
-        std::array<double, schedule::most_under_way> done{};  ///< of as many before
+        std::array<double, schedule::most_under_way> ends{};  ///< of positions from `next` on; 0: not begun
+        std::array<double, schedule::most_under_way> done{};  ///< of the same number of positions before
         double free = 0;
         double last_done = 0;
 
@@ -82,7 +82,7 @@ class Race {
         }
     };
 
-    /// The end of a pass, which may begin so much after its first op.
+    /// Earliest begin of the last op of a layer pass: `seconds` after the begin of its first op.
     struct Hold {
         int first = -1;
         double seconds = 0;
@@ -103,7 +103,7 @@ class Race {
         }
     }
 
-    /// When the op of `hold` may begin, in the step of its first op that was last begun.
+    /// Returns the earliest begin of the op of `hold`, for the latest step in which its first op has begun.
     double held_until(const Hold& hold) const {
         const auto first = static_cast<std::size_t>(hold.first);
         const auto& ends = ends_[first];
@@ -133,7 +133,7 @@ class Race {
         return Shared::nothing;
     }
 
-    /// The step that the slowest compute lane is in.
+    /// Returns the step of the slowest compute lane.
     int computing_step() const {
         int step = std::numeric_limits<int>::max();
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -144,7 +144,7 @@ class Race {
         return step;
     }
 
-    /// When everything has ended that `op` waits for; never: not known yet.
+    /// Returns the time at which everything that `op` waits for has ended; never: not yet known.
     double ready(const Op& op, int step) const {
         double at = begun_[static_cast<std::size_t>(step)];
         const auto wait = [&](int other, int in_step) {
@@ -164,7 +164,7 @@ class Race {
         return at;
     }
 
-    /// When the op at `place` of a lane can begin; never: not known yet, or it has.
+    /// Returns the begin of the op at position `place` of a lane; never: not yet known, or already begun.
     double begin_of(std::size_t index, std::int64_t place) const {
         const auto& lane = lanes_[index];
         const int step = lane.step_of(place);
@@ -179,8 +179,8 @@ class Race {
 
     double free_of(Shared shared) const { return shared_free_[static_cast<std::size_t>(shared)]; }
 
-    /// Of two lanes that can go on at the same time, that which serves passes does, then that which has
-    /// waited for longer.
+    /// True if `lane` goes before `other` when both can continue at the same time: lanes that serve passes
+    /// first, then the lane that has waited longer.
     bool goes_before(std::size_t lane, std::size_t other) const {
         const auto rank = [&](std::size_t l) {
             return std::pair{program_.lanes[l].serves_updates, lanes_[l].free};
@@ -188,7 +188,7 @@ class Race {
         return rank(lane) < rank(other);
     }
 
-    /// Lets the op go that can begin first; false when none can.
+    /// Starts the op that can begin first; returns false if no op can begin.
     bool advance() {
         std::size_t first = lanes_.size();
         std::int64_t first_place = 0;
@@ -234,11 +234,11 @@ class Race {
     Rates rates_;
     std::vector<LaneState> lanes_;
     std::vector<double> seconds_;                   ///< by op
-    std::vector<Hold> holds_;                       ///< by op; without a first one: none
+    std::vector<Hold> holds_;                       ///< by op; `first` is -1 if it has no hold
     std::vector<std::vector<double>> ends_;         ///< by op and step
     std::vector<double> begun_;                     ///< by step
     std::array<double, num_shared> shared_free_{};  ///< by Shared
-    double computed_ = 0;                           ///< until when compute lanes and step ends have worked
+    double computed_ = 0;                           ///< end of the work of compute lanes and step ends
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Time of a step, by the rates of what its lanes work with.
+/// Time of a step, from the rates of the hardware that its lanes use.
 #pragma once
 
 #include "plan/rates.hpp"
@@ -6,10 +6,12 @@
 
 namespace ziggurat::plan {
 
-/// Seconds from step to step of `program`, when nothing else is to be waited for: each op begins when its
-/// lane is free, what it waits for has ended and what it shares with other lanes (disks; without a device the
-/// processor) has nothing else to do, of several the one whose lane has waited longest; a step begins when
-/// the one before has computed, as in train::Executor. Peers are as fast as this rank.
+/// Returns the seconds from step to step of `program`, without stalls for other ranks.
+///
+/// An op begins when its lane is free, the ops that it waits for have ended, and the resource that it shares
+/// with other lanes (disks; without a device, the processor) is idle. Of several such ops, the one whose lane
+/// has waited longest begins first. A step begins when the previous one has computed, as in train::Executor.
+/// Peers are assumed to be as fast as this rank.
 double step_seconds(const schedule::Program& program, const Rates& rates);
 
 }  // namespace ziggurat::plan

@@ -13,12 +13,12 @@
 namespace ziggurat::plan {
 namespace {
 
-/// A program of so many has been filled long before its end; one of layers in many tiles sooner, by its ops.
+/// Layers that suffice for the steady state of a program; fewer suffice if layers have many tiles.
 constexpr std::int64_t layers_to_plan = 12;
 constexpr std::int64_t microbatches_to_plan = 8;
 constexpr std::int64_t least_to_plan = 2;
 
-/// `f(n)`, or beyond `most` the line through the values at `most` and at half of it.
+/// Returns `f(n)`; for n above `most`, extrapolates linearly from the values at `most / 2` and `most`.
 template <class Function>
 double along(std::int64_t n, std::int64_t most, const Function& f) {
     if (n <= most) {
@@ -29,7 +29,7 @@ double along(std::int64_t n, std::int64_t most, const Function& f) {
     return last + slope * static_cast<double>(n - most);
 }
 
-/// What all layers compute, of what those of `program` do.
+/// Returns the ratio of the FLOPs of all layers to those of `program`.
 double computed_by_all(const schedule::Program& program, const LayerSample& built) {
     double here = 0;
     double all = 0;
@@ -41,7 +41,7 @@ double computed_by_all(const schedule::Program& program, const LayerSample& buil
     return here > 0 ? all / here : 1;
 }
 
-/// What stages wait for each other, as a share of what one computes.
+/// Returns the time that stages wait for each other, relative to the compute time of one stage.
 ///
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM", 2021, section 2.2: (p - 1) / (v m)

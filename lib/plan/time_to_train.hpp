@@ -1,4 +1,4 @@
-/// Time of a training, as far as the machine's rates are known.
+/// Time of a training run, from the known rates of the machine.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,18 @@
 
 namespace ziggurat::plan {
 
-/// Seconds of a step of rank 0, as step_seconds plans them; nothing where the machine does not say how fast
-/// it computes or, for state at home on NVMe, how fast its disks are. Exchanges between ranks, validation,
-/// sampling and saves are not in it.
+/// Returns the seconds of a step, as step_seconds plans them.
 ///
-/// Of many layers and micro-batches some are planned, and what each further one adds is taken for the rest.
+/// With a pipeline, these are the seconds of the slowest kind of stage, plus the pipeline bubble.
+///
+/// nullopt if the machine's compute rate or, for state at home on NVMe, its disk rates are unknown. Exchanges
+/// between ranks, validation, sampling and saves are not included.
+///
+/// For many layers and micro-batches, some are planned, and the cost of each additional one is extrapolated.
 std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
-/// The keys of a machine file without which there is no time: `device_flops`. Empty: there is one.
+/// Returns the missing keys of the machine file, such as `device_flops`; empty if a time can be
+/// planned.
 std::string missing_rates(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::plan

@@ -17,11 +17,12 @@ using spec::Tier;
 
 constexpr std::size_t most_consumers = 3;
 
-/// `46.18 GiB (49,585,112,345 bytes)`.
+/// Returns bytes in both forms: `46.18 GiB (49,585,112,345 bytes)`.
 std::string exactly(std::int64_t bytes) {
     return fmt::format("{} ({} bytes)", format_bytes(bytes), format_grouped(bytes));
 }
 
+/// Returns the largest consumers:
 /// `optimizer 12.0 GiB, leases 3.00 GiB, gradients 1.20 GiB, at 'layers.3.qkv forward 0'`.
 std::string consumers(const MemoryTable& table, Tier tier) {
     std::vector<std::pair<std::int64_t, std::string>> most;
@@ -38,7 +39,7 @@ std::string consumers(const MemoryTable& table, Tier tier) {
     return op.empty() ? text : fmt::format("{}, at '{}'", text, op);
 }
 
-/// `a rank`, or of a pipeline `rank 3 of stage 1`.
+/// Returns `a rank`, or in a pipeline `rank 3 of stage 1`.
 std::string holder(const spec::RunSpec& spec, const StageUsage& stage) {
     return spec.parallel.stages == 1 ? std::string{"a rank"}
                                      : fmt::format("rank {} of stage {}", stage.rank, stage.stage);
@@ -48,8 +49,8 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
     std::string text;
     if (footprint.has_too_many_threads()) {
         text += fmt::format(
-            "  DOES NOT FIT: a rank has at most {} threads, and parallel.threads is {}. Lower it, or "
-            "OMP_NUM_THREADS where the deck does not say it, or start more ranks.\n",
+            "  DOES NOT FIT: a rank has at most {} threads, and parallel.threads is {}. Lower it (or "
+            "OMP_NUM_THREADS, if the deck does not set it), or start more ranks.\n",
             spec::most_threads, footprint.threads);
     }
     for (const auto tier : all_tiers) {
@@ -58,23 +59,23 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
             const char* of = tier == Tier::device ? "rank" : "node";
             const auto limit = footprint.limit(tier);
             text +=
-                fmt::format("  DOES NOT FIT: {} needs {} more per {}: plan {}, {} {}\n", spec::tier_names[t],
+                fmt::format("  DOES NOT FIT: {} is short by {} per {}: plan {}, {} {}\n", spec::tier_names[t],
                             exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
-                            limit < footprint.budget[t] ? "there is" : "budget", format_bytes(limit));
+                            limit < footprint.budget[t] ? "available" : "budget", format_bytes(limit));
             const auto& worst = *std::ranges::max_element(
                 stages, {}, [&](const StageUsage& stage) { return stage.table.total[t]; });
             text +=
-                fmt::format("    most of it on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
+                fmt::format("    largest on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
             if (tier == Tier::nvme && footprint.there[t] < spec::unlimited &&
                 !spec.tiers.nvme_paths.empty()) {
-                text += fmt::format("    cannot reserve that in {}: {} are free there\n",
+                text += fmt::format("    cannot reserve that in {}: only {} free\n",
                                     fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.there[t]));
             }
         }
     }
     if (footprint.memory_lack() > 0) {
         text += fmt::format(
-            "  DOES NOT FIT: a node's memory needs {} more: all its tiers take {}, it has {} (installed, or "
+            "  DOES NOT FIT: a node's memory is short by {}: all its tiers need {}, it has {} (installed, or "
             "granted by the control group)\n",
             exactly(footprint.memory_lack()), format_bytes(footprint.memory_needed),
             format_bytes(footprint.memory));
@@ -104,7 +105,7 @@ std::string verdict(const spec::RunSpec& spec,
                                 is_device ? "rank" : node);
         }
     }
-    return text.empty() ? "" : fmt::format("  FITS, to spare: {}{}{}\n", text, but.empty() ? "" : "; ", but);
+    return text.empty() ? "" : fmt::format("  FITS, free: {}{}{}\n", text, but.empty() ? "" : "; ", but);
 }
 
 }  // namespace ziggurat::plan

@@ -1,4 +1,4 @@
-/// Verdict on a plan in words: it fits, or what is short.
+/// Verdict on a plan as text: it fits, or which memory is short.
 #pragma once
 
 #include <span>
@@ -9,11 +9,12 @@
 
 namespace ziggurat::plan {
 
-/// One line with what is to spare; or, for each budget that is too small, what it lacks, the plan, and the
-/// consumers that take most of it.
+/// Returns one line with the free memory, or for each budget that is too small its shortfall.
 ///
-/// \param stages  the fullest rank of each; of a tier, the stage that takes most of it is spoken of
-/// \param but     what is said besides where it fits: why it cannot be run all the same
+/// A shortfall comes with the plan and its largest consumers.
+///
+/// \param stages  fullest rank of each stage; for each tier, the text names the stage with the largest use
+/// \param but     restriction that is added if the run fits: why it still cannot run
 std::string verdict(const spec::RunSpec& spec,
                     const Footprint& footprint,
                     std::span<const StageUsage> stages,

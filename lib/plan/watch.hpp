@@ -1,4 +1,4 @@
-/// Somebody who sees that planning goes on.
+/// Callback that reports the progress of planning.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace ziggurat::plan {
 
-/// Told of what planning builds, by ops: each time a rank's programs are there.
+/// Called with the number of ops each time the programs of a rank have been built.
 using Watch = std::function<void(std::size_t ops)>;
 
 }  // namespace ziggurat::plan

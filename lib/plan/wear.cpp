@@ -15,7 +15,8 @@ namespace {
 using schedule::Cargo;
 using schedule::Link;
 
-/// Bytes that a rank moves over each link in a step; of a program with ops of `layers` layers.
+/// Returns the bytes that a rank moves over each link in a step, for a program with ops of `layers`
+/// layers.
 std::array<double, schedule::num_links> moved(const spec::RunSpec& spec,
                                               const schedule::Program& program,
                                               std::int64_t layers) {

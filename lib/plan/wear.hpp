@@ -1,4 +1,4 @@
-/// Wear of the disks: bytes that a run writes to them.
+/// Wear of disks: bytes that a run writes to them.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,29 @@
 
 namespace ziggurat::plan {
 
-/// Of one path of tiers.nvme.paths; with none named, of all disks of a node together.
+/// Wear of one path of tiers.nvme.paths; if no path is named, of all disks of a node together.
 struct Wear {
-    double bytes_per_step = 0;      ///< written
-    double least_step_seconds = 0;  ///< what computing or the slowest way take at their rates; 0: unknown
+    double bytes_per_step = 0;      ///< written bytes
+    double least_step_seconds = 0;  ///< of compute or of the slowest link at their rates; 0: unknown
 
     double most_bytes_per_day() const noexcept {
         return least_step_seconds > 0 ? bytes_per_step / least_step_seconds * 86400 : 0;
     }
 };
 
-/// \param program  of the rank that writes most; what each micro-batch and layer writes is scaled where it
-/// has
-///                 fewer of them than the run
-/// \param layers   that the program has ops of
+/// Returns the wear that a program causes.
+///
+/// \param program  of the rank that writes most. The writes of each micro-batch and layer are scaled if it
+///                 has fewer of them than the run.
+/// \param layers   number of layers for which the program has ops
 Wear wear(const spec::RunSpec& spec,
           const spec::MachineSpec& machine,
           const schedule::Program& program,
           std::int64_t layers);
 
-/// The same as a line, with the days that tiers.nvme.endurance stands it; empty where nothing is written.
+/// Returns the wear as a line, with the days that tiers.nvme.endurance lasts.
+///
+/// The line is empty if the run writes no bytes.
 std::string wear_line(const spec::RunSpec& spec,
                       const spec::MachineSpec& machine,
                       const schedule::Program& program,

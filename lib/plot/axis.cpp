@@ -10,24 +10,24 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr double log_from = 8;   ///< greatest over least
-constexpr double margin = 0.05;  ///< of the length of an axis
+constexpr double log_from = 8;   ///< ratio of maximum to minimum
+constexpr double margin = 0.05;  ///< fraction of the length of an axis
 constexpr double prefix_until = 1e18;
-constexpr double largest_value = 1e200;  ///< of an axis, which must have room around it
+constexpr double largest_value = 1e200;  ///< limit of an axis, so that its margins do not overflow
 constexpr int most_ticks = 40;
-constexpr double scientific_below = 2e-3;  ///< the largest value of an axis
+constexpr double scientific_below = 2e-3;  ///< bound on the largest value of an axis
 
-constexpr std::array<double, 8> fine_steps{1, 1.5, 2, 3, 4, 5, 6, 8};  ///< of a decade
+constexpr std::array<double, 8> fine_steps{1, 1.5, 2, 3, 4, 5, 6, 8};  ///< ticks within a decade
 constexpr std::array<double, 3> usual_steps{1, 2, 5};
 constexpr std::array<double, 2> sparse_steps{1, 3};
 constexpr std::array<double, 1> powers{1};
 
-/// The power of 1000 whose prefix suits numbers as large as `largest`: none below 10000.
+/// Returns the power of 1000 whose prefix suits numbers up to `largest`; 0 below 10000.
 int prefix_of(double largest) {
     return largest < 1e4 ? 0 : std::min(5, static_cast<int>(std::floor(std::log10(largest) / 3 + 1e-9)));
 }
 
-/// `value` with so many decimals, without zeros at the end.
+/// Returns `value` with at most `decimals` decimals, without trailing zeros.
 std::string decimal(double value, int decimals) {
     auto text = fmt::format("{:.{}f}", value, std::clamp(decimals, 0, 6));
     if (text.find('.') != std::string::npos) {
@@ -37,19 +37,20 @@ std::string decimal(double value, int decimals) {
     return text == "-0" ? "0" : text;
 }
 
-/// Decimals that tell apart values that are `step` apart.
+/// Returns the number of decimals that distinguish values `step` apart.
 int decimals_for(double step) {
     return static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
 }
 
-/// `3e-4`.
+/// Returns `value` in the form `3e-4`.
 std::string scientific(double value, double step) {
     const int exponent = static_cast<int>(std::floor(std::log10(std::fabs(value)) + 1e-9));
     const double scale = std::pow(10, exponent);
     return fmt::format("{}e{}", decimal(value / scale, decimals_for(step / scale)), exponent);
 }
 
-/// `0.25`, `1500`, `20k`, `1.5M`, `3e-4`, with as few digits as tell apart values that are `step` apart.
+/// Returns `0.25`, `1500`, `20k`, `1.5M` or `3e-4`, with as few digits as distinguish values `step`
+/// apart.
 ///
 /// \param largest  value with the same prefix or form
 std::string text_of(double value, double step, double largest) {
@@ -69,7 +70,7 @@ std::string text_of(double value, double step, double largest) {
     return text == "0" ? text : text + prefixes[static_cast<std::size_t>(prefix)];
 }
 
-/// 1, 2 or 5 times a power of ten, not below `step`.
+/// Returns the smallest 1, 2 or 5 times a power of ten that is not below `step`.
 double rounded_up(double step) {
     const double power = std::pow(10, std::floor(std::log10(step)));
     for (const double times : {1.0, 2.0, 5.0}) {
@@ -93,7 +94,7 @@ std::vector<Tick> linear_ticks(const FigureAxis& axis, int wanted) {
     return ticks;
 }
 
-/// `steps` of each decade whose power is a multiple of `every`.
+/// Returns ticks at `steps` of each decade whose power is a multiple of `every`.
 std::vector<Tick> log_ticks(const FigureAxis& axis, std::span<const double> steps, int every) {
     std::vector<Tick> ticks;
     for (int power = static_cast<int>(std::floor(std::log10(axis.low))); std::pow(10, power) <= axis.high;

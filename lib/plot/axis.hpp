@@ -17,20 +17,21 @@ struct FigureAxis {
     bool is_log = false;
     bool is_whole = false;  ///< ticks are whole numbers
 
-    /// 0 at `low`, 1 at `high`; outside of them what it would be.
+    /// Returns 0 at `low`, 1 at `high`; outside of them the extrapolated position.
     double place_of(double value) const;
-    /// Round values within the axis, about as many as wanted: 1, 2 and 5 times powers of ten; on a short
-    /// logarithmic axis also values between them.
+    /// Returns about `wanted` round values within the axis: 1, 2 and 5 times powers of ten.
+    /// A short logarithmic axis also has values between them.
     std::vector<Tick> ticks(int wanted) const;
 };
 
-/// From 0 to a little above `high`.
+/// Returns an axis from 0 to a little above `high`.
 FigureAxis axis_from_zero(double high);
 
-/// Around all values from `low` to `high`; logarithmic where they are positive and far apart.
+/// Returns an axis around all values from `low` to `high`; logarithmic if they are positive and far
+/// apart.
 FigureAxis axis_around(double low, double high);
 
-/// The same, logarithmic however near they are.
+/// Returns a logarithmic axis around all values from `low` to `high`, also if they are close together.
 ///
 /// \pre 0 < low <= high
 FigureAxis log_axis_around(double low, double high);

@@ -13,7 +13,7 @@ namespace {
 /// Source: Unicode 15, section 21.1
 constexpr std::array<std::uint8_t, 8> dot_bits{0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80};
 
-/// U+2800 and the dots, as UTF-8.
+/// Returns U+2800 plus the dots, as UTF-8.
 std::string braille(std::uint8_t dots) {
     const unsigned code = 0x2800U + dots;
     return {static_cast<char>(0xe0U | code >> 12U), static_cast<char>(0x80U | (code >> 6U & 0x3fU)),

@@ -18,14 +18,14 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr int widest_value = 40;  ///< columns; of a longer one its end, as is best for paths
+constexpr int widest_value = 40;  ///< in columns; a longer value keeps its end, which suits paths
 constexpr int gap = 2;            ///< between columns
 
 std::string padded(const std::string& text, int width) {
     return text + std::string(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
 }
 
-/// `rows` in the columns first to first + widths.size() of their runs.
+/// Formats `rows` for the runs from `first` to first + widths.size() - 1.
 std::string block(std::span<const ComparisonRow> rows,
                   int label_width,
                   std::size_t first,
@@ -42,7 +42,8 @@ std::string block(std::span<const ComparisonRow> rows,
     return text;
 }
 
-/// The last step that all runs have, where they end at different ones: there their losses compare.
+/// Returns the last step that all runs have if they end at different steps: there their losses are
+/// comparable.
 std::optional<std::int64_t> last_common_step(const std::vector<History>& histories) {
     const auto last_of = [](const History& history) { return history.steps.back().step; };
     const auto common = std::ranges::min(histories | std::views::transform(last_of));

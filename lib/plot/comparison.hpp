@@ -1,4 +1,4 @@
-/// Runs side by side: what they have come to, and by which keys their decks differ.
+/// Comparison of runs: their key figures, and the keys in which their decks differ.
 #pragma once
 
 #include <string>
@@ -8,28 +8,30 @@
 
 namespace ziggurat::plot {
 
-/// A key of decks that runs have with different values.
+/// Deck key whose value differs between runs.
 struct RunDifference {
     std::string key;                  ///< `optimizer.lr`
-    std::vector<std::string> values;  ///< of each run
+    std::vector<std::string> values;  ///< one per run
 };
 
 /// One row of a comparison.
 struct ComparisonRow {
     std::string label;                ///< `best validation`
-    std::vector<std::string> values;  ///< of each run; `-`: it has none
+    std::vector<std::string> values;  ///< one per run; `-`: the run has no such value
 };
 
-/// Steps, losses, speed, time and marks of each run; of runs of different lengths also the losses at the last
-/// step that all have. Pure.
+/// Returns steps, losses, speed, time and marks of each run. Pure.
+///
+/// If the runs differ in length, rows for the losses at the last common step are added.
 ///
 /// \pre each has a step
 std::vector<ComparisonRow> compare(const std::vector<History>& histories);
 
-/// A column for each run, below its name: compare(), then a row for each difference. Runs that do not fit
-/// beside each other into `columns` follow below; 0: as many as there are. Pure.
+/// Formats compare(), followed by a row for each difference, with one column per run. Pure.
 ///
-/// \pre each has a step, and each difference as many values
+/// Runs that do not fit into `columns` follow in a further table; 0: unlimited width.
+///
+/// \pre each history has a step, and each difference has one value per history
 std::string comparison_text(const std::vector<History>& histories,
                             const std::vector<RunDifference>& differences,
                             int columns);

@@ -26,10 +26,10 @@ std::string quoted(const std::string& text) {
     return safe + "\"";
 }
 
-/// The columns of one run, filled while steps go up.
+/// Columns of one run. Rows must be requested in ascending order of steps.
 class RunColumns {
   public:
-    /// \param tells_lanes  a column for each lane that it waited for, instead of one for all
+    /// \param tells_lanes  true: one stall column per lane that the run waited for; false: one in total
     RunColumns(const History& history, bool tells_lanes) : history_{history} {
         for (std::size_t lane = 0; tells_lanes && lane < lanes.size(); ++lane) {
             if (history.waits_for(lane)) {
@@ -64,7 +64,9 @@ class RunColumns {
         return all;
     }
 
-    /// \pre steps of the calls go up
+    /// Appends the cells of step `number` to `row`.
+    ///
+    /// \pre `number` is larger than in the previous call
     void append(std::int64_t number, std::string& row) {
         const Step* step = at(history_.steps, next_step_, number);
         const Validation* validation = at(history_.validations, next_validation_, number);
@@ -124,7 +126,7 @@ class RunColumns {
         return whole > 0 ? fmt::format("{:.6g}", 100 * part / whole) : "";
     }
 
-    /// The row of that step; `next` moves on behind what was asked for.
+    /// Returns the row of step `number`, or nullptr. Advances `next` past it.
     template <class Row>
     static const Row* at(const std::vector<Row>& rows, std::size_t& next, std::int64_t number) {
         while (next < rows.size() && rows[next].step < number) {
@@ -136,8 +138,8 @@ class RunColumns {
     const History& history_;
     bool has_lanes_ = false;
     std::vector<std::size_t> lanes_ = {};
-    std::map<std::int64_t, std::array<int, mark_names.size()>> marks_ =
-        {};  ///< how many of each kind, by step
+    /// Number of marks by step, then by kind.
+    std::map<std::int64_t, std::array<int, mark_names.size()>> marks_ = {};
     std::size_t next_step_ = 0, next_validation_ = 0;
 };
 

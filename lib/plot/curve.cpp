@@ -7,7 +7,7 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Weighed mean of the latest values, so many at most.
+/// Weighted mean of the latest values, at most `count` of them.
 class RunningMean {
   public:
     explicit RunningMean(std::int64_t count)
@@ -38,7 +38,7 @@ class RunningMean {
 
   private:
     std::size_t count_;
-    std::size_t next_ = 0;  ///< the oldest, once there are enough
+    std::size_t next_ = 0;  ///< index of the oldest value once the buffer is full
     double sum_ = 0, weight_ = 0;
     std::vector<Weighed> latest_;
 };
@@ -56,10 +56,10 @@ class Interval {
         weight_ += weighed.weight;
         ++count_;
     }
-    /// Appends the point of what was added since the last call, if anything was.
+    /// Appends the point of all values added since the last call, if there are any.
     void end(Curve& curve) {
         if (count_ > 0 && weight_ > 0) {
-            // Rounding must not put a mean of equal values outside of them.
+            // Rounding must not move a mean of equal values outside of their range.
             curve.push_back({0.5 * (first_ + last_), std::clamp(sum_ / weight_, least_, most_), low_, high_});
         }
         *this = {};

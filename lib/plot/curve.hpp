@@ -1,4 +1,4 @@
-/// Curve of a few hundred points that stand for all steps of a run.
+/// Curve of a few hundred points that represent all steps of a run.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace ziggurat::plot {
 
-/// Some successive steps.
+/// Point of a curve: one or more consecutive steps.
 struct Point {
-    double x = 0;  ///< the middle of their positions
+    double x = 0;  ///< middle of the positions of the steps
     double mean = 0;
-    double low = 0, high = 0;  ///< of the steps as they were, also where `mean` is smoothed
+    double low = 0, high = 0;  ///< range of the unsmoothed values of the steps
 };
 using Curve = std::vector<Point>;
 
@@ -23,12 +23,12 @@ using Curve = std::vector<Point>;
 inline bool has_spread(const Point& point) {
     return point.low < point.high;
 }
-/// True if the point is one step, and its mean is that of other steps too.
+/// True if the point is one step, and its mean includes other steps.
 inline bool is_smoothed_step(const Point& point) {
     return point.low == point.high && point.mean != point.low;
 }
 
-/// Contribution of a step to a curve: a value with its weight; nothing: the step has none.
+/// Contribution of a step to a curve: a value with its weight. An empty optional means no value.
 struct Weighed {
     double value = 0;
     double weight = 1;
@@ -38,12 +38,13 @@ using ValueOf = std::function<std::optional<Weighed>(const Step&)>;
 struct CurveStyle {
     std::int64_t most_points = 100;
     XScale x = {};
-    std::int64_t smooth = 1;  ///< each mean is that of so many steps, the step and those before it
+    std::int64_t smooth = 1;  ///< number of steps in each mean: the step and those before it
 };
 
-/// The steps of `history` in at most `most_points` intervals of equal length, each with the weighed mean, the
-/// least and the greatest value; intervals without a value have no point. As many steps as points or fewer
-/// are points of their own. Pure.
+/// Returns the steps of `history` as at most `most_points` intervals of equal length. Pure.
+///
+/// Each point has the weighted mean, the minimum and the maximum of its interval. Intervals without a value
+/// have no point. If there are at most `most_points` steps, each is a point of its own.
 Curve make_curve(const History& history, const CurveStyle& style, const ValueOf& value_of);
 
 /// Nats per token.
@@ -56,7 +57,7 @@ ValueOf grad_norm_value();
 ValueOf mfu_value();
 /// Tokens per second.
 ValueOf speed_value();
-/// Share of the time that was waited for a lane, in percent; `lane` lanes.size(): for any.
+/// Stall time of a lane as percent of the time; `lane` == lanes.size(): of all lanes.
 ValueOf stall_value(std::size_t lane);
 /// Bytes in a tier, in units of `unit_bytes`.
 ValueOf memory_value(MemoryTier tier, double unit_bytes);

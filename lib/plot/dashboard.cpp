@@ -17,11 +17,11 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr std::int64_t latest_steps = 50;  ///< that speed and waits are told of
+constexpr std::int64_t latest_steps = 50;  ///< steps over which speed and waits are averaged
 constexpr int least_rows = 12;
 constexpr int least_columns = 40;
-constexpr int rows_of_curve = 12;     ///< that terminal_text takes for a panel of height 2
-constexpr int rows_beside_curve = 6;  ///< its title, legend and axis
+constexpr int rows_of_curve = 12;     ///< rows that terminal_text() uses for a panel of height 2
+constexpr int rows_beside_curve = 6;  ///< rows of its title, legend and axis
 constexpr int bar_columns = 20;
 
 class Screen {
@@ -34,16 +34,16 @@ class Screen {
     int columns() const { return columns_; }
     int rows_left() const { return rows_ - static_cast<int>(std::ssize(lines_)); }
 
-    /// A line without escapes, clipped.
+    /// Adds a line without escape sequences, clipped to the width.
     void add(const std::string& line) { add_ready(std::string{clipped(line, columns_)}); }
-    /// A line that fits.
+    /// Adds a line that fits into the width.
     void add_ready(std::string line) {
         if (rows_left() > 0) {
             lines_.push_back(std::move(line));
         }
     }
 
-    /// `[####    ]` with so many of its places filled.
+    /// Returns `[####    ]` with `share` of its characters filled.
     std::string bar(double share) const {
         const auto filled = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * bar_columns));
         std::string text;
@@ -75,7 +75,7 @@ std::string state_text(const History& history, double now_s) {
     if (now_s <= 0 || history.last_time <= 0) {
         return "";
     }
-    return fmt::format("{} since its last word", format_duration(std::max(0.0, now_s - history.last_time)));
+    return fmt::format("{} since its last event", format_duration(std::max(0.0, now_s - history.last_time)));
 }
 
 void add_head(Screen& screen, const History& history, double now_s) {
@@ -122,7 +122,7 @@ void add_progress(Screen& screen, const History& history, const Summary& latest)
     screen.add(line + fmt::format(", lr {:.2e}, gradient norm {:.3g}", step.lr, step.grad_norm));
 }
 
-/// `2 resumes, 1 spike, 1 crash`, where there are any.
+/// Adds `2 resumes, 1 spike, 1 crash` if there are marks.
 void add_marks(Screen& screen, const History& history) {
     if (const auto marks = marks_text(history); !marks.empty()) {
         screen.add("marks   " + marks);
@@ -158,7 +158,7 @@ void add_tiers(Screen& screen, const History& history, const Summary& latest) {
     }
 }
 
-/// Loss over steps, where there is room for it.
+/// Adds the curve of loss over steps if there is room for it.
 void add_curve(Screen& screen, const History& history, const TerminalStyle& style, int rows_below) {
     if (screen.rows_left() - rows_below < rows_of_curve + rows_beside_curve) {
         return;
@@ -168,7 +168,7 @@ void add_curve(Screen& screen, const History& history, const TerminalStyle& styl
     std::istringstream text{terminal_text(figure, style)};
     std::string line;
     for (int number = 0; std::getline(text, line); ++number) {
-        if (number >= 2) {  // title and name of the run are in the head
+        if (number >= 2) {  // the head already has the title and the name of the run
             screen.add_ready(line);
         }
     }

@@ -1,4 +1,4 @@
-/// A run that goes on, on one screen of a terminal.
+/// Dashboard of a running run on one screen of a terminal.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace ziggurat::plot {
 
-/// What a screen shows.
+/// Size and style of the dashboard.
 struct DashboardStyle {
     TerminalStyle terminal = {};
-    int rows = 24;     ///< at most so many lines, of at least 12
-    double now_s = 0;  ///< since 1970, UTC; 0: nobody knows, and no age is shown
+    int rows = 24;     ///< maximum number of lines; at least 12
+    double now_s = 0;  ///< seconds since 1970, UTC; 0: unknown, no age is shown
 };
 
-/// Steps done and to do, speed, what is waited for, what each tier holds, loss over steps, latest events.
-/// Lines are not wider than the terminal. A run without a step yet says so. Pure.
+/// Returns steps, speed, stalls by lane, memory by tier, loss over steps, and the latest events. Pure.
+///
+/// Lines are not wider than the terminal. For a run without a step, a line states that.
 std::string dashboard(const History& history, const DashboardStyle& style);
 
 }  // namespace ziggurat::plot

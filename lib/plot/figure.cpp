@@ -32,7 +32,7 @@ std::string title_of(const std::vector<History>& histories) {
     return printable(title);
 }
 
-/// True if some point of the lines, which are runs, is as asked.
+/// Returns true if `is_such` holds for some point of the lines, each of which is a run.
 template <class Is>
 bool has_point(const Panel& panel, const Is& is_such) {
     return !panel.is_stacked && std::ranges::any_of(panel.lines, [&](const Line& line) {
@@ -40,7 +40,7 @@ bool has_point(const Panel& panel, const Is& is_such) {
     });
 }
 
-/// Appends a panel for each tier.
+/// Appends one panel per tier.
 void add_memory_panels(const std::vector<History>& histories,
                        const PanelMaker& make,
                        std::vector<Panel>& panels) {
@@ -67,9 +67,11 @@ void add_marks(const std::vector<History>& histories, const XScale& x, Contents 
     }
 }
 
-/// Axis from the first to the last step that is drawn, or as asked; from zero if the first is near it.
+/// Returns the axis of the requested range, or from the first to the last drawn step.
 ///
-/// \param parts  what is drawn of `histories`
+/// It starts at zero if the first step is near zero.
+///
+/// \param parts  drawn parts of `histories`
 FigureAxis x_axis_of(const std::vector<History>& histories,
                      const std::vector<History>& parts,
                      const XScale& x,
@@ -108,7 +110,7 @@ bool Figure::has(MarkKind kind) const {
 
 Figure make_figure(const std::vector<History>& histories, const FigureStyle& style) {
     ZG_EXPECTS(!histories.empty() && style.most_points > 0);
-    std::vector<History> cut;  // a whole run is not copied: it may have millions of steps
+    std::vector<History> cut;  // whole runs are not copied: they may have millions of steps
     for (std::size_t run = 0; run < histories.size() && !style.x.is_whole(); ++run) {
         cut.push_back(part_of(histories[run], style.x));
     }

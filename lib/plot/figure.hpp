@@ -1,4 +1,4 @@
-/// Contents of a figure, before it is known how it is drawn.
+/// Contents of a figure, independent of how it is drawn.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace ziggurat::plot {
 
-/// A curve of one run; in a stacked panel, of one lane, standing on those before it.
+/// Curve of one run; in a stacked panel, of one lane, on top of those before it.
 struct Line {
-    std::size_t colour = 0;  ///< of the run, or of the lane
+    std::size_t colour = 0;  ///< colour index of the run or of the lane
     Curve curve;
 };
 
@@ -31,8 +31,8 @@ struct Panel {
     std::vector<Dot> dots = {};
     std::vector<Dot> alarms = {};          ///< steps without a finite value, at the upper edge
     std::vector<Dot> peaks = {};           ///< points above the axis, at the upper edge
-    std::vector<std::string> labels = {};  ///< of the lines; empty: each is a run
-    bool is_stacked = false;               ///< lines from bottom to top, each on the one before
+    std::vector<std::string> labels = {};  ///< names of the lines; empty: each line is a run
+    bool is_stacked = false;               ///< lines from bottom to top, each on top of the one before
     double height = 1;                     ///< relative to the other panels
     std::string note = {};                 ///< shown if there is no value to draw
 };
@@ -57,34 +57,35 @@ enum class Contents {
 };
 
 struct FigureStyle {
-    std::int64_t most_points = 100;  ///< of a line
+    std::int64_t most_points = 100;  ///< maximum points per line
     Contents contents = Contents::brief;
     XRange x = {};
-    std::int64_t smooth = 1;  ///< measured curves are means of so many steps
-    bool is_log = false;  ///< loss, learning rate and gradient norm are logarithmic where they are positive
+    std::int64_t smooth = 1;  ///< number of steps in each mean of a measured curve
+    bool is_log = false;      ///< logarithmic axes for loss, learning rate and gradient norm, if positive
 };
 
 struct Figure {
     std::string title;
-    std::vector<std::string> runs = {};  ///< as the legend calls them; run i has colour i
+    std::vector<std::string> runs = {};  ///< names in the legend; run i has colour i
     FigureAxis x = {};
     std::string x_label = "step";
     std::vector<Panel> panels = {};
     std::vector<RunMark> marks = {};
-    std::vector<SaveMark> saves = {};  ///< that are complete
+    std::vector<SaveMark> saves = {};  ///< complete saves
     bool has_validations = false;
-    bool has_bands = false;  ///< some point stands for steps of different values
-    bool has_raw = false;    ///< some smoothed point stands for one step of another value
+    bool has_bands = false;  ///< some point represents steps of different values
+    bool has_raw = false;    ///< some smoothed point is one step with a different value
 
     bool has(MarkKind kind) const;
 };
 
-/// What a run is called beside others: the folder that its metrics lie in, or their file where that has
-/// another name. Printable.
+/// Returns the printable name of a run: its folder, or its metrics file if that is not metrics.jsonl.
 std::string label_of(const History& history);
 
-/// Curves of some runs, one or more. Of one run, the lanes that it waited for are told apart; of several,
-/// there is one line for each. A run without a step in the part that is drawn has no line. Pure.
+/// Makes the curves of one or more runs. Pure.
+///
+/// For one run, stalls are split by lane. For several runs, there is one line per run. A run without a step
+/// in the drawn part has no line.
 Figure make_figure(const std::vector<History>& histories, const FigureStyle& style);
 
 }  // namespace ziggurat::plot

@@ -10,102 +10,103 @@
 
 namespace ziggurat::plot {
 
-/// The lanes of the fields `stall_<lane>_s`.
+/// Lanes of the fields `stall_<lane>_s`.
 inline constexpr std::array<std::string_view, 8> lanes{"data",           "collective",     "channel",
                                                        "host_to_device", "device_to_host", "nvme_read",
                                                        "nvme_write",     "host_optimizer"};
 
-/// Tiers of memory, as fields of a step and of the start call them.
+/// Tiers of memory, with the names used in the fields of step and start events.
 enum class MemoryTier { device, host, nvme };
 inline constexpr std::array<std::string_view, 3> tiers{"device", "host", "nvme"};
 
 struct Step {
     std::int64_t step = 0;
-    double time = 0;             ///< of its end, in seconds since 1970, UTC; 0: not told
-    std::optional<double> loss;  ///< nothing: there was none, or it was not finite
+    double time = 0;             ///< end of the step, in seconds since 1970, UTC; 0: unknown
+    std::optional<double> loss;  ///< empty: no loss, or it was not finite
     bool is_loss_finite = true;
     double tok_s = 0;
     double step_s = 0;
     std::array<float, lanes.size()> stall_s{};
     std::int64_t tokens = 0;  ///< since the training began
-    std::array<double, tiers.size()>
-        tier_bytes{};  ///< by MemoryTier; of the fullest rank, where a rank has its own
+    /// By MemoryTier. Maximum over ranks if each rank has its own tier.
+    std::array<double, tiers.size()> tier_bytes{};
     double mfu = 0;    ///< 0: the peak is unknown
     double lr = 0;
     double grad_norm = 0;
-    std::vector<double> loss_by_source = {};  ///< by History::train_sources; not a number: none in this step
-    double elapsed_s = 0;  ///< from the start of the run's first job, without the time between jobs
+    std::vector<double> loss_by_source = {};  ///< by History::train_sources; NaN: no loss in this step
+    double elapsed_s = 0;  ///< from the start of the run's first job, excluding the time between jobs
 };
 
 struct Validation {
     std::int64_t step = 0;
     double loss = 0;
-    std::vector<double> loss_by_source = {};  ///< by History::validation_sources; not a number: none
+    std::vector<double> loss_by_source = {};  ///< by History::validation_sources; NaN: no loss
 };
 
-/// A save that is over.
+/// A finished save.
 struct Save {
     std::int64_t step = 0;
     bool is_ok = false;
     double bytes = 0;
     double seconds = 0;
-    double stood_still_s = 0;  ///< training, for it
-    std::string reason = {};   ///< why it was given up
-    bool is_removed = false;   ///< it was complete, and is not on the disk any more
+    double stood_still_s = 0;  ///< time that training was blocked by it
+    std::string reason = {};   ///< reason why it failed
+    bool is_removed = false;   ///< it was complete, and was deleted since
 };
 
-/// Something else that a run tells of.
+/// Any other event of a run.
 struct RunEvent {
-    double time = 0;  ///< seconds since 1970, UTC; 0: not told
+    double time = 0;  ///< seconds since 1970, UTC; 0: unknown
     std::optional<std::int64_t> step = {};
     std::string text = {};  ///< printable
 };
 
 /// Kinds of events that a picture marks.
 enum class MarkKind {
-    resume,     ///< a job went on after a checkpoint
-    roll_back,  ///< the run went back to a checkpoint because of a spike
+    resume,     ///< a job resumed from a checkpoint
+    roll_back,  ///< the run returned to a checkpoint because of a spike
     spike,
-    crash  ///< a job failed, or the next job or another rank wrote that it had ended without a last line
+    /// A job failed, or the next job or another rank recorded that it had ended without a last line.
+    crash
 };
 inline constexpr std::array<std::string_view, 4> mark_names{"resume", "roll-back", "spike", "crash"};
 
 /// Event of a run that a picture marks.
 struct EventMark {
     MarkKind kind = MarkKind::resume;
-    std::int64_t step = 0;  ///< of a resume or roll-back the step of its checkpoint
+    std::int64_t step = 0;  ///< for a resume or roll-back, the step of its checkpoint
 };
 
-/// End of a run, told by itself.
+/// End of a run, as recorded in its metrics.
 struct End {
     double time = 0;
-    std::optional<int> exit_code = {};  ///< nothing: nobody was left to return one
+    std::optional<int> exit_code = {};  ///< empty: the process was killed before it returned a code
     std::string reason = {};            ///< printable
 };
 
 struct History {
-    std::string path;  ///< of the file
-    std::string name;  ///< that the run gives itself; empty: it has not said
+    std::string path;  ///< path of the file
+    std::string name;  ///< name from the run's metrics; empty: unknown
     std::int64_t ranks = 0;
     std::int64_t parameters = 0;
-    std::int64_t planned_steps = 0;                   ///< 0: not told
-    std::array<double, tiers.size()> budget_bytes{};  ///< by MemoryTier; 0: not told
-    double last_time = 0;                             ///< of the latest event
-    std::vector<std::string> train_sources;           ///< printable names, where losses are told by source
-    std::vector<std::string> validation_sources;      ///< the same of validations
+    std::int64_t planned_steps = 0;                   ///< 0: unknown
+    std::array<double, tiers.size()> budget_bytes{};  ///< by MemoryTier; 0: unknown
+    double last_time = 0;                             ///< time of the latest event
+    std::vector<std::string> train_sources;           ///< printable names, if losses are given by source
+    std::vector<std::string> validation_sources;      ///< same for validations
     std::vector<Step> steps;                          ///< in order, each once
     std::vector<Validation> validations;
     std::vector<Save> saves;
-    std::vector<RunEvent> events;     ///< in their order, all jobs of the run
+    std::vector<RunEvent> events;     ///< in order, over all jobs of the run
     std::vector<EventMark> marks;     ///< in the order of the events
     std::optional<End> end;           ///< empty: the run is in progress, or was killed
-    std::int64_t bad_lines = 0;       ///< that are no events
-    std::int64_t first_bad_line = 0;  ///< its number, from 1
-    bool is_last_line_cut = false;    ///< usual while a run writes
+    std::int64_t bad_lines = 0;       ///< lines that are not events
+    std::int64_t first_bad_line = 0;  ///< line number, from 1
+    bool is_last_line_cut = false;    ///< normal while a run is writing
 
-    /// Whether any step has waited for the lane.
+    /// Returns true if any step has waited for the lane.
     bool waits_for(std::size_t lane) const;
-    /// Whether any step tells of bytes there.
+    /// Returns true if any step reports bytes in the tier.
     bool uses(MemoryTier tier) const;
 };
 

@@ -36,7 +36,7 @@ std::optional<double> finite(const Json& event, const char* field) {
     return found->get<double>();
 }
 
-/// Printable, and not longer than one wants to read.
+/// Returns the field as printable text, shortened to longest_reason columns.
 std::string text(const Json& event, const char* field) {
     const auto found = event.find(field);
     return found != event.end() && found->is_string()
@@ -64,7 +64,7 @@ const std::array<std::string, lanes.size()>& stall_fields() {
     return fields;
 }
 
-/// Forgets what a run that went on from an earlier step does again.
+/// Removes the rows from `step` on: a run that resumed from an earlier step repeats them.
 template <class T>
 void forget_from(std::vector<T>& rows, std::int64_t step) {
     while (!rows.empty() && rows.back().step >= step) {
@@ -72,7 +72,7 @@ void forget_from(std::vector<T>& rows, std::int64_t step) {
     }
 }
 
-/// The field `loss_by_source`, by `names`, to which new ones are added.
+/// Returns the field `loss_by_source` in the order of `names`. Appends new names to `names`.
 std::vector<double> losses_by_source(const Json& event, std::vector<std::string>& names) {
     std::vector<double> losses;
     const auto found = event.find("loss_by_source");
@@ -144,7 +144,8 @@ void add_mark(History& history, MarkKind kind, std::int64_t step) {
     marks.push_back({kind, step});
 }
 
-/// Adds events other than steps, validations and complete saves to the list, and marks those of pictures.
+/// Adds events other than steps, validations and complete saves. Adds marks for those that pictures
+/// show.
 void add_event(History& history,
                const Json& event,
                const std::string& name,
@@ -176,7 +177,7 @@ void add_event(History& history,
     } else if (name == "stop") {
         add("stops: " + text(event, "reason"));
     } else if (name == "checkpoint_end" && event.value("ok", Json{}) != true) {
-        add("a save was given up: " + text(event, "reason"));
+        add("a save failed: " + text(event, "reason"));
     } else if (name == "crash") {
         history.end = End{number(event, "time"), std::nullopt, text(event, "reason")};
         add("crash: " + history.end->reason);

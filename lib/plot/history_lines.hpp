@@ -10,12 +10,12 @@ namespace ziggurat::plot {
 /// Adds the lines of one metrics.jsonl to a history, in the order of the file.
 class HistoryLines {
   public:
-    /// Returns false if `line` is no event of a run.
+    /// Returns false if `line` is not an event of a run.
     bool add(History& history, const std::string& line);
 
   private:
-    double latest_time_ = 0;  ///< of the job's previous step, or of its start; 0: unknown
-    double elapsed_s_ = 0;    ///< of all jobs up to the previous step
+    double latest_time_ = 0;  ///< time of the job's previous step or of its start; 0: unknown
+    double elapsed_s_ = 0;    ///< total of all jobs up to the previous step
 };
 
 }  // namespace ziggurat::plot

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_line = std::size_t{1} << 20;  ///< of any metrics
+constexpr std::size_t longest_line = std::size_t{1} << 20;  ///< maximum bytes of a line of metrics
 
 [[noreturn]] void refuse(const std::string& problem) {
     throw Error{ErrorKind::deck, problem};
@@ -32,12 +32,12 @@ std::string file_of(const std::string& run) {
     const std::string file = is_folder ? (fs::path{run} / "metrics.jsonl").string() : run;
     if (!fs::exists(file, unused)) {
         refuse("'" + printable(run) +
-               "' has no metrics.jsonl (it is no folder of a run, or the run has not come to training). Name "
-               "the folder that run.dir of the training says.");
+               "' has no metrics.jsonl (not a folder of a run, or training has not started). Name "
+               "the folder that run.dir of the training gives.");
     }
     if (!fs::is_regular_file(file, unused)) {
         refuse("'" + printable(file) +
-               "' is no regular file. Name the folder of a run, or its metrics.jsonl.");
+               "' is not a regular file. Name the folder of a run, or its metrics.jsonl.");
     }
     return file;
 }
@@ -69,14 +69,14 @@ void HistoryReader::read() {
         const bool is_whole = !in.eof();
         if (in.fail()) {
             refuse(
-                fmt::format("line {} of '{}' is longer than any of metrics. Name the folder of a run, or its "
+                fmt::format("line {} of '{}' is too long for metrics. Name the folder of a run, or its "
                             "metrics.jsonl.",
                             number_of_line_ + 1, printable(history_.path)));
         }
         const std::string line{text_.data(), static_cast<std::size_t>(in.gcount() - (is_whole ? 1 : 0))};
         const bool is_event = lines_.add(history_, line) || line.empty();
         if (!is_event && !is_whole) {
-            history_.is_last_line_cut = true;  // to be read again when there is more of it
+            history_.is_last_line_cut = true;  // read again when more of it is written
             return;
         }
         ++number_of_line_;
@@ -92,7 +92,7 @@ History read_history(const std::string& run) {
     reader.read();
     if (reader.history().steps.empty()) {
         refuse("'" + printable(reader.history().path) +
-               "' tells of no step. Wait until the run has made one.");
+               "' has no completed step. Wait until the run completes one.");
     }
     return std::move(reader).take();
 }

@@ -11,32 +11,32 @@
 
 namespace ziggurat::plot {
 
-/// Reads the metrics of a run while they grow: of a folder, the file `metrics.jsonl` in it.
+/// Reads the metrics of a run while they grow. For a folder, reads the file `metrics.jsonl` in it.
 class HistoryReader {
   public:
-    /// Errors: Error{deck} when there is no such file, or it is no regular file
+    /// Errors: Error{deck} if the file does not exist, or is not a regular file
     explicit HistoryReader(const std::string& run);
 
-    /// Reads what has come since the last call; a file that has begun anew is read anew.
-    /// Errors: Error{deck} when it cannot be read, or has a line that is none of ours by its length
+    /// Reads the lines added since the last call. If the file was replaced, reads it from the start.
+    /// Errors: Error{deck} if it cannot be read, or has a line too long for metrics
     void read();
 
     const History& history() const noexcept { return history_; }
-    /// What was read; the reader is of no use any more.
+    /// Moves the history out. The reader must not be used afterwards.
     History take() && { return std::move(history_); }
 
   private:
     History history_;
     HistoryLines lines_;
-    std::int64_t offset_ = 0;  ///< behind the lines that were read
+    std::int64_t offset_ = 0;  ///< end of the lines that were read
     std::int64_t number_of_line_ = 0;
-    std::uint64_t file_ = 0;  ///< its number in the file system; 0: none was read
+    std::uint64_t file_ = 0;  ///< inode of the file; 0: no file was read
     std::vector<char> text_;
 };
 
-/// All metrics of a run.
+/// Returns all metrics of a run.
 ///
-/// Errors: Error{deck} as HistoryReader's, and when there is no step
+/// Errors: Error{deck} as HistoryReader's, and if there is no step
 History read_history(const std::string& run);
 
 }  // namespace ziggurat::plot

@@ -19,10 +19,10 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Rows of a run's checkpoints and of its events; what is older is counted.
+/// Maximum rows of a run's checkpoints and of its events; older ones are only counted.
 constexpr std::ptrdiff_t most_rows = 200;
 
-constexpr const char* no_break_space = "\u00a0";  ///< keeps a name, its number and the unit in one line
+constexpr const char* no_break_space = "\u00a0";  ///< keeps a name, its number and the unit on one line
 
 constexpr const char* head =
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -43,7 +43,7 @@ constexpr const char* head =
 
 class Table {
   public:
-    /// A heading that begins with `#` is that of numbers.
+    /// A heading that begins with `#` marks a column of numbers.
     Table(std::string& page, const std::vector<std::string>& headings) : page_{page} {
         page_ += "<div class=\"scroll\"><table>\n<tr>";
         for (const auto& heading : headings) {
@@ -78,7 +78,7 @@ std::string bytes_text(double bytes) {
     return bytes > 0 ? format_bytes(static_cast<std::int64_t>(std::min(bytes, 9e18))) : "-";
 }
 
-/// The text without a space at which a line may end.
+/// Returns the text with spaces replaced, so that no line break occurs in it.
 std::string unbroken(const std::string& text) {
     std::string result;
     for (const char c : text) {
@@ -87,7 +87,7 @@ std::string unbroken(const std::string& text) {
     return result;
 }
 
-/// Lanes by the time that was waited for them, those of at least a hundredth.
+/// Lists the lanes by stall time, those with at least 1 % of the time.
 std::string waits_text(const Summary& summary) {
     std::vector<std::size_t> order;
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -106,7 +106,7 @@ std::string waits_text(const Summary& summary) {
     return text.empty() ? "nothing" : text;
 }
 
-/// The most that lay in each tier.
+/// Lists the peak of each tier.
 std::string memory_text(const Summary& summary) {
     std::string text;
     for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
@@ -158,7 +158,7 @@ void add_differences(std::string& page, const std::vector<RunDifference>& differ
     }
 }
 
-/// The latest `most_rows` of `rows`, behind a line that says how many there are.
+/// Adds the latest `most_rows` of `rows`, after a line with the total number.
 template <class Row, class Add>
 void add_latest(std::string& page, const std::vector<Row>& rows, const char* what, const Add& add) {
     const auto left_out = std::max<std::ptrdiff_t>(0, std::ssize(rows) - most_rows);
@@ -177,14 +177,14 @@ void add_saves(std::string& page, const std::vector<Save>& saves) {
                        row->seconds > 0 ? format_duration(row->seconds) : "-",
                        is_measured ? bytes_text(row->bytes / row->seconds) + "/s" : "-",
                        format_duration(row->stood_still_s),
-                       !row->is_ok       ? "given up: " + row->reason
+                       !row->is_ok       ? "failed: " + row->reason
                        : row->is_removed ? "removed since"
                                          : "complete"});
         }
     });
 }
 
-/// Those that are on the disk, and folded those that are not.
+/// Adds the saves that are on the disk, and in a collapsed section those that were deleted.
 void add_checkpoints(std::string& page, const History& history) {
     std::vector<Save> here, removed;
     for (const auto& save : history.saves) {
@@ -200,7 +200,7 @@ void add_checkpoints(std::string& page, const History& history) {
     }
 }
 
-/// The latest loss of one source; nothing where there is none.
+/// Returns the latest loss of one source; `-` if there is no loss.
 template <class Rows>
 std::string latest_loss(const Rows& rows, std::size_t source) {
     for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
@@ -224,7 +224,7 @@ std::string lowest_loss(const std::vector<Validation>& validations, std::size_t 
                : fmt::format("{:.4f} at {}", lowest->loss_by_source[source], format_grouped(lowest->step));
 }
 
-/// Losses by source, where there are several.
+/// Adds the losses by source if there are several sources.
 void add_sources(std::string& page, const History& history) {
     Table table{page, {"data", "source", "#latest loss", "#lowest loss"}};
     for (std::size_t i = 0; i < history.train_sources.size(); ++i) {

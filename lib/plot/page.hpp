@@ -1,4 +1,4 @@
-/// Runs as one HTML page: without scripts, and without anything from elsewhere.
+/// HTML page of runs, without scripts and external resources.
 #pragma once
 
 #include <string>
@@ -10,9 +10,12 @@
 
 namespace ziggurat::plot {
 
-/// The whole file: a table of the runs, what their decks differ in, their curves over each other, checkpoints
-/// and events. Only the curves are of the part that `style` has. Light, and dark where the viewer asks for
-/// it. Of long runs the latest checkpoints and events. Pure.
+/// Returns the whole HTML file. Pure.
+///
+/// It has a table of the runs, the differences of their decks, their overlaid curves, checkpoints and events.
+/// Only the curves are limited to the range of `style`. The colours are light, or dark if the viewer prefers
+/// that.
+/// For long runs, only the latest checkpoints and events are listed.
 ///
 /// \pre `histories` is not empty, and each has a step
 std::string page(const std::vector<History>& histories,

@@ -11,10 +11,10 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Marks of what is not finite that are shown of one run: more are a smear.
+/// Maximum marks of non-finite values per run: more would not be distinguishable.
 constexpr std::size_t most_alarms = 40;
 
-/// Of the highest point of a stack: lanes below it would be no line of a picture.
+/// Minimum share of the highest point of a stack: lanes below it would not be visible.
 constexpr double least_share_of_stack = 0.005;
 
 constexpr const char* waiting_title = "waiting, % of the time";
@@ -23,8 +23,9 @@ std::string with_smoothing(std::string title, std::int64_t smooth) {
     return smooth > 1 ? fmt::format("{}, mean of {} steps", title, smooth) : title;
 }
 
-/// Adds the points above the axis to `panel.peaks`, and their height to the title. Of adjacent points the
-/// first counts, and a spread counts if it ends far above the axis.
+/// Adds the points above the axis to `panel.peaks`, and their height to the title.
+///
+/// Only the first of adjacent points counts. A spread counts if it ends far above the axis.
 void add_peaks(Panel& panel) {
     const double far_above = panel.y.is_log ? 1.05 : 1.5;  // as a position on the axis
     double highest = 0;
@@ -56,7 +57,7 @@ Panel from_zero(Panel panel) {
     return panel;
 }
 
-/// Unit of the largest of some bytes.
+/// Unit that suits the largest of several numbers of bytes.
 struct ByteUnit {
     const char* name;
     double bytes;
@@ -142,8 +143,9 @@ Panel PanelMaker::of_runs(std::string title, double height, const ValueOf& value
     return panel;
 }
 
-/// The lanes of one run on each other, without those that are too thin to be seen. A lane has the same colour
-/// in each picture.
+/// Stacks the lanes of one run, without those that are too thin to be visible.
+///
+/// A lane has the same colour in each picture.
 Panel PanelMaker::stacked_stalls(const History& history) const {
     Panel panel{.title = with_smoothing(waiting_title, style_.smooth), .is_stacked = true};
     double highest = 0;
@@ -166,8 +168,9 @@ Panel PanelMaker::stacked_stalls(const History& history) const {
     return panel;
 }
 
-/// Gives `panel` an axis around its values; with --log a logarithmic one if all are positive. A few points
-/// far above all others do not stretch a linear axis: they are marked at its upper edge.
+/// Sets the axis of `panel` around its values; with --log a logarithmic one if all are positive.
+///
+/// A few points far above all others do not stretch a linear axis: they are marked at its upper edge.
 void PanelMaker::fit(Panel& panel) const {
     const auto whole = range_of(panel);
     if (whole.is_empty()) {

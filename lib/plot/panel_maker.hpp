@@ -25,13 +25,13 @@ class PanelMaker {
     Panel speed() const;
     /// Model FLOPs utilisation.
     Panel mfu() const;
-    /// Waits: of one run by lane, of several in total.
+    /// Stalls: for one run by lane, for several runs in total.
     Panel stalls() const;
     Panel memory(MemoryTier tier) const;
 
   private:
     CurveStyle curve_style(std::int64_t smooth) const { return {style_.most_points, x_, smooth}; }
-    /// A line for each run that has such a value.
+    /// Makes one line per run that has such a value.
     Panel of_runs(std::string title, double height, const ValueOf& value, std::int64_t smooth) const;
     Panel stacked_stalls(const History& history) const;
     void fit(Panel& panel) const;

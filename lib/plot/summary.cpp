@@ -102,7 +102,7 @@ std::string marks_text(const History& history) {
 std::string fate_text(const History& history) {
     switch (fate_of(history)) {
         case Fate::goes_on:
-            return "goes on, or was killed";
+            return "running, or was killed";
         case Fate::finished:
             return "finished";
         case Fate::stopped:

@@ -10,41 +10,44 @@
 
 namespace ziggurat::plot {
 
-/// What became of a run, as far as its metrics tell.
+/// Outcome of a run, as far as its metrics show it.
 enum class Fate {
-    goes_on,   ///< or was killed: nothing says that it has ended
+    goes_on,   ///< running, or killed: the metrics have no end
     finished,  ///< all steps are done
-    stopped,   ///< as asked, with more to do
+    stopped,   ///< stopped on request before the last step
     failed
 };
 
-/// Figures over the latest steps of a run, or over all of them.
+/// Key figures over the latest steps of a run, or over all of them.
 struct Summary {
     std::int64_t last_step = 0;
     std::int64_t tokens = 0;
-    std::optional<double> last_loss = {};  ///< nats per token, of the last step that has one
+    std::optional<double> last_loss = {};  ///< nats per token, of the last step with a loss
     std::optional<Validation> best_validation = {};
     double tok_s = 0;                               ///< median
     double step_s = 0;                              ///< median
     double mfu = 0;                                 ///< mean over time; 0: unknown
-    std::array<double, lanes.size()> waited{};      ///< share of the time for each lane, 0 to 1
+    std::array<double, lanes.size()> waited{};      ///< stall share of the time by lane, 0 to 1
     std::array<double, tiers.size()> peak_bytes{};  ///< by MemoryTier
-    double trained_s = 0;                           ///< all steps
+    double trained_s = 0;                           ///< seconds over all steps
     std::int64_t complete_saves = 0;
     Fate fate = Fate::goes_on;
 
-    /// Share of the time that was waited for anything.
+    /// Returns the stall share of the time over all lanes.
     double waited_in_all() const;
 };
 
-/// \param most_steps  only the latest so many count for medians, shares and peaks
+/// Summarizes a run.
+///
+/// \param most_steps  number of latest steps used for medians, shares and peaks
 /// \pre history has a step
 Summary summarise(const History& history, std::int64_t most_steps);
 
-/// How often a run was resumed, rolled back and so on: `2 resumes, 1 spike`; empty if never.
+/// Returns the counts of resumes, roll-backs and so on: `2 resumes, 1 spike`; empty if there are no
+/// marks.
 std::string marks_text(const History& history);
 
-/// `finished`, `stopped with 75: ...`, and so on.
+/// Returns `finished`, `stopped: SIGUSR1`, `failed with 3: ...`, and so on.
 std::string fate_text(const History& history);
 
 }  // namespace ziggurat::plot

@@ -21,7 +21,7 @@ constexpr double panel_gap = 22, title_room = 20, label_row = 18, unit_height = 
 constexpr double ticks_below = 18;  ///< distance of the ticks' baseline from the box above them
 constexpr double label_below = 38, foot = 50;
 constexpr double line_height = 15;     ///< of a text and the room around it
-constexpr double pixels_of_tick = 20;  ///< least distance of the ticks of a panel
+constexpr double pixels_of_tick = 20;  ///< minimum distance of the ticks of a panel
 constexpr int ticks_across = 8;
 
 class Drawing {
@@ -61,7 +61,8 @@ class Drawing {
     }
 
   private:
-    /// The title of a panel, and next to it or below it the names of its lanes. Returns the top of its box.
+    /// Draws the title of a panel, and next to it or below it the names of its lanes. Returns the top of
+    /// its box.
     double draw_title(const Panel& panel, double y) {
         const auto title = panel.title + (panel.y.is_log ? " (logarithmic)" : "");
         double row = y + 12;
@@ -93,7 +94,7 @@ class Drawing {
     static constexpr double label_gap = 16;
     static double label_pixels(const std::string& label) { return 16 + text_pixels(label) + label_gap; }
 
-    /// Lines at the ticks with their values, except at those too close to the one before.
+    /// Draws lines at the ticks with their values, without values too close to the previous one.
     void draw_grid(const Panel& panel, const PanelBox& box) {
         for (const auto& tick : figure_.x.ticks(ticks_across)) {
             elements_.add("<path class=\"g\" d=\"M{:.1f} {:.1f}v{:.1f}\"/>", box.at_x(tick.value), box.top,
@@ -115,7 +116,7 @@ class Drawing {
         }
     }
 
-    /// Values of the horizontal axis, below a box that ends at `bottom`.
+    /// Draws the values of the horizontal axis below a box that ends at `bottom`.
     void draw_x_ticks(double bottom) {
         double free_from = 0;
         for (const auto& tick : figure_.x.ticks(ticks_across)) {

@@ -1,4 +1,4 @@
-/// A figure as an SVG file of its own: no script, no font, no style from elsewhere.
+/// A figure as a self-contained SVG file: no external script, font or style.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace ziggurat::plot {
 
-/// Points of a line that are worth having in a picture of this size.
+/// Useful maximum of points per line in a picture of this size.
 inline constexpr std::int64_t points_across_svg = 420;
 
-/// The whole file. Some kilobytes for each line of points_across_svg points. No text overlaps another. A
-/// figure without a title has no row for it. Pure.
+/// Returns the whole file: some kilobytes per line of points_across_svg points. Pure.
+///
+/// Texts do not overlap. A figure without a title has no row for it.
 std::string svg(const Figure& figure, Scheme scheme = Scheme::as_the_viewer_asks);
 
 }  // namespace ziggurat::plot

@@ -1,4 +1,4 @@
-/// Text of an SVG file while it grows, and the layout that its parts share.
+/// Builder of SVG text, and the layout that its parts share.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace ziggurat::plot {
 inline constexpr double svg_width = 960, svg_left = 74, svg_right = 22;
 inline constexpr double svg_inner = svg_width - svg_left - svg_right;
 
-/// SVG elements, a line each.
+/// SVG elements, one per line.
 class SvgElements {
   public:
     template <class... Arguments>
@@ -24,7 +24,7 @@ class SvgElements {
         fmt::format_to(std::back_inserter(text_), form, std::forward<Arguments>(arguments)...);
         text_ += '\n';
     }
-    /// Appends elements that end with a line end, or nothing.
+    /// Appends elements; `elements` is empty or ends with a line feed.
     void append(const std::string& elements) { text_ += elements; }
 
     const std::string& text() const { return text_; }
@@ -39,7 +39,7 @@ struct PanelBox {
     const FigureAxis &x, &y;
 
     double at_x(double value) const { return svg_left + x.place_of(value) * svg_inner; }
-    /// Not far outside: viewers accept only numbers of some size.
+    /// Returns the vertical pixel position, clamped near the box: viewers reject very large numbers.
     double at_y(double value) const { return top + (1 - std::clamp(y.place_of(value), -1.0, 2.0)) * height; }
     bool has_x(double value) const { return x.place_of(value) >= 0 && x.place_of(value) <= 1; }
     bool has_y(double value) const { return y.place_of(value) >= 0 && y.place_of(value) <= 1; }

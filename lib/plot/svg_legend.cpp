@@ -9,7 +9,7 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr double most_label = 330;  ///< of a run's name
+constexpr double most_label = 330;  ///< maximum width of a run's name, in pixels
 constexpr double row_height = 20;
 constexpr double symbol_width = 24, gap = 20;
 
@@ -17,7 +17,7 @@ class Legend {
   public:
     Legend(double y, SvgElements& elements) : y_{y}, elements_{elements} {}
 
-    /// \param symbol  draws at the left end x and the middle y that it gets
+    /// \param symbol  draws a symbol, given its left end x and its middle y
     template <class Symbol>
     void entry(const std::string& label, const Symbol& symbol) {
         const double length = symbol_width + text_pixels(label);
@@ -36,7 +36,7 @@ class Legend {
     SvgElements& elements_;
 };
 
-/// Entries of what is drawn in the curves' own colours: shown in that of the first run.
+/// Adds entries for shadings and thin lines, in the colour of the first run.
 void add_curve_entries(const Figure& figure, Legend& legend, SvgElements& elements) {
     if (figure.has_bands) {
         legend.entry("shading: range of single steps", [&](double x, double y) {
@@ -59,7 +59,7 @@ void add_curve_entries(const Figure& figure, Legend& legend, SvgElements& elemen
 }
 
 void add_mark_entries(const Figure& figure, Legend& legend, SvgElements& elements) {
-    const bool has_runs = figure.runs.size() > 1;  // their marks have the colours of the runs
+    const bool has_runs = figure.runs.size() > 1;  // then marks have the colours of their runs
     for (std::size_t i = 0; i < mark_names.size(); ++i) {
         const auto kind = static_cast<MarkKind>(i);
         if (figure.has(kind)) {

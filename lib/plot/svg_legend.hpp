@@ -6,7 +6,7 @@
 
 namespace ziggurat::plot {
 
-/// Draws rows of symbols and names, the first with its baseline at `y`. Returns the baseline of the last.
+/// Draws rows of symbols and names, with the first baseline at `y`. Returns the last baseline.
 double draw_legend(const Figure& figure, double y, SvgElements& elements);
 
 }  // namespace ziggurat::plot

@@ -10,7 +10,7 @@ std::string mark_symbol(MarkKind kind, bool has_run_colour, std::size_t run, dou
     const auto area = fmt::format("c{}", has_run_colour ? colour_of(run) : grey);
     switch (kind) {
         case MarkKind::resume:
-            return "";  // its line says it
+            return "";  // mark_line() draws it
         case MarkKind::roll_back:
             return fmt::format("<path class=\"m {}\" d=\"M{:.1f} {:.1f}l8 -5v10z\"/>\n", area, x - 8, y);
         case MarkKind::spike:

@@ -8,22 +8,22 @@
 
 namespace ziggurat::plot {
 
-/// Symbol of a mark with its middle at (x, y).
+/// Returns the symbol of a mark with its middle at (x, y).
 ///
 /// \param has_run_colour  drawn in the colour of run `run`; else in the colour of its kind
 std::string mark_symbol(MarkKind kind, bool has_run_colour, std::size_t run, double x, double y);
 
-/// Line of a resume, a roll-back or a crash across a panel; empty for a spike.
+/// Returns the line of a resume, a roll-back or a crash across a panel; empty for a spike.
 std::string mark_line(
     MarkKind kind, bool has_run_colour, std::size_t run, double x, double top, double height);
 
-/// Triangle of a complete save, upon the edge at y.
+/// Returns the triangle of a complete save, on the edge at y.
 std::string save_symbol(std::size_t colour, double x, double y);
 
-/// Triangle of a step without a finite loss, hanging from y.
+/// Returns the triangle of a step without a finite loss, hanging from y.
 std::string alarm_symbol(double x, double y);
 
-/// Triangle of a point above the axis, pointing up to y.
+/// Returns the triangle of a point above the axis, pointing up to y.
 std::string peak_symbol(std::size_t colour, double x, double y);
 
 }  // namespace ziggurat::plot

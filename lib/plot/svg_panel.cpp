@@ -58,7 +58,7 @@ class PanelDrawing {
         }
     }
 
-    /// Text that a browser shows when the pointer rests on a mark: where it is, and what it is.
+    /// Returns the tooltip of a mark: its position and its meaning.
     std::string hint(double x, const std::string& what) const {
         return figure_.x.is_whole ? fmt::format("{} {:.0f}: {}", figure_.x_label, x, what)
                                   : fmt::format("{:.2f} {}: {}", x, figure_.x_label, what);
@@ -77,10 +77,10 @@ class PanelDrawing {
         }
     }
 
-    /// Validations, and the last points of lines that need them.
+    /// Draws validations, and the last points of lines that need them.
     void draw_dots() {
         for (const auto& line : panel_.lines) {
-            // Of several runs each shows where it ends, and a short one that it is there.
+            // With several runs, each shows its end. A run of one point is visible only by its dot.
             const auto& last = line.curve.back();
             const bool is_shown = !panel_.is_stacked && (has_runs() || line.curve.size() == 1);
             if (is_shown && box_.has_x(last.x) && box_.has_y(last.mean)) {
@@ -109,7 +109,7 @@ class PanelDrawing {
         }
     }
 
-    /// Symbols of the marks, below alarms and peaks.
+    /// Draws the symbols of the marks, below alarms and peaks.
     void draw_marks() {
         const double below = panel_.alarms.empty() && panel_.peaks.empty() ? 0 : upper_row;
         for (const auto& mark : distinct_marks()) {
@@ -119,7 +119,7 @@ class PanelDrawing {
         }
     }
 
-    /// The marks without those on the same spot as one of the same kind and run.
+    /// Returns the marks without those at the same position as one of the same kind and run.
     std::vector<RunMark> distinct_marks() const {
         auto marks = figure_.marks;
         const auto spot = [&](const RunMark& mark) {
@@ -131,7 +131,7 @@ class PanelDrawing {
         return marks;
     }
 
-    /// Of every line its spread and its single steps, then its mean upon all of them.
+    /// Draws the spread and the single steps of every line, then all means on top.
     void draw_lines() {
         for (const auto& line : panel_.lines) {
             if (std::ranges::any_of(line.curve, has_spread)) {
@@ -171,7 +171,7 @@ class PanelDrawing {
         }
     }
 
-    /// The area between two curves; of a single point a column.
+    /// Draws the area between two curves; a column for a single point.
     template <class Upper, class Lower>
     void draw_between(const Line& line, double opacity, const Upper& upper, const Lower& lower) {
         const double half = line.curve.size() == 1 ? 6 / svg_inner * (box_.x.high - box_.x.low) : 0;

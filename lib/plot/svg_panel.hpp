@@ -8,7 +8,7 @@
 
 namespace ziggurat::plot {
 
-/// Draws all that lies within the box of panel `number`, and its frame. Titles and ticks are not part of it.
+/// Draws the frame and the contents of panel `number`, without titles and ticks.
 void draw_panel(const Figure& figure, std::size_t number, const PanelBox& box, SvgElements& elements);
 
 }  // namespace ziggurat::plot

@@ -7,7 +7,7 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Colours that also those who see few of them tell apart, for light and for dark backgrounds.
+/// Colours for light and dark backgrounds that colour-blind readers can distinguish.
 /// Source: Okabe and Ito, "Color Universal Design", 2008; lighter ones for dark.
 struct Colour {
     const char *light, *dark;
@@ -20,7 +20,7 @@ constexpr std::array<Colour, num_svg_colours> colours{{{"#0072b2", "#56b4e9"},
                                                        {"#4b5fc4", "#93a4ff"},
                                                        {"#7a5230", "#c79a72"},
                                                        {"#5f6b73", "#a9b4bb"}}};
-/// Of the second eight runs, and so on.
+/// Line patterns: the first for the first eight runs, the second for the next eight, and so on.
 constexpr std::array<const char*, 4> dashes{"", "6 3", "2 3", "8 3 2 3"};
 
 }  // namespace

@@ -8,21 +8,23 @@ namespace ziggurat::plot {
 
 /// Colours of a picture.
 enum class Scheme {
-    as_the_viewer_asks,  ///< light, and dark where the viewer asks for it
-    light                ///< for programs that know no viewer
+    as_the_viewer_asks,  ///< light, or dark if the viewer prefers it
+    light                ///< for programs without that preference
 };
 
 inline constexpr std::size_t num_svg_colours = 8;
-/// Of what belongs to no run or lane.
+/// Colour of elements that belong to no run or lane.
 inline constexpr std::size_t grey = num_svg_colours - 1;
 
-/// The style sheet. Classes `s<i>` and `c<i>` are strokes and areas of colour i; `k` and `x` stand out.
+/// Returns the style sheet. Classes `s<i>` and `c<i>` are strokes and areas of colour i; `k` and `x`
+/// stand out.
 std::string style_sheet(Scheme scheme);
 
-/// Colour of run or lane `number`: as many runs as there are colours have one of their own.
+/// Returns the colour of run or lane `number`. The first num_svg_colours runs have distinct colours.
 std::size_t colour_of(std::size_t number);
 
-/// Attribute of the line pattern that tells runs of one colour apart; empty for the first ones.
+/// Returns the attribute of the line pattern that distinguishes runs of one colour; empty for the first
+/// ones.
 std::string dash_of(std::size_t number);
 
 }  // namespace ziggurat::plot

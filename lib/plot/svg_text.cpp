@@ -14,7 +14,7 @@ constexpr std::array<unsigned char, 95> advances{
     63, 82, 72, 66, 63, 76,  71, 102, 71,  63, 71, 46, 46, 46, 87, 64, 64, 64, 66, 57, 66, 64, 37, 66,
     66, 29, 36, 60, 29, 101, 66, 64,  66,  66, 44, 54, 41, 66, 61, 85, 61, 61, 55, 66, 46, 66, 87};
 constexpr int first_character = 32;
-constexpr double bolder = 0.11;  ///< what a bold character is wider by, at most
+constexpr double bolder = 0.11;  ///< maximum extra width of a bold character
 
 double advance_of(char c, bool is_bold) {
     const auto at = static_cast<std::size_t>(static_cast<unsigned char>(c) - first_character);
@@ -31,7 +31,7 @@ double text_pixels(std::string_view text, SvgFont font) {
         ems += is_ascii ? advance_of(c, font.is_bold) : 0;
         plain += is_ascii ? 1 : 0;
     }
-    // Of other scripts a column is at most as wide as a capital letter, and two are a square.
+    // In other scripts a column is at most as wide as a capital letter, and two columns are a square.
     ems += static_cast<double>(text_width(text) - static_cast<int>(plain));
     return ems * font.size;
 }

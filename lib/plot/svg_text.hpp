@@ -1,4 +1,4 @@
-/// Texts of an SVG file: escapes, and the room that they take.
+/// Texts of an SVG file: escapes, and their widths.
 #pragma once
 
 #include <string>
@@ -13,15 +13,18 @@ struct SvgFont {
 };
 inline constexpr SvgFont title_font{16, true}, panel_title_font{12, true};
 
-/// Width of `text` in the widest of the usual sans-serif fonts, so that no viewer needs more. Pure.
+/// Returns the width of `text` in the widest of the usual sans-serif fonts: an upper bound for viewers.
+/// Pure.
 ///
 /// Source: advances of DejaVu Sans and Verdana, rounded up
 double text_pixels(std::string_view text, SvgFont font = {});
 
-/// `text` as it is where it takes at most `pixels`; else `...` and its end, as is best for a path. Pure.
+/// Returns `text` if it fits into `pixels`; else `...` and its end, which suits paths. Pure.
 std::string shortened_to(std::string_view text, double pixels, SvgFont font = {});
 
-/// `text` with what XML gives a meaning replaced. What XML cannot hold must not be in it (printable()).
+/// Returns `text` with the special characters of XML replaced.
+///
+/// \pre `text` has no characters that XML cannot contain (printable())
 std::string escape_xml(std::string_view text);
 
 }  // namespace ziggurat::plot

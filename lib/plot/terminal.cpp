@@ -12,7 +12,7 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr int label_columns = 9;  ///< with the bar behind them
+constexpr int label_columns = 9;  ///< including the bar after them
 constexpr int least_columns = 40;
 constexpr int rows_of_unit = 6;
 
@@ -40,10 +40,10 @@ class Drawing {
         text_ += '\n';
     }
 
-    /// Lines of a panel are told apart by marks.
+    /// Returns true if marks distinguish the lines of a panel.
     bool has_marks(const Panel& panel) const { return !style_.has_colours && panel.lines.size() > 1; }
 
-    /// Names with their colours or marks, as many to a row as fit.
+    /// Draws names with their colours or marks. Starts a new row if a name does not fit.
     void draw_names(const std::string& indent, const std::vector<std::string>& names, bool with_marks) {
         std::string row = indent;
         int taken = text_width(indent);
@@ -132,7 +132,7 @@ class Drawing {
         return style_.has_unicode ? std::string{sign.utf8} : std::string(1, sign.ascii);
     }
 
-    /// Spikes at the upper edge, other marks as columns.
+    /// Draws spikes at the upper edge, and other marks as columns.
     static void fill_mark(Canvas& canvas, const RunMark& mark, int x) {
         const auto sign = signs_of(mark.kind);
         const int rows = mark.kind == MarkKind::spike ? 1 : canvas.dots_down();
@@ -155,8 +155,8 @@ class Drawing {
             }
         }
         for (std::size_t drawn = 0; drawn < panel.lines.size(); ++drawn) {
-            // Of stacked lines the lowest last: one that adds nothing lies on the one below, and must not
-            // hide it.
+            // The lowest of the stacked lines is drawn last: a line that adds nothing coincides with the
+            // one below, and must not hide it.
             const std::size_t i = panel.is_stacked ? panel.lines.size() - 1 - drawn : drawn;
             const Point* before = nullptr;
             for (const auto& point : panel.lines[i].curve) {
@@ -173,7 +173,7 @@ class Drawing {
         }
     }
 
-    /// The axis below all panels.
+    /// Draws the axis below all panels.
     void draw_x_axis(const Figure& figure) {
         const int columns = plot_columns(style_);
         std::string axis, labels(static_cast<std::size_t>(label_columns + columns + 1), ' ');

@@ -1,4 +1,4 @@
-/// A figure in characters.
+/// A figure as text for a terminal.
 #pragma once
 
 #include <string>
@@ -8,16 +8,17 @@
 namespace ziggurat::plot {
 
 struct TerminalStyle {
-    int columns = 80;          ///< at least 40 are used
-    bool has_unicode = true;   ///< braille dots; otherwise one ASCII mark for each place
-    bool has_colours = false;  ///< runs by colour; otherwise by their marks
+    int columns = 80;          ///< minimum 40
+    bool has_unicode = true;   ///< braille dots; otherwise one ASCII mark per character
+    bool has_colours = false;  ///< colours distinguish runs; otherwise marks
 };
 
-/// Dots across of a terminal with so many columns: points that are worth having in a line.
+/// Returns the dots across a terminal of `style.columns`: the useful maximum of points per line.
 std::int64_t points_across(const TerminalStyle& style);
 
-/// Panels below each other, no line wider than `style.columns`. Where several lines share a panel and there
-/// are no colours, each has a mark of its own. Pure.
+/// Draws panels below each other, with lines of at most `style.columns`. Pure.
+///
+/// If several lines share a panel and there are no colours, each line has a mark of its own.
 std::string terminal_text(const Figure& figure, const TerminalStyle& style);
 
 }  // namespace ziggurat::plot

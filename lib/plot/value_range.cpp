@@ -8,10 +8,10 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr std::size_t peak_reach = 4;      ///< points on each side that a peak is compared with
-constexpr std::size_t least_points = 60;   ///< of a line: a shorter one is drawn with all its peaks
-constexpr double share_of_spreads = 0.99;  ///< of the points whose spread is within the axis
+constexpr std::size_t least_points = 60;   ///< of a line; shorter lines are drawn with all peaks
+constexpr double share_of_spreads = 0.99;  ///< share of points whose spread is within the axis
 
-/// Value that `share` of `values` do not exceed.
+/// Returns the value that `share` of `values` do not exceed.
 ///
 /// \pre `values` is not empty
 double quantile(std::vector<double> values, double share) {
@@ -20,7 +20,8 @@ double quantile(std::vector<double> values, double share) {
     return *at;
 }
 
-/// Greatest of the medians around each point. The first and the last point are their own median.
+/// Returns the maximum of the medians around each point. The first and the last point are their own
+/// median.
 double level_of(const Curve& curve) {
     double level = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < curve.size(); ++i) {

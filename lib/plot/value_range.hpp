@@ -7,7 +7,7 @@
 
 namespace ziggurat::plot {
 
-/// Least and greatest of some values.
+/// Minimum and maximum of some values.
 struct ValueRange {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
@@ -19,7 +19,7 @@ struct ValueRange {
 /// Range of all means, of the dots, and of the spread of nearly all points. Pure.
 ValueRange range_of(const Panel& panel);
 
-/// As range_of(), but without peaks of a few points that would take more than half of it. Pure.
+/// Returns range_of() without peaks of a few points that would take more than half of it. Pure.
 ValueRange range_without_peaks(const Panel& panel);
 
 }  // namespace ziggurat::plot

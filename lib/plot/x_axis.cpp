@@ -23,7 +23,7 @@ constexpr std::array<TimeUnit, 4> time_units{{{86400, "days in training"},
                                               {3600, "hours in training"},
                                               {60, "minutes in training"},
                                               {1, "seconds in training"}}};
-constexpr double least_units = 3;  ///< of the chosen time unit, on the longest axis
+constexpr double least_units = 3;  ///< minimum length of the longest axis, in the chosen time unit
 
 }  // namespace
 

@@ -13,37 +13,40 @@ namespace ziggurat::plot {
 
 enum class XUnit { steps, tokens, time };
 
-/// The unit called `tokens` or `time`; else steps.
+/// Returns the unit called `tokens` or `time`; else steps.
 XUnit x_unit_named(std::string_view name);
 
-/// A part of the axis. Steps, tokens since the training began, or seconds of training.
+/// Range of the axis, in steps, in tokens since the training began, or in seconds of training.
 struct XRange {
     XUnit unit = XUnit::steps;
-    std::optional<double> from = {}, to = {};  ///< both included; empty: without a limit
+    std::optional<double> from = {}, to = {};  ///< both inclusive; empty: unlimited
 
     bool is_whole() const { return !from && !to; }
     bool has(double x) const { return (!from || x >= *from) && (!to || x <= *to); }
 };
 
-/// Position of a step on the axis.
+/// Returns the position of a step on the axis.
 double x_of(const Step& step, XUnit unit);
 
-/// Position of a step number, which may have no row: between its neighbours, or at the nearest row.
+/// Returns the position of a step number, between its neighbours if it has no row, or at the nearest
+/// row.
 double x_at(const History& history, std::int64_t step, XUnit unit);
 
-/// Parses a position: `1000`, `1.5k`, `2M`, `3G` of steps and tokens; `90`, `90s`, `30min`, `2h`, `1d` of
-/// time. Returns nothing if `text` is no position of that unit.
+/// Parses a position: `1000`, `1.5k`, `2M`, `3G` for steps and tokens; `90`, `90s`, `30min`, `2h`, `1d`
+/// for time.
+///
+/// Returns an empty optional if `text` is not a position in that unit.
 std::optional<double> parse_x(std::string_view text, XUnit unit);
 
-/// The rows, validations, saves and marks of `history` within `range`. Events stay.
+/// Returns the rows, validations, saves and marks of `history` within `range`, and all events.
 ///
 /// Other fields are copied, so the part has a name, and may have no step.
 History part_of(const History& history, const XRange& range);
 
-/// Unit in which positions are drawn.
+/// Unit of the drawn positions.
 struct XScale {
     XUnit unit = XUnit::steps;
-    double size = 1;             ///< of the unit: 3600 for hours
+    double size = 1;             ///< size of the unit: 3600 for hours
     std::string label = "step";  ///< below the axis
 
     double of(const Step& step) const { return x_of(step, unit) / size; }

@@ -22,16 +22,16 @@ struct ByteRun {
 
     bool operator==(const ByteRun&) const = default;
 };
-/// Of an operand, which has one, or few.
+/// Byte ranges of an operand. Most operands have one range.
 using ByteRunList = SmallVector<ByteRun, 2>;
 
 enum class Lifetime {
     persistent,  ///< holds state from step to step
-    transient,   ///< from the first op that names it to the last; its place in the arena is used again
-    inputs,      ///< of the trainer: filled before the step, as batches and StepInputs, or read behind it
+    transient,   ///< live from the first op that names it to the last; its arena memory is reused
+    inputs,      ///< owned by the trainer: filled before the step (batches, StepInputs) or read after it
 };
 
-/// Name as printed and written to JSON; so are those of consumers and tensors.
+/// Returns the name that is printed and written to JSON. The same holds for consumers and tensors.
 constexpr const char* to_string(Lifetime lifetime) {
     switch (lifetime) {
         case Lifetime::persistent:
@@ -47,21 +47,21 @@ constexpr const char* to_string(Lifetime lifetime) {
 using layout::is_optimizer_state;
 using layout::StateKind;
 
-/// Lines of the memory table, in its order.
+/// Rows of the memory table, in its order.
 enum class Consumer {
     none,
     parameters,
-    leases,  ///< of parameters that are sharded
+    leases,  ///< gathered copies of sharded parameters
     gradients,
     optimizer,
-    activations,      ///< kept from forward to backward
-    working_buffers,  ///< values and gradients in between
+    activations,      ///< saved from forward for backward
+    working_buffers,  ///< other values and gradients
     logits,
     workspaces,
     batch,
-    snapshot,    ///< of state on its way to a checkpoint
-    transfers,   ///< of state on its way between tiers
-    validation,  ///< of no buffer: what evaluation needs beyond training
+    snapshot,    ///< state that is being copied to a checkpoint
+    transfers,   ///< state that is being moved between tiers
+    validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
 
 constexpr const char* to_string(Consumer consumer) {
@@ -96,11 +96,12 @@ constexpr const char* to_string(Consumer consumer) {
     throw std::invalid_argument{"no Consumer"};
 }
 
-/// Tensors of a micro-batch, on the host: the trainer fills them before its passes, and reads the losses
-/// after them.
+/// Tensors of a micro-batch in host memory.
+///
+/// The trainer fills them before the passes of the micro-batch, and reads the losses after them.
 enum class BatchTensor { tokens, targets, positions, document_starts, mask, samples, losses };
 
-/// Role in which ops name the tensor.
+/// Returns the role in which ops name the tensor.
 constexpr layout::Role role_of(BatchTensor tensor) {
     switch (tensor) {
         case BatchTensor::tokens:
@@ -129,9 +130,9 @@ int element_bytes(BatchTensor tensor);
 
 inline constexpr int num_batch_tensors = num_enumerators<BatchTensor>();
 
-/// Bytes of what trainer and kernels keep in buffers; `model` holds them to the types.
-inline constexpr std::int64_t step_inputs_bytes = 128;     ///< kernels::StepInputs has room in them
-inline constexpr std::int64_t exact_sums_bytes = 1024;     ///< an ExactSum has
+/// Sizes of the structures that trainer and kernels keep in buffers. `model` checks them.
+inline constexpr std::int64_t step_inputs_bytes = 128;     ///< upper bound of kernels::StepInputs
+inline constexpr std::int64_t exact_sums_bytes = 1024;     ///< upper bound of ExactSum
 inline constexpr std::int64_t loss_statistics_bytes = 12;  ///< kernels::LossStatistics of one row
 static_assert(sizeof(ExactSum) <= exact_sums_bytes);
 
@@ -141,21 +142,23 @@ struct Buffer {
     std::int64_t bytes = 0;
     Lifetime lifetime = Lifetime::transient;
     StateKind state = StateKind::none;
-    Consumer consumer = Consumer::none;  ///< the line of the memory table that it counts to
+    Consumer consumer = Consumer::none;  ///< the row of the memory table that counts it
     int unit = -1;
     int microbatch = -1;
-    std::int64_t first_element = 0;  ///< persistent shards: where in the unit's flat range byte 0 lies
+    std::int64_t first_element = 0;  ///< persistent shards: index in the unit's flat range of byte 0
     spec::DType type = spec::DType::f32;
-    bool is_alike = false;     ///< an activation that all ranks of a tensor axis above 1 have alike
-    bool is_shared = false;    ///< in an arena that ranks of the node read; set by place_buffers
+    bool is_alike = false;     ///< an activation that is replicated on all ranks of a tensor axis above 1
+    bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };
 
-/// The arenas of a rank: one of each tier, indexed by spec::Tier, that it alone maps, then those of device
-/// and host memory that the other ranks of its node map as well, for what collectives touch.
+/// Number of arenas of a rank.
+///
+/// The first three are private: one for each tier, indexed by spec::Tier. The others hold device and host
+/// memory that the other ranks of the node also map, because collectives read or write it.
 inline constexpr std::size_t num_arenas = 5;
 
-/// Index of the arena that `buffer` lies in.
+/// Returns the index of the arena that holds `buffer`.
 constexpr std::size_t arena_of(const Buffer& buffer) {
     return static_cast<std::size_t>(buffer.tier) + (buffer.is_shared ? 3 : 0);
 }
@@ -165,7 +168,7 @@ constexpr spec::Tier tier_of_arena(std::size_t arena) {
 }
 
 int element_bytes(const Buffer& buffer);
-/// The elements of the unit's flat range that a buffer of state holds.
+/// Returns the elements of the unit's flat range that a buffer of state holds.
 layout::ElementRange elements_of(const Buffer& buffer);
 
 }  // namespace ziggurat::schedule

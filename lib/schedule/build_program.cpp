@@ -23,7 +23,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// The slots of every stage.
+/// Returns the slots of every stage.
 std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant variant) {
     std::vector<std::vector<Slot>> orders;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
@@ -44,7 +44,7 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
 
 enum class Blocks { named, unnamed };
 
-/// All but the dependencies.
+/// Builds everything except the dependencies.
 Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant variant, Blocks blocks) {
     const auto spec = spec::of_stage(run, model.stage);
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);

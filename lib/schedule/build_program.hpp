@@ -1,4 +1,4 @@
-/// From what is asked for to the program of one rank.
+/// Builders of the program of one rank from a run's specification.
 #pragma once
 
 #include "schedule/model_layout.hpp"
@@ -11,14 +11,15 @@ namespace ziggurat::schedule {
 /// `evaluate` is the forward of one micro-batch with its losses. The persistent buffers of both variants lie
 /// at the same places, so they can share their arenas.
 ///
-/// Errors: contract, when degrees do not divide what they cut (the deck's rules say so first)
+/// Errors: contract, if a degree does not divide what it shards (the rules of the deck report it first)
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
 
-/// The same for a rank of which nobody has the layout yet.
+/// Builds the program of `rank`; computes the rank's layout first.
 Program build_program(const spec::RunSpec& spec, int rank, Variant variant);
 
-/// The first without what ops wait for and without the blocks of collectives over the data axis: all that the
-/// question needs of what memory it takes, in a time that does not depend on the number of ranks.
+/// Builds a program without dependencies and without the blocks of collectives over the data axis.
+///
+/// This suffices to compute memory use, and takes a time that does not depend on the number of ranks.
 Program build_placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
 
 }  // namespace ziggurat::schedule

@@ -1,4 +1,4 @@
-/// Passes of decoder layers, as a rank computes them.
+/// Forward and backward passes of decoder layers on a rank.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,16 @@
 
 namespace ziggurat::schedule {
 
-/// The forward of one decoder layer over one micro-batch, or its backward with what is computed again for it.
+/// Forward of one decoder layer over one micro-batch, or its backward with the recomputation for it.
 struct LayerPass {
     int first = -1;  ///< op
-    int last = -1;   ///< op; that which leaves what the next layer needs, or the same one
+    int last = -1;   ///< the op that writes the input of the next layer; may equal `first`
     bool is_forward = true;
 
     bool operator==(const LayerPass&) const = default;
 };
 
-/// In order of the list. Ops of other kinds may stand between those of a pass.
+/// Returns the passes in the order of the list. Ops of other kinds may lie between the ops of a pass.
 std::vector<LayerPass> layer_passes(const Program& program);
 
 }  // namespace ziggurat::schedule

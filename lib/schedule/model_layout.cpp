@@ -12,7 +12,7 @@ namespace {
 
 using spec::Axis;
 
-/// The virtual stage of each unit of the table.
+/// Returns the virtual stage of each unit of the table.
 std::vector<int> virtual_stage_of_units(const spec::RunSpec& spec, int virtual_stages) {
     const auto layers = layout::stage_layers(spec);
     ZG_EXPECTS(std::ssize(layers) == virtual_stages);
@@ -29,7 +29,7 @@ bool is_written(const layout::Phase& phase, int value) {
                        [&](const layout::ValueUse& use) { return use.value == value; });
 }
 
-/// By phase of a unit: whether its output depends on a tensor of the unit that is trained.
+/// Returns, by phase of a unit, true if its output depends on a trained tensor of the unit.
 std::vector<bool> phases_behind_trained(const layout::Unit& unit) {
     const auto is_trained = [&](const layout::ParameterUse& use) {
         return use.unit < 0 && unit.parameters[static_cast<std::size_t>(use.parameter)].is_trained;

@@ -1,4 +1,4 @@
-/// Names of what ops are: kinds, directions, purposes and the engines that carry them out.
+/// Properties of ops as enumerations: kinds, directions, purposes and the engines that run them.
 #pragma once
 
 #include <array>
@@ -17,8 +17,9 @@ enum class OpKind {
     add,       ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
     update,    ///< the optimizer on one chunk's runs
     norm,      ///< adds squares of gradients to the step's exact sum
-    step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers
-               ///< inside), on the host
+    /// Global norm, clip factor and skip flag from the exact sums. Runs on the host and contains an
+    /// all_reduce of integers.
+    step_end,
     all_gather,
     reduce_scatter,
     all_reduce,
@@ -29,7 +30,7 @@ enum class OpKind {
     write,  ///< to NVMe
 };
 
-/// Name as printed, traced and written to JSON; so are those of directions, purposes and engines.
+/// Returns the name that is printed, traced and written to JSON; also for the enumerations below.
 constexpr const char* to_string(OpKind kind) {
     switch (kind) {
         case OpKind::compute:
@@ -66,7 +67,7 @@ constexpr const char* to_string(OpKind kind) {
     throw std::invalid_argument{"no OpKind"};
 }
 
-/// Whether ranks of a group do it together.
+/// True if all ranks of a group run the op together.
 bool is_collective(OpKind kind);
 
 enum class Direction { none, forward, backward, backward_input, backward_weight, recompute };
@@ -89,7 +90,7 @@ constexpr const char* to_string(Direction direction) {
     throw std::invalid_argument{"no Direction"};
 }
 
-/// Why bytes travel; names volumes in the account.
+/// Reason of a transfer; names transferred volumes in the accounting report.
 enum class Purpose {
     none,
     parameters,   ///< leases of sharded parameters
@@ -100,8 +101,8 @@ enum class Purpose {
     context,
     pipeline,
     control,     ///< batches, losses, norms, counts, flags
-    checkpoint,  ///< tiers: what a save beside training takes; nothing where there is none
-    state,       ///< tiers: fetches and evictions
+    checkpoint,  ///< between tiers: the copy for a background save; moves no bytes while no save runs
+    state,       ///< between tiers: fetches and evictions
 };
 
 constexpr const char* to_string(Purpose purpose) {
@@ -174,10 +175,10 @@ constexpr const char* to_string(Engine engine) {
 
 inline constexpr int num_engines = num_enumerators<Engine>();
 
-/// Ways between two tiers, in one direction each.
+/// Directed links between two tiers.
 enum class Link { nvme_read, nvme_write, host_to_device, device_to_host };
 
-/// The link that an engine serves; nothing for what computes or communicates.
+/// Returns the link that an engine serves; nullopt for engines that compute or communicate.
 constexpr std::optional<Link> link_of(Engine engine) {
     switch (engine) {
         case Engine::nvme_read:
@@ -207,16 +208,17 @@ constexpr Engine engine_of(Link link) {
     throw std::invalid_argument{"no Link"};
 }
 
-/// As the lane is called: `nvme_read`.
+/// Returns the name of the lane, for example `nvme_read`.
 constexpr const char* to_string(Link link) {
     return to_string(engine_of(link));
 }
 inline constexpr int num_links = num_enumerators<Link>();
 
-/// Whether ops of a lane begin before those in front of them have ended, or even begun, so that a disk is
-/// never idle for want of being asked. All that they must wait for is in their waits, for ops of their own
-/// lane too. An op begins when the one `most_under_way` places in front of it, all in front of that, and
-/// itself in the step before, are done.
+/// True if an op of a lane may begin before the ops before it in the lane have ended or begun.
+///
+/// This keeps a disk busy. Such an op lists everything that it must wait for in its waits, including ops of
+/// its own lane. An op begins when these ops are done: the op `most_under_way` positions before it, all ops
+/// before that one, and the op itself in the previous step.
 constexpr bool overlaps_itself(Engine engine) {
     return engine == Engine::nvme_read || engine == Engine::nvme_write;
 }

@@ -9,7 +9,7 @@ const std::string& lane_of(const Op& op, const Program& program) {
     return program.lanes.at(static_cast<std::size_t>(op.lane)).name;
 }
 
-/// `collective` of `collective[data]`.
+/// Returns `collective` for `collective[data]`.
 std::string without_group(const std::string& lane) {
     return lane.substr(0, lane.find('['));
 }

@@ -1,4 +1,4 @@
-/// Some of the ops of a program, chosen by what they are and where they stand.
+/// Selection of ops of a program by unit, lane, kind and position.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace ziggurat::schedule {
 
-/// How an op is called that belongs to no unit.
+/// Unit name of ops that belong to no unit.
 inline constexpr const char* no_unit = "step";
 
-/// What an op must be to be chosen; empty texts ask for nothing.
+/// Conditions that a selected op meets; an empty text matches all ops.
 struct OpSelection {
-    std::string unit = {};  ///< of the model's, or `no_unit`
-    std::string lane = {};  ///< whole, or without its group: `collective` for `collective[data]`
+    std::string unit = {};  ///< name of a unit of the model, or `no_unit`
+    std::string lane = {};  ///< full name, or the name without its group: `collective` for `collective[data]`
     std::string kind = {};
-    std::optional<std::pair<int, int>> places = {};  ///< from the first op to the last, both among them
+    std::optional<std::pair<int, int>> places = {};  ///< first and last index of an op, both included
 };
 
-/// The unit that an op works for. `units` are the names of the model's.
+/// Returns the name of the unit that an op works for. `units` are the names of the model's units.
 const std::string& unit_of(const Op& op, const std::vector<std::string>& units);
 
-/// What is there to be chosen, in the order of first use.
+/// Values that a selection can name, in the order of first use.
 struct OpChoices {
     std::vector<std::string> units;
-    std::vector<std::string> lanes;  ///< whole, and without their groups
+    std::vector<std::string> lanes;  ///< full names, and names without their groups
     std::vector<std::string> kinds;
 };
 OpChoices choices_of(const Program& program, const std::vector<std::string>& units);
 
-/// The places of the ops that are all that is asked.
+/// Returns the indices of the ops that meet all conditions.
 std::vector<int> select_ops(const Program& program,
                             const std::vector<std::string>& units,
                             const OpSelection& selection);

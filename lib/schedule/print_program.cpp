@@ -17,7 +17,7 @@ std::string padded(std::string text, std::size_t width) {
     return text;
 }
 
-/// Bytes with a unit, to three digits.
+/// Returns bytes with a unit, with three digits.
 std::string size(std::int64_t bytes) {
     constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     auto value = static_cast<double>(bytes);

@@ -1,4 +1,4 @@
-/// A step program as text for people; program_json.hpp has it for tools.
+/// Step programs as human-readable text; program_json.hpp writes them for tools.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,15 @@
 
 namespace ziggurat::schedule {
 
-/// Gets the next part of a text. Of a large program the whole would take more memory than the program.
+/// Receives the next part of a text. The whole text of a large program would need more memory than the
+/// program.
 using Print = std::function<void(std::string_view)>;
 
-/// Ops by kind, bytes by purpose, control values by link, arenas and groups, in some lines.
+/// Returns the totals in a few lines: ops by kind, bytes by purpose, control values by link, arenas and
+/// groups.
 std::string print_totals(const Program& program);
 
-/// One line for each of `ops`, which are places in the program:
+/// Prints one line for each of `ops`, which are indices of the program's ops:
 ///
 ///     index  lane  label  reads -> writes (buffer, bytes)  waits for ops of this step; of the step before:
 ///     -op

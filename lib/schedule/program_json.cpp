@@ -31,7 +31,7 @@ std::string number(double value) {
     return text.data();
 }
 
-/// Writes the members of one object.
+/// Writer of the members of one object.
 class Object {
   public:
     void add(const char* key, const std::string& json) {
@@ -39,7 +39,7 @@ class Object {
     }
     void add(const char* key, std::int64_t value) { add(key, std::to_string(value)); }
     void add_text(const char* key, const std::string& value) { add(key, quoted(value)); }
-    /// Nothing when the value is the default.
+    /// Adds the member unless the value is the default.
     void add_unless(std::int64_t usual, const char* key, std::int64_t value) {
         if (value != usual) {
             add(key, value);
@@ -60,7 +60,7 @@ std::string array(const List& list, const Write& write) {
     return "[" + text + "]";
 }
 
-/// One more member of an object, a line for each item.
+/// Prints another member of an object, with one line for each item.
 template <class List, class Write>
 void print_array(const char* key, const List& list, const Write& write, const Print& print) {
     print("," + quoted(key) + ":[");
@@ -176,7 +176,7 @@ void print_as_json(const Program& program, const Print& print, const std::string
                    return one.take();
                }));
     auto head = object.take();
-    head.pop_back();  // what closes it comes last
+    head.pop_back();  // the closing brace comes last
     print(head);
     print_array("buffers", program.buffers, buffer_as_json, print);
     print_array("ops", program.ops, op_as_json, print);

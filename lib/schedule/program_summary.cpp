@@ -24,7 +24,7 @@ std::int64_t bytes_of(const Op& op, const Program& program) {
     return bytes;
 }
 
-/// The entry of `list` whose `name` is `wanted`; made when it is not there.
+/// Returns the entry of `list` whose `name` is `wanted`; adds it if it is missing.
 template <class Entry>
 Entry& entry(std::vector<Entry>& list, std::string Entry::*name, const std::string& wanted) {
     const auto found =

@@ -1,4 +1,4 @@
-/// Summary of a step program, unit by unit and lane by lane.
+/// Summary of a step program, by unit and lane.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace ziggurat::schedule {
 struct LaneWork {
     std::string lane;
     std::map<std::string, int> kinds;  ///< ops by kind
-    /// Sent by collectives and messages, as a ring would; moved by copies and disks; written by the rest.
+    /// Sent by collectives and messages (as in a ring), moved by copies and disks, or written by other ops.
     std::int64_t bytes = 0;
     double flops = 0;
 
@@ -27,10 +27,11 @@ struct UnitWork {
     std::vector<LaneWork> lanes;
 };
 
-/// In the order of first use. `units` are the names of the model's.
+/// Returns the work of each unit, in the order of first use. `units` are the names of the model's
+/// units.
 std::vector<UnitWork> work_by_unit(const Program& program, const std::vector<std::string>& units);
 
-/// The same as a table. Neighbouring units that do the same share their lines.
+/// Returns the work as a table. Adjacent units with equal work share their rows.
 std::string work_table(const std::vector<UnitWork>& work);
 
 }  // namespace ziggurat::schedule

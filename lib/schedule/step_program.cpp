@@ -19,7 +19,7 @@ const Operand* find(const std::vector<Operand>& operands, Role role) {
     return at == operands.end() ? nullptr : &*at;
 }
 
-/// Index of the lane of the same kind as `wanted`.
+/// Returns the index of the lane with the properties of `wanted`; adds the lane if it is missing.
 int found_or_added(std::vector<Lane>& lanes, Lane wanted) {
     const auto kind = [](const Lane& lane) {
         return std::tuple{lane.engine, lane.group, lane.direction, lane.serves_updates, lane.serves_control};

@@ -1,4 +1,4 @@
-/// Sets of bytes of a buffer.
+/// Sets of byte ranges of a buffer.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace ziggurat::schedule {
 
-/// The bytes that `op` touches for the sake of a run of one of its operands: what goes to NVMe or comes from
-/// there takes the rest of its last page with it.
+/// Returns the bytes that `op` touches for a range of one of its operands.
+///
+/// Transfers to and from NVMe include the rest of the last page.
 ByteRun touched(const Op& op, const ByteRun& run);
 
-/// Disjoint runs in ascending order, joined where they touch.
+/// Disjoint byte ranges in ascending order; adjacent ranges are merged.
 class ByteRuns {
   public:
     ByteRuns() = default;
@@ -24,12 +25,12 @@ class ByteRuns {
     std::int64_t end() const { return runs_.back().offset + runs_.back().bytes; }
     bool overlaps(const ByteRuns& other) const;
     ByteRuns without(const ByteRuns& other) const;
-    /// What lies in [begin, end).
+    /// Returns the part in [begin, end).
     ByteRuns within(std::int64_t begin, std::int64_t end) const;
-    /// The least runs of whole pages that hold these, none behind `limit`.
+    /// Returns the smallest set of whole pages that contains these ranges; no page extends past `limit`.
     ByteRuns in_pages(std::int64_t limit) const;
     void add(const ByteRuns& other);
-    /// The runs at other offsets.
+    /// Returns the ranges with all offsets changed by `by`.
     ByteRunList moved(std::int64_t by) const;
 
   private:

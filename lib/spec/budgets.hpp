@@ -1,4 +1,4 @@
-/// A rank's part of the memory that a deck allows.
+/// A rank's share of the memory budgets of a deck.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 
 namespace ziggurat::spec {
 
-/// By Tier, a rank's equal part of the budgets; 0 where there is no limit.
+/// Returns a rank's equal share of the budgets, indexed by Tier; 0: unlimited.
 std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run);
 
-/// Its equal part of what may be pinned.
+/// Returns a rank's equal share of the memory that may be pinned.
 std::int64_t pinned_bytes_of_rank(const RunSpec& run);
 
 }  // namespace ziggurat::spec

@@ -1,4 +1,4 @@
-/// Types of numbers that state and values are kept in.
+/// Element types of state and values.
 #pragma once
 
 namespace ziggurat::spec {
@@ -6,7 +6,7 @@ namespace ziggurat::spec {
 /// IEEE single precision and bfloat16.
 enum class DType { f32, bf16 };
 
-/// Bytes of one number.
+/// Returns the bytes of one element.
 constexpr int element_bytes(DType type) noexcept {
     return type == DType::f32 ? 4 : 2;
 }

@@ -8,7 +8,7 @@
 namespace ziggurat::spec {
 namespace {
 
-/// A share in percent, without zeros at the end.
+/// Formats a share in percent, without trailing zeros.
 std::string percent(double share) {
     const auto millionths = std::llround(share * 1e6);
     auto text = std::to_string(millionths / 10'000);

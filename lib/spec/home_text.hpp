@@ -1,4 +1,4 @@
-/// Texts of tiers and of homes, as a deck writes them.
+/// Texts of tiers and homes in deck syntax.
 #pragma once
 
 #include <array>
@@ -8,10 +8,12 @@
 
 namespace ziggurat::spec {
 
-/// By Tier.
+/// Names indexed by Tier.
 inline constexpr std::array tier_names{"device", "host", "nvme"};
 
-/// `host`, or `{device: 12.5%, host: rest}`: shares in steps of a millionth, the last of them as `rest`.
+/// Returns `host`, or `{device: 12.5%, host: rest}`.
+///
+/// Shares are multiples of one millionth; the last one is `rest`.
 std::string write_home(const Home& home);
 
 }  // namespace ziggurat::spec

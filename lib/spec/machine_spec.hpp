@@ -1,4 +1,4 @@
-/// Description of the machine that `check` and `plan` read instead of asking the hardware.
+/// Description of a machine; `check` and `plan` read it instead of querying the hardware.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace ziggurat::spec {
 
-/// Of disks that nobody has asked.
+/// Free space of disks that were not queried.
 constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 
 struct MachineSpec {
     std::string name = "this machine";
-    bool has_device = false;         ///< GPUs; without them the device tier is a part of the host's memory
-    std::string why_no_device = {};  ///< for people, where it is known
-    /// This machine names GPUs that cannot be used.
+    bool has_device = false;         ///< GPUs; without them the device tier is part of host memory
+    std::string why_no_device = {};  ///< human-readable reason, if known
+    /// True if this machine lists GPUs that cannot be used.
     bool is_device_broken = false;
     int ranks_per_node = 1;
     int cores_per_node = 1;
     std::int64_t device_bytes = 0;            ///< per rank
-    int device_multiprocessors = 0;           ///< of a GPU; 0: unknown
+    int device_multiprocessors = 0;           ///< per GPU; 0: unknown
     int device_capability = 0;                ///< 90 for compute capability 9.0; 0: unknown
     std::int64_t host_bytes = 0;              ///< per node
     std::int64_t nvme_bytes = unknown_space;  ///< per node, all paths together
@@ -31,7 +31,7 @@ struct MachineSpec {
     double device_to_host_rate = 0;  ///< bytes/s of a rank while all others copy as well
     double device_flops = 0;         ///< FLOP/s of a rank's matrix products in the compute type
 
-    // What moves the most bytes to and from the fast disks of a node; 0: unknown.
+    // Transfer parameters with the highest throughput to and from a node's NVMe disks; 0: unknown.
     std::int64_t nvme_block_bytes = 0;
     int nvme_queue_depth = 0;
 

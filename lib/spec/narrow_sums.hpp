@@ -1,11 +1,12 @@
-/// Bound on sums in narrow types.
+/// Bound on sums in bf16.
 #pragma once
 
 #include <cstdint>
 
 namespace ziggurat::spec {
 
-/// Micro-batches whose gradients may be added up in bf16 (deck/rules/rules_train.cpp says why).
+/// Maximum number of micro-batches whose gradients may be summed in bf16 (reason:
+/// deck/rules/rules_train.cpp).
 inline constexpr std::int64_t most_added_in_bf16 = 64;
 
 }  // namespace ziggurat::spec

@@ -28,7 +28,7 @@ RunSpec of_stage(const RunSpec& run, int stage) {
     if (run.stages.empty()) {
         return run;
     }
-    // Layers would else be spread anew, by what this stage computes again.
+    // Otherwise layers would be distributed again, by the recomputation of this stage.
     ZG_EXPECTS(!run.parallel.stage_layers.empty() ||
                run.parallel.stages * run.parallel.chunks_per_stage == 1);
     return with_state(run, run.stages.at(static_cast<std::size_t>(stage)));

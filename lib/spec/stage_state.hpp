@@ -1,23 +1,23 @@
-/// A run as one stage of its pipeline has it.
+/// The run specification of a single pipeline stage.
 #pragma once
 
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::spec {
 
-/// What all stages have that the run says nothing of their own of.
+/// Returns the state that applies to stages without settings of their own.
 StageState general_state(const RunSpec& run);
 
-/// `run` with that recomputation and these homes, the same for all stages.
+/// Returns `run` with the recomputation and homes of `state` for all stages.
 RunSpec with_state(RunSpec run, const StageState& state);
 
-/// `run` with what RunSpec::stages says of `stage`; its program is the same.
+/// Returns `run` with the state of `stage` from RunSpec::stages; its program is the same.
 RunSpec of_stage(const RunSpec& run, int stage);
 
-/// By stage, also where RunSpec::stages leaves it out.
+/// Returns the state of each stage, also if RunSpec::stages is empty.
 std::vector<StageState> states_of_stages(const RunSpec& run);
 
-/// Whether `is_so` holds for the state of any stage.
+/// Returns true if `is_so` holds for the state of any stage.
 template <class Predicate>
 bool is_any_stage(const RunSpec& run, const Predicate& is_so) {
     for (const auto& state : run.stages) {

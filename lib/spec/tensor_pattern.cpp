@@ -5,11 +5,11 @@
 namespace ziggurat::spec {
 
 bool matches(std::string_view pattern, std::string_view name) noexcept {
-    // Only the last star needs another try: an earlier one that took more could not make the rest fit better.
+    // Only the last star needs backtracking: a longer match of an earlier star cannot improve the rest.
     std::size_t p = 0;
     std::size_t n = 0;
     std::size_t star = std::string_view::npos;
-    std::size_t taken_until = 0;  // the last star stands for what comes before this
+    std::size_t taken_until = 0;  // end of the characters matched by the last star
     while (n < name.size()) {
         if (p < pattern.size() && pattern[p] == '*') {
             star = p++;

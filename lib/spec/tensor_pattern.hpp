@@ -10,18 +10,19 @@
 
 namespace ziggurat::spec {
 
-/// True if the whole of `name` fits: `*` stands for any characters, also none and dots; `?` for one; every
-/// other character for itself.
+/// Returns true if the pattern matches the whole of `name`.
+///
+/// `*` matches any characters, including none and dots; `?` matches one; all others match themselves.
 bool matches(std::string_view pattern, std::string_view name) noexcept;
 
-/// True if one of the patterns fits.
+/// Returns true if one of the patterns matches.
 bool matches_any(std::span<const std::string> patterns, std::string_view name) noexcept;
 
-/// Those patterns that fit no name at all: most likely misspelt.
+/// Returns the patterns that match no name; they are probably misspelled.
 std::vector<std::string> unmatched_patterns(std::span<const std::string> patterns,
                                             std::span<const std::string> names);
 
-/// Whether the tensor is trained; one that is not is frozen: it has no gradient and no optimizer state.
+/// Returns true if the tensor is trained. Frozen tensors have no gradient and no optimizer state.
 bool is_trained(const Train& train, std::string_view tensor);
 
 }  // namespace ziggurat::spec

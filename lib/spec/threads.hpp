@@ -1,9 +1,9 @@
-/// The most threads that a rank can have.
+/// Maximum number of threads of a rank.
 #pragma once
 
 namespace ziggurat::spec {
 
-/// Kokkos keeps a table of so many, and looks no further.
+/// Size of the thread table in Kokkos.
 constexpr int most_threads = 512;
 
 }  // namespace ziggurat::spec

@@ -1,4 +1,4 @@
-/// Matching of tile rules to the tensors that they name.
+/// Matching of tile rules to tensors.
 #pragma once
 
 #include <string>
@@ -8,18 +8,22 @@
 
 namespace ziggurat::spec {
 
-/// Whether a rule's pattern fits a tensor: its whole name, or that without the number of the layer and
-/// without ".weight", so that "mlp.up" is that of all layers. Biases go with their weights and have no rule.
+/// Returns true if a rule's pattern matches a tensor.
+///
+/// The pattern matches the whole name, or the name without layer number and ".weight": "mlp.up" matches all
+/// layers. Biases follow their weights and have no rule.
 bool names_tensor(std::string_view pattern, std::string_view tensor);
 
-/// Whether tensors of that name can be cut: weights of products, and tables of look-ups by token.
+/// Returns true if tensors of that name can be split into tiles: weights of products, and token tables.
 bool can_be_cut(std::string_view tensor);
 
-/// Whether no tile of the table can be: two stages of a pipeline complete the gradient of a tied one, and of
-/// what lies beside it, as a whole.
+/// Returns true if the token table cannot be split into tiles.
+///
+/// This is the case for a tied table in a pipeline: two stages complete its gradient, and that of tensors
+/// next to it, as a whole.
 bool is_table_whole(const RunSpec& run);
 
-/// The pattern of all weights of a run that can be cut.
+/// Returns the pattern of all weights of a run that can be split into tiles.
 std::string everything_to_cut(const RunSpec& run);
 
 }  // namespace ziggurat::spec

@@ -1,4 +1,4 @@
-/// Words of token formats and of the numbers in raw files, as decks and command lines have them.
+/// Keywords of token formats and of raw number types, as in decks and command lines.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace ziggurat::spec {
 
-/// `text`, `llmc`, `megatron`, `raw`, `own`.
+/// Returns `text`, `llmc`, `megatron`, `raw` or `own`.
 const char* word_of(TokenFormat format);
-/// The format of that word; nothing when there is none.
+/// Returns the format of a keyword; nullopt if it is unknown.
 std::optional<TokenFormat> token_format_of(std::string_view word);
 
-/// `uint16`, `uint32`.
+/// Returns `uint16` or `uint32`.
 const char* word_of(RawType type);
-/// The type of that word; nothing when there is none.
+/// Returns the type of a keyword; nullopt if it is unknown.
 std::optional<RawType> raw_type_of(std::string_view word);
 
 }  // namespace ziggurat::spec

@@ -17,10 +17,10 @@ using layout::ElementRange;
 
 namespace {
 
-/// Parameters are produced in pieces of this many elements, whatever their size.
+/// Parameters are generated in pieces of this many elements, independent of their size.
 constexpr std::int64_t piece = std::int64_t{1} << 18;
 
-/// FNV-1a: names are few and short, and the result must never change.
+/// FNV-1a hash of a name, which suffices for few and short names. The result must never change.
 std::uint64_t key_of(std::string_view name) {
     std::uint64_t key = 0xcbf29ce484222325u;
     for (const char c : name) {
@@ -29,7 +29,7 @@ std::uint64_t key_of(std::string_view name) {
     return key;
 }
 
-/// Where the slice of a rank of the tensor axis lies in the global tensor.
+/// Returns the position of a tensor rank's slice in the global tensor.
 kernels::LocalWindow window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     const auto local = layout::local_extents(parameter, tensor);
     kernels::LocalWindow window;

@@ -9,20 +9,21 @@
 
 namespace ziggurat::state {
 
-/// Tensors that are drawn.
+/// Selection of the tensors that get random values.
 enum class DrawnTensors {
     all,
-    adapters,  ///< for a base whose weights come from elsewhere
+    adapters,  ///< the adapters; the base weights are read from another source
 };
 
-/// Fills the master weights and parameters that this rank holds; every other state is zero, as arenas are.
+/// Fills the master weights and parameters that this rank holds. All other state stays zero.
 ///
-/// A value depends on the seed, its tensor's name and its place in the global tensor alone: not on the
-/// layout.
+/// A value depends only on the seed, the name of its tensor and its position in the global tensor. It does
+/// not depend on the layout.
 ///
 /// \param tensor_rank  coordinate of this rank on the tensor axis
 /// Source:     GPT-2: normal(init_std), projections into the residual stream over sqrt(2 layers), gains 1,
-/// biases 0; adapters: layout::add_adapters. Collective: local
+///             biases 0; adapters: layout::add_adapters.
+/// Collective: local
 void set_initial_values(const spec::RunSpec& spec,
                         const layout::FamilyTable& table,
                         const schedule::Program& program,

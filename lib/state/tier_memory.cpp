@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::size_t on_host = static_cast<std::size_t>(spec::Tier::host);
 constexpr std::size_t on_nvme = static_cast<std::size_t>(spec::Tier::nvme);
-/// Of what collectives touch.
+/// Index of the device arena of buffers that collectives use.
 constexpr std::size_t on_device_shared = static_cast<std::size_t>(spec::Tier::device) + 3;
-/// Large enough that a copy's start costs little, and a page of the system as arenas have it.
+/// Bytes of the staging buffer: whole pages, large enough to amortise the start of a copy.
 constexpr std::int64_t bytes_between = std::int64_t{2} << 20;
 
-/// As large as the largest program wants.
+/// Returns the arena size of the largest program.
 std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, std::size_t arena) {
     std::int64_t most = 0;
     for (const auto* program : programs) {
@@ -32,7 +32,7 @@ std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, s
     return most;
 }
 
-/// Blocks on NVMe are not memory.
+/// Reserves an arena. The NVMe arena has no memory: its blocks are in files.
 device::Arena reserve(const std::vector<const schedule::Program*>& programs,
                       std::size_t arena,
                       int ranks,
@@ -47,7 +47,7 @@ device::Arena reserve(const std::vector<const schedule::Program*>& programs,
     return {arena == on_nvme ? 0 : most_bytes(programs, arena), "the host tier", kind};
 }
 
-/// Where transfers of the NVMe tier begin and end: at runs of ops, and around buffers.
+/// Returns the offsets at which NVMe transfers can begin or end: bounds of ranges and of buffers.
 std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Program*>& programs) {
     std::set<std::int64_t> ends;
     const auto add = [&ends](std::int64_t offset, std::int64_t bytes) {
@@ -76,7 +76,7 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
     return {ends.begin(), ends.end()};
 }
 
-/// Every persistent buffer that several programs name lies at one place.
+/// Checks that a persistent buffer has the same location in every program that names it.
 void check_shared_places(const std::vector<const schedule::Program*>& programs) {
     using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
     std::map<std::string, Place> places;
@@ -92,7 +92,7 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
     }
 }
 
-/// Does `copy`, of bytes of `buffer`. Errors: those of the device, with the buffer's name
+/// Runs `copy`, which copies bytes of `buffer`. Errors: the device's error, with the buffer's name.
 template <class Copy>
 void copy_of(const schedule::Buffer& buffer, const Copy& copy) {
     try {
@@ -175,7 +175,7 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
     }
 }
 
-/// First what ranks exchange by way of the host, then what collectives touch there, then the rest.
+/// Pins host memory: first the buffers that ranks exchange, then arenas of collectives, then the rest.
 void TierMemory::pin(device::Device& device, std::int64_t most_bytes) {
     auto left = most_bytes;
     const auto pin_part = [&](std::byte* begin, std::int64_t bytes) {

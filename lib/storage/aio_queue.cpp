@@ -19,7 +19,7 @@
 namespace ziggurat::storage {
 namespace {
 
-// The kernel takes some 10 ms to end a context.
+// The kernel takes about 10 ms to destroy a context.
 constexpr int few_transfers = 8;
 constexpr std::size_t few_bytes = std::size_t{1} << 20;
 
@@ -29,8 +29,8 @@ struct AioQueue::Slot {
     iocb request{};
     DirectFile* file = nullptr;
     std::int64_t offset_bytes = 0;
-    std::byte* into = nullptr;        // of a read
-    const std::byte* from = nullptr;  // of a write
+    std::byte* into = nullptr;        // target of a read
+    const std::byte* from = nullptr;  // source of a write
     std::size_t bytes = 0;
     std::int64_t needed_bytes = 0;
     std::uint64_t tag = 0;
@@ -38,8 +38,8 @@ struct AioQueue::Slot {
 
 struct AioQueue::Context {
     io_context_t handle = nullptr;
-    int problem = 0;  ///< errno of the system's refusal
-    int granted = 0;  ///< transfers at a time: `depth`, halved until the system has so many
+    int problem = 0;  ///< errno of io_setup()
+    int granted = 0;  ///< concurrent transfers: `depth`, halved until the system grants the number
 
     explicit Context(int depth) : granted{depth} {
         while ((problem = -io_setup(granted, &handle)) == EAGAIN && granted > 1) {
@@ -51,7 +51,7 @@ struct AioQueue::Context {
     }
     ~Context() {
         if (handle != nullptr) {
-            io_destroy(handle);  // returns when the kernel holds no request any more
+            io_destroy(handle);  // waits until the kernel has completed all requests
         }
     }
 };
@@ -60,7 +60,7 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : size_{round_up_to_page(bytes)
     if (size_ == 0) {
         return;
     }
-    // The kernel pins every page of a transfer: of huge ones there are few.
+    // The kernel pins every page of a transfer; with huge pages there are fewer.
     constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
     const auto alignment = size_ >= huge_page_bytes ? huge_page_bytes : page_bytes;
     data_.reset(static_cast<std::byte*>(
@@ -69,10 +69,10 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : size_{round_up_to_page(bytes)
     if (data_ == nullptr) {
         throw Error{ErrorKind::resource,
                     "cannot have " + format_bytes(size_) +
-                        " of memory for files (the system has none). Give the job more memory."};
+                        " of memory for files (out of memory). Give the job more memory."};
     }
     if (alignment == huge_page_bytes) {
-        ::madvise(data_.get(), static_cast<std::size_t>(size_), MADV_HUGEPAGE);  // if it can
+        ::madvise(data_.get(), static_cast<std::size_t>(size_), MADV_HUGEPAGE);  // optional: may fail
     }
 }
 
@@ -112,14 +112,14 @@ std::string AioQueue::why_not_asynchronous() const {
         return {};
     }
     const std::string reason = std::strerror(context_->problem);
-    return context_->problem == EAGAIN ? "fs.aio-max-nr is used up" : reason;
+    return context_->problem == EAGAIN ? "the limit fs.aio-max-nr is exhausted" : reason;
 }
 
 AioQueue::~AioQueue() {
     if (context_ == nullptr || !is_idle()) {
-        return;  // then the context waits for what is in flight
+        return;  // the destructor of the context waits for the transfers in flight
     }
-    // To give a context back takes tens of milliseconds; nobody has to wait for that.
+    // Destroying a context takes tens of milliseconds, so another thread does it.
     const io_context_t handle = std::exchange(context_->handle, nullptr);
     if (handle == nullptr) {
         return;
@@ -191,7 +191,7 @@ void AioQueue::submit(Slot& slot) {
         accepted = io_submit(context_->handle, 1, &request);
     }
     if (accepted != 1) {
-        // Not now, or not this file: whatever is wrong shows when it is done at once.
+        // The system refuses this request. The synchronous transfer reports the reason if it also fails.
         finish(slot, 0);
         done_.push_back(&slot);
     }
@@ -219,7 +219,7 @@ void AioQueue::finish(Slot& slot, long moved) {
             throw Error{ErrorKind::resource,
                         "cannot " + describe_transfer("read", slot.needed_bytes, slot.offset_bytes) + " '" +
                             file.path() + "' (it ends after " + format_grouped(done) +
-                            " of them). Check what has shortened it."};
+                            " of them). Check which program has truncated it."};
         }
     } else {
         file.write(slot.offset_bytes + done, std::span{slot.from, slot.bytes}.subspan(rest));
@@ -239,7 +239,7 @@ std::uint64_t AioQueue::wait() {
             arrived = io_getevents(context_->handle, 1, 1, &event, nullptr);
         }
         if (arrived != 1) {
-            throw Error{ErrorKind::resource, std::string{"cannot wait for transfers of files ("} +
+            throw Error{ErrorKind::resource, std::string{"cannot wait for file transfers ("} +
                                                  std::strerror(arrived < 0 ? -arrived : EAGAIN) +
                                                  "). Check the kernel's log."};
         }
@@ -255,7 +255,7 @@ void AioQueue::drain() noexcept {
     done_.clear();
     free_slots_.clear();
     for (Slot& slot : slots_) {
-        free_slots_.push_back(&slot);  // within what was reserved
+        free_slots_.push_back(&slot);  // does not allocate: the capacity is reserved
     }
 }
 

@@ -1,4 +1,4 @@
-/// Many transfers of files at a time, through Linux AIO.
+/// Queue of concurrent file transfers with Linux AIO.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::storage {
 
-/// Memory at an address that direct transfers take, reserved once.
+/// Memory with the alignment that O_DIRECT transfers need, allocated once.
 class AlignedBuffer {
   public:
     AlignedBuffer() = default;
@@ -29,15 +29,17 @@ class AlignedBuffer {
     std::int64_t size_ = 0;
 };
 
-/// Up to `depth` transfers in flight. Memory and file of one stay put until wait() has returned its tag, or
-/// the queue is gone; its destructor waits for all of them.
+/// Queue with up to `depth` transfers in flight.
 ///
-/// The first few transfers, while they are small, are done when they are started: for so few, setting up what
-/// others need costs more. So is each where the system grants no asynchronous ones (a container's filter, an
-/// exhausted limit). Not thread-safe: one queue per thread.
+/// Memory and file of a transfer must stay valid until wait() has returned its tag, or until the queue is
+/// destroyed. The destructor waits for all transfers.
+///
+/// The first few transfers are done synchronously if they are small, because the setup of asynchronous
+/// transfers costs more. All transfers are synchronous if the system does not grant asynchronous ones (a
+/// container's filter, an exhausted limit). Not thread-safe: one queue per thread.
 class AioQueue {
   public:
-    /// Number of transfers to come: asynchronous ones are set up at once for many.
+    /// Expected number of transfers: for many, asynchronous transfers are set up at once.
     enum class Use { perhaps_few, many };
 
     explicit AioQueue(int depth, Use use = Use::perhaps_few);
@@ -47,14 +49,15 @@ class AioQueue {
 
     bool is_full() const noexcept { return free_slots_.size() <= num_withheld_; }
     bool is_idle() const noexcept;
-    /// Transfers that may be in flight: fewer than asked for where the system's limit leaves no more.
+    /// Returns the maximum number of transfers in flight; a limit of the system can lower it.
     int depth() const noexcept;
-    /// Why the system grants no asynchronous transfers; empty when it does, or was not asked.
+    /// Returns the reason why transfers are not asynchronous; empty if they are, or are not set up yet.
     std::string why_not_asynchronous() const;
 
-    /// Starts a transfer; `tag` is the caller's name for it. For a direct file, address, length and offset
-    /// are multiples of page_bytes. Of a read, `needed_bytes` must arrive: less than `into` where the file
-    /// may end.
+    /// Starts a transfer; wait() returns its `tag`.
+    ///
+    /// For a direct file, address, length and offset must be multiples of page_bytes. A read must return
+    /// `needed_bytes`, which can be less than the size of `into` at the end of a file.
     ///
     /// \pre !is_full()
     /// Errors: Error{resource}
@@ -68,13 +71,15 @@ class AioQueue {
                std::span<const std::byte> from,
                std::uint64_t tag);
 
-    /// The tag of a transfer that has moved all of its bytes. What the system did only in part is finished.
+    /// Waits for a transfer that has moved all its bytes; returns its tag.
+    ///
+    /// It completes transfers that the system has done only partially.
     ///
     /// \pre !is_idle()
     /// Errors: Error{resource} with path, offset and reason
     std::uint64_t wait();
 
-    /// Waits for all that is in flight and forgets it.
+    /// Waits for all transfers in flight and discards them.
     void drain() noexcept;
 
   private:
@@ -89,10 +94,10 @@ class AioQueue {
 
     std::vector<Slot> slots_;
     std::vector<Slot*> free_slots_;
-    std::vector<Slot*> done_;       // finished while being started
+    std::vector<Slot*> done_;       // synchronous transfers that are done
     std::size_t num_withheld_ = 0;  ///< slots for which the system grants no transfers
     int num_started_ = 0;
-    std::unique_ptr<Context> context_;  // once it is worth it; last: it goes first, and waits
+    std::unique_ptr<Context> context_;  // created when it pays off; last member: its destructor waits
 };
 
 }  // namespace ziggurat::storage

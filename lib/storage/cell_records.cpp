@@ -11,8 +11,8 @@
 #include "base/immintrin.hpp"
 #endif
 
-// Compiled here for this processor's vectors: 25 GB/s, where the library, which is for processors of any age,
-// has 19.
+// Compiled here with the vector instructions of this processor: 25 GB/s. The shared library, which is built
+// for older processors too, reaches 19 GB/s.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -27,7 +27,7 @@ bool is_zero(std::span<const std::byte> bytes) {
     return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// The half of a checksum that is kept of the one before.
+/// Returns the half of the previous checksum that is kept.
 std::uint32_t half(std::uint64_t checksum) {
     return static_cast<std::uint32_t>(checksum);
 }
@@ -132,10 +132,10 @@ void CellRecords::refuse(const Cell& cell,
         ErrorKind::resource,
         fmt::format("the {} bytes read at offset {} of '{}' are not what was written there ({}). {}",
                     format_grouped(bytes), format_grouped(offset_in_file), path, why,
-                    is_old ? "The disk has lost a write: use another one, and ask those who run the "
-                             "machine."
-                           : "The disk or the way to it changes bytes, or something else writes to the "
-                             "file: use another disk, and ask those who run the machine.")};
+                    is_old ? "The disk has lost a write. Use another disk, and contact the "
+                             "administrator of the machine."
+                           : "The disk or its connection corrupts bytes, or another program writes to the "
+                             "file. Use another disk, and contact the administrator of the machine.")};
 }
 
 }  // namespace ziggurat::storage

@@ -1,4 +1,4 @@
-/// Records of the checksums of written cells, so that damage is found when they are read.
+/// Checksums of written cells, to detect corruption when they are read.
 #pragma once
 
 #include <cstddef>
@@ -9,42 +9,45 @@
 
 namespace ziggurat::storage {
 
-/// A run of bytes cut into cells, each with the checksum of what was written to it last and how often that
-/// was. A cell is written whole and read whole; what moves several at a time begins and ends where cells do.
+/// Byte range that is divided into cells, each with the checksum of its last write and a write count.
 ///
-/// Records are in memory, not beside the bytes: a disk that loses a write keeps what it had, with its
-/// checksum. One thread writes a cell while no other writes or reads it; others may use other cells.
+/// A cell is always written and read as a whole. Transfers of several cells begin and end at cell boundaries.
 ///
-/// Numerics: XXH3-64; of a cell never written, all bytes are zero
+/// The checksums are in memory, not on the disk. If a disk loses a write, it keeps the earlier bytes, and
+/// would also keep their checksum. While a thread writes a cell, no other thread may write or read it; other
+/// cells may be used.
+///
+/// Numerics: XXH3-64; all bytes of a cell that was never written are zero
 class CellRecords {
   public:
     CellRecords() = default;
-    /// Cells of [0, bytes) that begin at all of `cuts` and are at most `most_bytes` long. With `stripe_bytes`
-    /// above 0 none goes over a multiple of it.
+    /// Divides [0, bytes) into cells of at most `most_bytes`, with boundaries at all of `cuts`.
+    ///
+    /// With `stripe_bytes` above 0, no cell crosses a multiple of it.
     CellRecords(std::int64_t bytes,
                 std::vector<std::int64_t> cuts,
                 std::int64_t most_bytes,
                 std::int64_t stripe_bytes = 0);
 
-    /// False when nothing is recorded.
+    /// Returns false if there are no cells, so that checks are disabled.
     bool is_on() const noexcept { return !begins_.empty(); }
     std::int64_t count() const noexcept { return static_cast<std::int64_t>(cells_.size()); }
     std::int64_t memory_bytes() const noexcept;
 
-    /// Begin and end of the cell of a byte.
+    /// Returns the begin or the end of the cell that contains a byte.
     std::int64_t begin_of(std::int64_t offset) const;
     std::int64_t end_of(std::int64_t offset) const;
-    /// The last end of a cell in (offset, offset + most_bytes]; of the cell itself when it is longer.
+    /// Returns the last end of a cell in (offset, offset + most_bytes]; the end of a longer cell itself.
     std::int64_t last_end(std::int64_t offset, std::int64_t most_bytes) const;
 
-    /// `bytes`, whole cells from `offset` on, are about to be written.
+    /// Records the checksums of `bytes`, whole cells from `offset` on, before they are written.
     void note_written(std::int64_t offset, std::span<const std::byte> bytes);
 
-    /// `bytes`, whole cells from `offset` on, have been read.
+    /// Checks `bytes`, whole cells from `offset` on, after they were read.
     ///
-    /// \param path            of the file that they came from,
-    /// \param offset_in_file  and where there
-    /// Errors: Error{resource} with path, offset and both checksums when they are not what was written last
+    /// \param path            path of the file, for messages
+    /// \param offset_in_file  offset of the bytes in the file, for messages
+    /// Errors: Error{resource} with path, offset and both checksums if they differ from the last write
     void check(std::int64_t offset,
                std::span<const std::byte> bytes,
                const std::string& path,
@@ -53,7 +56,7 @@ class CellRecords {
   private:
     struct Cell {
         std::uint64_t checksum = 0;
-        std::uint32_t checksum_before = 0;  ///< half of the one that it had before: tells old bytes
+        std::uint32_t checksum_before = 0;  ///< half of the previous checksum, to detect stale bytes
         std::uint32_t times_written = 0;
     };
 
@@ -64,7 +67,7 @@ class CellRecords {
                              const std::string& path,
                              std::int64_t offset_in_file) const;
 
-    std::vector<std::int64_t> begins_;  ///< ascending, and the end of all
+    std::vector<std::int64_t> begins_;  ///< ascending; the last element is the end of the last cell
     std::vector<Cell> cells_;
 };
 

@@ -34,10 +34,10 @@ int open_descriptor(const std::string& path, int flags) {
 }
 
 constexpr const char* without_name = "/(without a name)";
-/// Of files that lose their names as soon as they are open.
+/// Prefix of the names of files that are unlinked as soon as they are open.
 constexpr const char* short_lived_name = ".ziggurat-nvme-";
 
-/// Takes away names that a job left when it was killed in the instant between creating and unlinking.
+/// Removes names of files of jobs that were killed between the creation and the unlinking of the file.
 void remove_stale_names(const std::string& folder) {
     constexpr double long_enough_seconds = 60;
     std::error_code error;
@@ -91,7 +91,7 @@ DirectFile::DirectFile(const std::string& path, int flags, std::string called) :
 }
 
 DirectFile DirectFile::open(const std::string& path, const std::string& called) {
-    DirectFile file{path, O_RDONLY | O_NONBLOCK, called};  // a pipe would wait for its writer
+    DirectFile file{path, O_RDONLY | O_NONBLOCK, called};  // opening a pipe would block without a writer
     struct stat status = {};
     if (fstat(file.descriptor(), &status) == 0 && !S_ISREG(status.st_mode)) {
         throw_io_error("read", called, S_ISDIR(status.st_mode) ? EISDIR : ESPIPE);
@@ -130,7 +130,7 @@ DirectFile DirectFile::create_unlinked(const std::string& folder) {
     if (!made) {
         throw_io_error("create a file in", folder, errno);
     }
-    ::flock(made.get(), LOCK_EX);  // others take it for stale without
+    ::flock(made.get(), LOCK_EX);  // without a lock, remove_stale_names() may remove it
     try {
         DirectFile file{path, O_RDWR, folder + without_name};
         ::unlink(path.c_str());
@@ -173,7 +173,7 @@ void DirectFile::reserve(std::int64_t bytes) {
     struct statvfs system = {};
     if (problem == 0 && fstatvfs(descriptor(), &system) == 0 && system.f_blocks > 0 &&
         bytes / static_cast<std::int64_t>(system.f_frsize) > static_cast<std::int64_t>(system.f_bavail)) {
-        problem = ENOSPC;  // asked for all the same, it would take what others need before it fails
+        problem = ENOSPC;  // fallocate() would fill the disk before it fails, at the expense of others
     }
     if (problem == 0 && bytes > 0) {
         do {
@@ -181,7 +181,7 @@ void DirectFile::reserve(std::int64_t bytes) {
         } while (problem == EINTR);
     }
     if (problem == EOPNOTSUPP || problem == ENOSYS) {
-        resize(bytes);  // the space is taken as it is written
+        resize(bytes);  // disk space is allocated by the writes
     } else if (problem != 0) {
         throw_io_error(describe_transfer("reserve", bytes, 0), path_, problem);
     }
@@ -261,7 +261,7 @@ bool DirectFile::tries_again(int error_number) noexcept {
     }
     stop_direct();
     const bool has_stopped = !is_direct_;
-    errno = error_number;  // for the message, where it has not
+    errno = error_number;  // stop_direct() may have changed errno, which the caller reports
     return has_stopped;
 }
 

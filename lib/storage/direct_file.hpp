@@ -1,4 +1,4 @@
-/// Files whose bytes go around the page cache where the file system allows it.
+/// Files that bypass the page cache (O_DIRECT) if the file system supports it.
 #pragma once
 
 #include <cstddef>
@@ -11,62 +11,69 @@
 
 namespace ziggurat::storage {
 
-/// Bytes that this process has moved from and to files so far, by whichever thread and queue: what tells a
-/// slow disk from one that does not answer.
+/// Returns the bytes that all threads and queues of this process have read and written so far.
+///
+/// With this number, a slow disk can be distinguished from a disk that hangs.
 std::int64_t bytes_moved() noexcept;
 /// Adds to bytes_moved().
 void note_moved(std::int64_t bytes) noexcept;
 
-/// One open file. Opened with O_DIRECT where the file system has that, else through the page cache.
+/// One open file, with O_DIRECT if the file system supports it, otherwise with the page cache.
 ///
-/// Errors: everything throws Error{resource} with path, offset and the system's reason. A limit on the size
-/// of files is such an error, too: SIGXFSZ is ignored from the first file created on.
+/// Errors: all functions throw Error{resource} with path, offset and the system's reason. This includes a
+/// limit on the size of files: SIGXFSZ is ignored after the first file is created.
 class DirectFile {
   public:
-    /// For reading.
+    /// Opens a file for reading.
     static DirectFile open(const std::string& path);
-    /// The same of a file that messages call otherwise than what leads to it, such as a path in /proc.
+    /// Opens a file for reading; messages name it `called`, for example if `path` is in /proc.
     static DirectFile open(const std::string& path, const std::string& called);
-    /// For writing; what was there is gone.
+    /// Creates or truncates a file for writing.
     static DirectFile create(const std::string& path);
-    /// For reading and writing; in `folder`, under no name: when all who have it open are gone, however they
-    /// ended, so is the file.
+    /// Creates a file without a name in `folder` for reading and writing.
+    ///
+    /// The system deletes it when no process has it open any longer, for example after a crash.
     static DirectFile create_unnamed(const std::string& folder);
-    /// The same where the file system has no files without a name: one that loses its name at once. Names
-    /// that jobs left in `folder` when they were killed in that instant go, after a minute.
+    /// Creates a file and unlinks it at once, for file systems that do not support files without a name.
+    ///
+    /// If a job is killed between the two, its name stays in `folder`; this function removes such names after
+    /// a minute.
     static DirectFile create_unlinked(const std::string& folder);
-    /// The same file once more, for another thread.
+    /// Opens the same file again, for another thread.
     DirectFile open_again() const;
 
     const std::string& path() const noexcept { return path_; }
     int descriptor() const noexcept { return descriptor_.get(); }
     bool is_direct() const noexcept { return is_direct_; }
-    /// Why transfers do not reach a disk at once; empty when they do.
+    /// Returns the reason why transfers do not go directly to a disk; empty if they do.
     std::string why_not_direct() const;
     std::int64_t size_bytes() const;
-    /// Whether any name leads to it: nobody has removed it since it was opened.
+    /// Returns true if the file still has a name: it was not removed since it was opened.
     bool has_name() const noexcept;
 
-    /// Sets the size and takes the disk space for it at once where the file system can: a full disk shows
-    /// before anything is written.
+    /// Sets the size and allocates the disk space at once if the file system can.
+    ///
+    /// So a full disk is detected before bytes are written.
     void reserve(std::int64_t bytes);
     void resize(std::int64_t bytes);
-    /// Returns when the disk has it all.
+    /// Waits until all bytes are on the disk.
     void flush();
 
-    /// Returns when all bytes have moved. At any offset when not direct.
+    /// Writes all bytes. The offset can be unaligned if the file is not direct.
     void write(std::int64_t offset_bytes, std::span<const std::byte> from);
-    /// The bytes read: fewer than asked for only at the end of the file.
+    /// Reads bytes; returns their number, which is smaller than the size of `into` only at the end of file.
     std::int64_t read(std::int64_t offset_bytes, std::span<std::byte> into);
 
-    /// Goes through the page cache from here on: for what is left of a transfer that the system cut at an odd
-    /// place, and for file systems that take O_DIRECT and then refuse.
+    /// Uses the page cache from now on.
+    ///
+    /// This is needed for the rest of a transfer that the system has split at an unaligned offset. It is also
+    /// needed on file systems that accept O_DIRECT but refuse the transfers.
     void stop_direct() noexcept;
 
   private:
-    /// \param called  in messages
+    /// \param called  name of the file in messages
     DirectFile(const std::string& path, int flags, std::string called);
-    /// Whether a transfer that failed so is worth another try: interrupted, or refused while direct.
+    /// Returns true if a failed transfer must be retried: it was interrupted, or refused with O_DIRECT.
     bool tries_again(int error_number) noexcept;
 
     std::string path_;

@@ -25,7 +25,7 @@ namespace {
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw Error{
         ErrorKind::checkpoint,
-        fmt::format("'{}' is damaged ({}). Remove it, or use another checkpoint.", printable(path), why)};
+        fmt::format("'{}' is corrupt ({}). Remove it, or use another checkpoint.", printable(path), why)};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void flush_directory(const std::string& path) {
     if (!directory) {
         throw_io_error("open", path, errno);
     }
-    // Some file systems have nothing to flush of a directory and say so.
+    // Some file systems do not support fsync() of directories and return one of these errors.
     if (fsync(directory.get()) != 0 && errno != EINVAL && errno != EBADF && errno != ENOTSUP) {
         throw_io_error("flush", path, errno);
     }
@@ -46,7 +46,7 @@ void flush_directory(const std::string& path) {
 
 void flush_file(int descriptor, const std::string& path) {
     int problem = planned_fault(path, 0, 0);
-    // Devices such as /dev/null have nothing to flush and say so.
+    // Devices such as /dev/null do not support fsync() and return EINVAL.
     if (problem == 0 && fsync(descriptor) != 0 && errno != EINVAL) {
         problem = errno;
     }
@@ -56,7 +56,7 @@ void flush_file(int descriptor, const std::string& path) {
 }
 
 void write_small_file(const std::string& path, std::string_view text) {
-    ::unlink(path.c_str());  // it may be a pipe, or lead elsewhere
+    ::unlink(path.c_str());  // the existing entry may be a pipe or a symbolic link
     try {
         DirectFile file = DirectFile::create(path);
         file.stop_direct();
@@ -84,7 +84,7 @@ std::optional<std::string> read_small_file(const std::string& path, std::int64_t
         throw_io_error("read", path, errno);
     }
     if (!S_ISREG(status.st_mode)) {
-        refuse(path, "it is no regular file");
+        refuse(path, "it is not a regular file");
     }
     if (status.st_size > most_bytes) {
         refuse(path, fmt::format("it has {} bytes, more than any such file has", status.st_size));

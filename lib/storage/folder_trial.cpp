@@ -44,19 +44,19 @@ constexpr std::array known_systems{
     Known{0xaad7aaea, "PanFS", true},
 };
 
-/// Memory whose address a disk takes.
+/// Memory with the alignment that O_DIRECT needs.
 struct Block {
     alignas(page_bytes) std::array<std::byte, block_bytes> bytes;
 };
 
-/// No two pages alike.
+/// Fills the block so that all pages differ.
 void fill(Block& block) {
     for (std::size_t i = 0; i < block.bytes.size(); ++i) {
         block.bytes[i] = static_cast<std::byte>((i * 131 + i / page_bytes) & 0xff);
     }
 }
 
-/// Writes, flushes and reads back; the file is as long as the block.
+/// Writes, flushes and reads back one block; returns the difference, empty if there is no difference.
 std::string damage_of(DirectFile& file) {
     const auto written = std::make_unique<Block>();
     const auto read = std::make_unique<Block>();
@@ -66,13 +66,14 @@ std::string damage_of(DirectFile& file) {
     file.flush();
     const auto arrived = file.read(0, read->bytes);
     if (arrived < block_bytes) {
-        return fmt::format("{} of {} bytes came back", arrived, block_bytes);
+        return fmt::format("only {} of {} bytes could be read back", arrived, block_bytes);
     }
     const auto at = std::ranges::mismatch(written->bytes, read->bytes).in1 - written->bytes.begin();
-    return at == block_bytes ? "" : fmt::format("what was written came back changed from byte {} on", at);
+    return at == block_bytes ? ""
+                             : fmt::format("the bytes read differ from those written, from byte {} on", at);
 }
 
-/// The system's reason out of `cannot create '/x' (Read-only file system). ...`.
+/// Extracts the system's reason from `cannot create '/x' (Read-only file system). ...`.
 std::string reason_in(const std::string& message) {
     const auto begin = message.find("' (");
     const auto end = message.find(").", begin);

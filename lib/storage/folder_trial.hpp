@@ -1,5 +1,4 @@
-/// Trial of a folder: a file is made there, written and read around the page cache, and locked; then it is
-/// gone.
+/// Probe of a folder: creates a file, writes and reads it with O_DIRECT, locks it and removes it.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +6,35 @@
 
 namespace ziggurat::storage {
 
-/// The file system below a folder.
+/// Properties of the file system of a folder.
 struct FileSystem {
-    std::string name = {};    ///< `ext4`; `type 0x1234` where it is not known
-    bool is_network = false;  ///< other machines may see it
+    std::string name = {};    ///< `ext4`; `type 0x1234` for an unknown type
+    bool is_network = false;  ///< other machines may have access
     bool is_memory = false;
-    bool has_size = true;  ///< says how much it holds
+    bool has_size = true;  ///< its size is known
     std::int64_t free_bytes = 0;
 };
 
-/// Of a folder that is there; without a name where the system does not say.
+/// Returns the file system of an existing folder; without a name if the system does not report it.
 FileSystem file_system_of(const std::string& folder) noexcept;
 
-/// What happened to a file in a folder. A reason that is empty: nothing went wrong.
+/// Result of a probe. An empty reason means that the operation succeeded.
 struct FolderTrial {
     std::string why_no_file = {};
     std::string why_not_direct = {};
-    std::string damage = {};       ///< how the block that came back differs
-    std::string why_no_lock = {};  ///< the system's reason against flock(), with which HDF5 locks
-    bool has_no_locks = false;     ///< that reason is ENOSYS
+    std::string damage = {};       ///< difference between the written block and the block that was read
+    std::string why_no_lock = {};  ///< reason why flock() failed; HDF5 locks files with flock()
+    bool has_no_locks = false;     ///< this reason is ENOSYS
 };
 
-/// Writes one block of a file that is gone when this returns, however it ends.
+/// Probes a folder with one block of a file, which is removed in any case.
 FolderTrial try_folder(const std::string& folder);
 
-/// Version of HDF5, for people: of the headers that this was compiled with, and of the library.
+/// Returns the version of the HDF5 headers of the build.
 std::string hdf5_headers();
+/// Returns the version of the HDF5 library that is loaded.
 std::string hdf5_running();
-/// Whether files are opened without locks of HDF5's, unless its environment variable demands them.
+/// Returns true if HDF5 opens files without locks, unless its environment variable demands them.
 bool asks_hdf5_for_no_locks();
 
 }  // namespace ziggurat::storage

@@ -12,7 +12,7 @@ std::recursive_mutex& library_mutex() {
     return mutex;
 }
 
-/// Keeps the description nearest to the cause.
+/// Error stack callback that keeps the innermost description.
 herr_t keep_reason(unsigned depth, const H5E_error2_t* entry, void* reason) {
     if (depth == 0 && entry->desc != nullptr) {
         *static_cast<std::string*>(reason) = entry->desc;
@@ -22,7 +22,7 @@ herr_t keep_reason(unsigned depth, const H5E_error2_t* entry, void* reason) {
 
 Hdf5Datatype bfloat16_type() {
     Hdf5Datatype type{check_hdf5(H5Tcopy(H5T_IEEE_F32LE), "describe bf16")};
-    // From the widest inwards, for each call must leave a valid type: sign 15, exponent 7..14, mantissa 0..6.
+    // Each call must leave a valid type, so the order matters: sign 15, exponent 7..14, mantissa 0..6.
     check_hdf5(H5Tset_fields(type.get(), 15, 7, 8, 0, 7), "describe bf16");
     check_hdf5(H5Tset_precision(type.get(), 16), "describe bf16");
     check_hdf5(H5Tset_size(type.get(), 2), "describe bf16");
@@ -48,7 +48,7 @@ hid_t check_hdf5(hid_t code, const std::string& what) {
         H5Eclear2(H5E_DEFAULT);
         throw Error{ErrorKind::resource,
                     "cannot " + what + " (HDF5: " + reason +
-                        "). Check that the file is whole and HDF5 is 1.10.5 or younger."};
+                        "). Check that the file is complete and that HDF5 is 1.10.5 or newer."};
     }
     return code;
 }

@@ -1,4 +1,4 @@
-/// HDF5 handles shared by the sources of this module; no other module sees the library.
+/// HDF5 handles shared by the sources of this module; no other module uses the library.
 #pragma once
 
 #include <hdf5.h>
@@ -25,8 +25,7 @@ using Hdf5Datatype = UniqueHandle<Hdf5Traits<H5Tclose>>;
 using Hdf5Properties = UniqueHandle<Hdf5Traits<H5Pclose>>;
 using Hdf5Attribute = UniqueHandle<Hdf5Traits<H5Aclose>>;
 
-/// The library serves one thread at a time and prints what goes wrong; while this lives it does neither to
-/// others.
+/// Lock of the HDF5 library, which is not thread-safe; it also disables the library's error output.
 class Hdf5Guard {
   public:
     Hdf5Guard();
@@ -40,15 +39,17 @@ class Hdf5Guard {
     void* print_data_ = nullptr;
 };
 
-/// `code`, an id or a status of the library; negative: throws Error{resource} that says what `what` was and
-/// the library's innermost reason.
+/// Returns `code`, an id or a status of the library.
+///
+/// Errors: Error{resource} with `what` and the library's innermost reason, if `code` is negative
 hid_t check_hdf5(hid_t code, const std::string& what);
 
-/// The type of elements in a file: little-endian, bf16 as a float of 16 bits with 8 of exponent.
+/// Returns the type of elements in a file: little-endian; bf16 is a 16-bit float with 8 exponent bits.
 Hdf5Datatype file_type(Hdf5Type type);
 
-/// A file access list without locks of files, which network file systems lack or fake, for a plain file of
-/// HDF5 1.10 or younger.
+/// Returns a file access list without file locks, for a file that HDF5 1.10 and newer can read.
+///
+/// Network file systems do not support locks, or only pretend to.
 Hdf5Properties access_properties();
 
 }  // namespace ziggurat::storage

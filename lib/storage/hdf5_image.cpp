@@ -11,7 +11,7 @@
 namespace ziggurat::storage {
 namespace {
 
-// Bytes that the library takes at a time.
+// Sizes in bytes of the blocks that the library allocates.
 constexpr std::int64_t metadata_per_object = 512;
 constexpr std::int64_t least_block = 2048;
 constexpr std::int64_t largest_block = std::int64_t{1} << 20;
@@ -72,7 +72,7 @@ struct Hdf5Image::Open {
             check_hdf5(H5Fcreate("image", H5F_ACC_TRUNC, creation.get(), access.get()), "lay out a file")};
     }
 
-    /// Makes the groups on the way to `path`, which the library itself would stamp with the time.
+    /// Creates the parent groups of `path` without times; the library itself would store the current time.
     void create_groups(const std::string& path) {
         check_path(path);
         const Hdf5Properties timeless{check_hdf5(H5Pcreate(H5P_GROUP_CREATE), "describe a group")};

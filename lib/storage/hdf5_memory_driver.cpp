@@ -8,7 +8,7 @@
 namespace ziggurat::storage {
 namespace {
 
-/// What the library hands to each function below: its own part first.
+/// Object that the library passes to each function below; its own part must be first.
 struct OpenImage {
     H5FD_t library_part;
     SparseImage* image;
@@ -33,7 +33,7 @@ H5FD_t* open_image(const char* /*name*/, unsigned /*flags*/, hid_t access, haddr
     if (info == nullptr) {
         return nullptr;
     }
-    auto* file = new (std::nothrow) OpenImage{};  // zeroed: the library fills its part in
+    auto* file = new (std::nothrow) OpenImage{};  // zeroed; the library fills in its part
     if (file == nullptr) {
         return nullptr;
     }
@@ -92,7 +92,7 @@ hid_t driver() {
         H5FD_class_t made = {};
 #if H5_VERSION_GE(1, 13, 0)
         made.version = H5FD_CLASS_VERSION;
-        made.value = static_cast<H5FD_class_value_t>(510);  // one of those free for private use
+        made.value = static_cast<H5FD_class_value_t>(510);  // a value reserved for private use
 #endif
         made.name = "ziggurat image";
         made.maxaddr = largest_address;
@@ -107,7 +107,7 @@ hid_t driver() {
         made.read = read_image;
         made.write = write_image;
         made.truncate = truncate_image;
-        // Metadata beside metadata and data beside data.
+        // Metadata and data are allocated in separate blocks.
         const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
         for (int type = 0; type < H5FD_MEM_NTYPES; ++type) {
             made.fl_map[type] = map[type];

@@ -6,7 +6,7 @@
 
 namespace ziggurat::storage {
 
-/// Makes files that are created with `access` live in `image`, which outlives them.
+/// Configures `access` so that files created with it are stored in `image`, which must outlive them.
 /// Errors: Error{resource}
 void write_into(SparseImage& image, const Hdf5Properties& access);
 

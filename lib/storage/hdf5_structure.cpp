@@ -74,7 +74,7 @@ std::map<std::string, Hdf5DatasetInfo> hdf5_structure(const std::string& path) {
     const Hdf5Guard guard;
     const std::string what = "read the structure of '" + path + "'";
     const Hdf5Properties access = access_properties();
-    // The usual driver asks for the real path of a link, which one in /proc to a file without a name has not.
+    // The default driver resolves links, which fails for a /proc link to a file without a name.
     check_hdf5(H5Pset_fapl_stdio(access.get()), what);
     const Hdf5File file{check_hdf5(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what)};
     std::vector<std::string> names;

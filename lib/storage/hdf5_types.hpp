@@ -1,4 +1,4 @@
-/// Words for the contents of HDF5 files that do not need the library's headers.
+/// Types for the contents of HDF5 files, without the library's headers.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,14 @@
 
 namespace ziggurat::storage {
 
-/// Elements of a dataset.
+/// Element type of a dataset.
 enum class Hdf5Type { f32, bf16, u64, i64 };
 
-/// Starts the library. A parallel build of it asks MPI things then, so this is called by the thread that
-/// MPI knows, before another one uses this module.
+/// Initializes the library. Call it on the main MPI thread, before other threads use this module.
+///
+/// A parallel build of the library calls MPI functions during its initialization.
 void start_hdf5();
-/// Frees what the library keeps for later, which grows over its first uses.
+/// Frees the free lists of the library, which grow over its first uses.
 void tidy_hdf5();
 
 }  // namespace ziggurat::storage

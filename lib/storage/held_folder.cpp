@@ -30,7 +30,7 @@ bool leads_to(const std::string& path, int descriptor) {
 HeldFolder::HeldFolder(const std::string& name) : name_{name}, folder_{open_folder(name)}, way_{name} {
     const std::string way = "/proc/self/fd/" + std::to_string(folder_.get());
     if (folder_ && leads_to(way, folder_.get())) {
-        way_ = way;  // else there is no /proc, and names have to do
+        way_ = way;  // otherwise /proc does not exist, and the name must be used
     }
 }
 
@@ -63,7 +63,7 @@ Whereabouts HeldFolder::look() const {
     if (!folder_ || leads_to(name_, folder_.get())) {
         return Whereabouts::here;
     }
-    // A folder without links is gone; a server of files says so in its own way.
+    // A directory without links was removed. A file server may report an error instead.
     return ::fstat(folder_.get(), &held) != 0 || held.st_nlink == 0 ? Whereabouts::gone
                                                                     : Whereabouts::elsewhere;
 }
@@ -76,7 +76,7 @@ void HeldFolder::renew(const HeldFolder& now) {
     if (::dup3(now.descriptor(), folder_.get(), O_CLOEXEC) < 0) {
         throw Error{ErrorKind::resource, "cannot open the run directory '" + name_ + "' (" +
                                              std::strerror(errno) +
-                                             "). Set run.dir to a directory of yours."};
+                                             "). Set run.dir to a directory that you may write to."};
     }
 }
 

@@ -1,4 +1,4 @@
-/// A folder that is held open, whatever becomes of its name.
+/// Handle of an open directory, which stays valid if the directory is renamed.
 #pragma once
 
 #include <string>
@@ -8,31 +8,35 @@
 
 namespace ziggurat::storage {
 
-/// Place of a held folder, seen from the name it was opened by.
+/// Status of an open directory, compared with the name by which it was opened.
 enum class Whereabouts {
     here,
-    elsewhere,  ///< somebody has renamed it; perhaps another has its name
-    gone        ///< somebody has removed it
+    elsewhere,  ///< it was renamed; another directory may have its name now
+    gone        ///< it was removed
 };
 
-/// A folder that stays the same whatever somebody calls it meanwhile: what goes to way() goes into it and
-/// into no other that has taken its name. Collective: local; each rank that writes has one.
+/// Handle of an open directory.
+///
+/// Paths that begin with way() keep pointing into it after it is renamed or replaced. Collective: local; each
+/// rank that writes has its own handle.
 class HeldFolder {
   public:
-    /// Opens the folder. If that fails, way() is the name itself, and writing there meets the reason.
+    /// Opens the directory. If that fails, way() is the name itself, and writing there reports the reason.
     explicit HeldFolder(const std::string& name);
 
     bool is_held() const noexcept { return static_cast<bool>(folder_); }
     int descriptor() const noexcept { return folder_.get(); }
-    /// A path of this process alone that leads to the folder.
+    /// Returns a path to the directory that is valid only in this process (/proc/self/fd).
     const std::string& way() const noexcept { return way_; }
-    /// The name that it has now; the one it was opened by where that is not known.
+    /// Returns the current name; if it is not known, the name by which the directory was opened.
     std::string name() const;
-    /// `text` with the present name in the place of the way: for people.
+    /// Returns `text` with way() replaced by the current name, for messages.
     std::string said(std::string_view text) const;
 
     Whereabouts look() const;
-    /// Holds `now`, and what locks it has, in the place of one that is gone; the way stays the same.
+    /// Makes this handle refer to the directory `now`, including its locks, after the old one was removed.
+    ///
+    /// The path way() stays the same.
     /// \pre now.is_held()
     /// Errors: Error{resource}
     void renew(const HeldFolder& now);

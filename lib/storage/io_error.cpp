@@ -18,14 +18,14 @@ std::atomic<WriteFault> current_read_fault{nullptr};
 const char* remedy_of(int error_number) noexcept {
     switch (error_number) {
         case ENOSPC:
-            return "Free some space there, or use a file system that has more.";
+            return "Free some space there, or use a file system with more space.";
         case EDQUOT:
-            return "Free some of your quota there, or use a file system where you have more.";
+            return "Free some of your quota there, or use a file system with more quota.";
         case EFBIG:
-            return "Raise the limit on the size of files (ulimit -f), or use a file system that takes larger "
-                   "ones.";
+            return "Raise the limit on the size of files (ulimit -f), or use a file system that supports "
+                   "larger files.";
         case EIO:
-            return "The disk or the way to it fails: use another one, and ask those who run the machine.";
+            return "The disk or its connection has failed. Use another disk, and contact the administrator.";
         case EROFS:
         case EACCES:
         case EPERM:
@@ -34,9 +34,9 @@ const char* remedy_of(int error_number) noexcept {
         case ENFILE:
             return "Raise the limit on open files (ulimit -n).";
         case ENOENT:
-            return "Check that nothing removes files of the run while it goes on.";
+            return "Check that no other program removes files of the run while it is running.";
         default:
-            return "Check the file system that it lies on.";
+            return "Check its file system.";
     }
 }
 

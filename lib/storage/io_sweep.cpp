@@ -15,10 +15,11 @@
 namespace ziggurat::storage {
 namespace {
 
-/// What blocks come from and go to: a few that stay in the processor's caches would flatter the disks of
-/// virtual machines.
+/// Size of the memory of all blocks.
+///
+/// With a few blocks that stay in the processor's caches, disks of virtual machines would appear too fast.
 constexpr std::int64_t sweep_memory_bytes = std::int64_t{256} << 20;
-/// Of a probe, which all ranks of a node take at the same time: what is under way and its memory, and files.
+/// Limits of a probe, which all ranks of a node run at the same time: memory, and size of a file.
 constexpr std::int64_t probe_memory_bytes = std::int64_t{8} << 20;
 constexpr std::int64_t probe_file_bytes = std::int64_t{64} << 20;
 constexpr double probe_seconds = 0.1;
@@ -36,7 +37,7 @@ struct Moved {
     double rate() const noexcept { return static_cast<double>(bytes) / seconds; }
 };
 
-/// One file in each folder, and memory for as much of all of them as is allowed, one block at least.
+/// One file in each folder, and memory for all their bytes up to a limit, but at least one block.
 class Files {
   public:
     Files(const std::vector<std::string>& folders,
@@ -57,8 +58,9 @@ class Files {
         }
     }
 
-    /// Folders of files that are not direct, with the reason; of file systems that refuse at the first
-    /// transfer, after it.
+    /// Returns the folders whose files are not direct, with the reason.
+    ///
+    /// Some file systems refuse O_DIRECT only at the first transfer; they are included after it.
     std::vector<std::string> notes() const {
         std::vector<std::string> notes;
         for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -76,8 +78,9 @@ class Files {
     }
     void fill() { move(Way::write, fill_block_bytes, fill_depth, without_limit); }
 
-    /// Moves blocks by turns, from all files or to them, in order from their begins on, until so many seconds
-    /// or `most_bytes` are reached.
+    /// Reads or writes blocks of all files in turn, from their start on.
+    ///
+    /// It stops after `seconds`, or when `most_bytes` have moved.
     Moved move(Way way,
                std::int64_t block_bytes,
                int depth,

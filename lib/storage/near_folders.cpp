@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number in a small file of sysfs; nothing when it is not there or below zero, which is "not known".
+/// Reads a number from a file of sysfs; nullopt if it does not exist, or is negative (unknown).
 std::optional<int> number_in(const fs::path& file) {
     std::ifstream stream{file};
     int number = -1;
@@ -23,7 +23,7 @@ std::optional<int> number_in(const fs::path& file) {
 
 std::optional<int> numa_node_of_device(const fs::path& device);
 
-/// Of a device made of others, such as a RAID or an encrypted volume.
+/// Returns the NUMA node of a device that consists of others, such as a RAID or an encrypted volume.
 std::optional<int> numa_node_of_slaves(const fs::path& device) {
     std::error_code error;
     std::set<std::optional<int>> nodes;
@@ -39,7 +39,7 @@ std::optional<int> numa_node_of_device(const fs::path& device) {
     if (error) {
         return std::nullopt;
     }
-    // A partition lies below its disk, that below its controller, which is the one that knows.
+    // A partition is below its disk, and the disk is below its controller, which has the NUMA node.
     for (auto at = place; at.has_relative_path(); at = at.parent_path()) {
         if (fs::exists(at / "numa_node", error)) {
             return number_in(at / "numa_node");
@@ -48,7 +48,7 @@ std::optional<int> numa_node_of_device(const fs::path& device) {
     return numa_node_of_slaves(place);
 }
 
-/// NUMA nodes of the machine, by number.
+/// Returns the numbers of the NUMA nodes of the machine.
 std::set<int> nodes_of_machine(const fs::path& system) {
     std::set<int> found;
     std::error_code error;
@@ -61,7 +61,7 @@ std::set<int> nodes_of_machine(const fs::path& system) {
     return found;
 }
 
-/// Whether sysfs says that processor `cpu` belongs to `node`.
+/// Returns true if CPU `cpu` belongs to `node` according to sysfs.
 bool has_processor(const fs::path& system, int node, int cpu) {
     std::error_code error;
     return fs::exists(
@@ -102,7 +102,7 @@ NearFolders choose_near(const std::vector<std::string>& folders,
                         std::span<const std::optional<int>> nodes,
                         std::optional<int> node) {
     if (!node) {
-        return {folders, "a rank may run on processors of several NUMA nodes; bind ranks to one"};
+        return {folders, "a rank may run on CPUs of several NUMA nodes; bind each rank to one NUMA node"};
     }
     NearFolders near;
     for (std::size_t i = 0; i < folders.size(); ++i) {

@@ -1,4 +1,4 @@
-/// Folders on disks that are close to the processors of a process.
+/// Folders on disks that are on the NUMA node of a process.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,27 @@
 
 namespace ziggurat::storage {
 
-/// The NUMA node of the disk, or of all the disks, that `folder` lies on; nothing where the system does not
-/// say, or they differ.
+/// Returns the NUMA node of the disks of `folder`; nullopt if it is not known, or if the disks differ.
 ///
 /// \param system  where sysfs is mounted
 std::optional<int> numa_node_of_disk(const std::string& folder, const std::string& system = "/sys");
 
-/// The NUMA node of all processors that this process may use; nothing when there are several.
+/// Returns the NUMA node of all CPUs that this process may use; nullopt if there are several.
 std::optional<int> numa_node_of_process(const std::string& system = "/sys");
 
 struct NearFolders {
     std::vector<std::string> folders;
-    std::string why_not_near;  ///< when these are all folders, although they were not to be
+    std::string why_not_near;  ///< reason why all folders are used instead of the local ones
 };
 
-/// Those of `folders` on `node`; all of them where that is not known or there are none.
+/// Returns the folders on `node`; all folders if the node is unknown or has no folder.
 ///
-/// \param nodes  of each folder
+/// \param nodes  node of each folder
 NearFolders choose_near(const std::vector<std::string>& folders,
                         std::span<const std::optional<int>> nodes,
                         std::optional<int> node);
 
-/// The same for this process. On a machine with one NUMA node all folders are near.
+/// Returns choose_near() for this process. On a machine with one NUMA node, all folders are local.
 NearFolders near_folders(const std::vector<std::string>& folders, const std::string& system = "/sys");
 
 }  // namespace ziggurat::storage

@@ -6,7 +6,7 @@
 namespace ziggurat::storage {
 namespace {
 
-/// Calls `visit(page, offset in page, offset in run, bytes)` for the part of each page that a run touches.
+/// Calls `visit(page, offset in page, offset in range, bytes)` for each page that a range overlaps.
 template <class Visitor>
 void for_each_page(std::int64_t offset_bytes, std::int64_t bytes, Visitor visit) {
     std::int64_t done = 0;

@@ -1,4 +1,4 @@
-/// Image of a file in memory that has only those of its bytes that were written.
+/// Sparse image of a file in memory.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::storage {
 
-/// Pages that have been written; all others read as zeros and take no memory.
+/// File image that stores only written pages; other pages read as zeros and take no memory.
 class SparseImage {
   public:
     void write(std::int64_t offset_bytes, std::span<const std::byte> from);

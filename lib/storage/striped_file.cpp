@@ -15,10 +15,10 @@ namespace ziggurat::storage {
 namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
-/// Largest cell: a write of a part of a cell has to read it first; a checksum takes 24 bytes.
+/// Largest cell. A write of a part of a cell must read it first; the record of a cell takes 24 bytes.
 constexpr std::int64_t most_cell_bytes = std::int64_t{256} << 10;
 
-/// What each folder takes, in whole stripes; all of it where the file system does not say.
+/// Returns the free bytes of each folder; `bytes` if the file system does not report its size.
 std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::int64_t bytes) {
     std::vector<std::int64_t> room;
     for (const auto& folder : folders) {
@@ -36,13 +36,15 @@ std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::
     }
     throw Error{
         ErrorKind::resource,
-        fmt::format("cannot reserve {} on NVMe for this rank ({} are free). Free some space there, name "
-                    "more folders in tiers.nvme.paths, or give less state a home on nvme.",
+        fmt::format("cannot reserve {} on NVMe for this rank ({} are free). Free some space there, add "
+                    "folders to tiers.nvme.paths, or place less state on nvme.",
                     format_bytes(bytes), free)};
 }
 
-/// Takes the space. Another rank may take it between the look at what is free and the grasp: then less in
-/// that folder.
+/// Allocates the space.
+///
+/// Another rank may allocate space between the query of the free space and the allocation. Then less space is
+/// used in that folder.
 Stripes reserve(const std::vector<std::string>& folders,
                 std::vector<DirectFile>& files,
                 std::int64_t bytes,
@@ -150,7 +152,8 @@ void StripedFile::read_window(std::int64_t offset_bytes, std::span<std::byte> in
         const auto arrived = segment.file->read(segment.offset_bytes, to);
         if (arrived < segment.bytes) {
             throw Error{ErrorKind::resource,
-                        fmt::format("cannot {} '{}' (it ends after {} of them). Check what has shortened it.",
+                        fmt::format("cannot {} '{}' (it ends after {} of them). Check which program has "
+                                    "truncated it.",
                                     describe_transfer("read", segment.bytes, segment.offset_bytes),
                                     segment.file->path(), format_grouped(arrived))};
         }
@@ -195,7 +198,7 @@ void StripedFile::write(std::int64_t offset_bytes, std::span<const std::byte> fr
         const auto window = window_.bytes().first(static_cast<std::size_t>(stop - begin));
         const auto to = std::min(stop, end);
         if (at > begin || to < stop) {
-            read_window(begin, window);  // what shares a page or a cell with these bytes stays
+            read_window(begin, window);  // keep the other bytes of the same pages or cells
         }
         std::memcpy(window.data() + (at - begin), from.data() + (at - offset_bytes),
                     static_cast<std::size_t>(to - at));

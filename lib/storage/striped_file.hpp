@@ -1,4 +1,4 @@
-/// Space on one or several disks as one run of bytes.
+/// Space on one or several disks as one range of bytes.
 #pragma once
 
 #include <cstddef>
@@ -18,55 +18,60 @@
 
 namespace ziggurat::storage {
 
-/// Files without names, one in each folder, that share the bytes out in stripes by turns; a folder with less
-/// room than others gets less. The space is taken when this is made and given back when the process ends,
-/// however it ends.
+/// Byte range that is striped over files without names, one in each folder.
+///
+/// A folder with less free space gets fewer stripes. The disk space is allocated by the constructor. The
+/// system frees it when the process ends, for any reason.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.3 (several disks of a node)
 class StripedFile {
   public:
     struct Options {
-        std::int64_t stripe_bytes = std::int64_t{1} << 20;  ///< whole pages
-        /// Boundaries of transfers besides multiples of stripes: with them, all that is read is checked
-        /// against a checksum of what was written. Nothing: not checked.
+        std::int64_t stripe_bytes = std::int64_t{1} << 20;  ///< multiple of the page size
+        /// Boundaries of transfers, in addition to stripe boundaries.
+        ///
+        /// If set, all bytes that are read are checked against the checksum of the last write. nullopt: bytes
+        /// are not checked.
         std::optional<std::vector<std::int64_t>> checked_between = {};
     };
 
-    /// Errors: Error{resource} that names the folders, what is wanted and what is free
+    /// Errors: Error{resource} that names the folders, the required and the free space
     StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options);
 
     std::int64_t bytes() const noexcept { return bytes_; }
-    /// The folder in which one of the files of segments() lies.
+    /// Returns the folder of one of the files of segments().
     const std::string& folder_of(const DirectFile& file) const;
-    /// Folders whose files go through the page cache, with the reason.
+    /// Returns the folders whose files use the page cache, with the reason.
     const std::vector<std::string>& not_direct() const noexcept { return not_direct_; }
-    /// Bytes that the checksums take.
+    /// Returns the bytes of memory that the checksums take.
     std::int64_t memory_bytes() const noexcept { return records_.memory_bytes(); }
 
-    /// Segments of files that hold the pages [offset, offset + bytes), for transfers from or to `memory`.
-    /// Reads and writes have open files of their own, so that two threads need not know of each other.
+    /// Returns the file segments of the pages [offset, offset + bytes), for transfers from or to `memory`.
     ///
-    /// \pre when checked: whole cells, see Options
+    /// Reads and writes use separate open files, so that two threads need no synchronization.
+    ///
+    /// \pre if checked: whole cells, see Options
     std::vector<FileSegment> segments(TransferKind kind,
                                       std::int64_t offset_bytes,
                                       std::byte* memory,
                                       std::int64_t bytes);
 
-    /// Whether nothing was ever written there: then all of it is zero.
+    /// Returns true if the range was never written, so that all its bytes are zero.
     bool is_blank(std::int64_t offset_bytes, std::int64_t bytes) const {
         return !written_.any(offset_bytes, bytes);
     }
-    /// A transfer is about to write these pages.
+    /// Marks these pages as written, before a transfer writes them.
     void note_written(std::int64_t offset_bytes, std::int64_t bytes) { written_.note(offset_bytes, bytes); }
 
-    /// Any bytes, at once; not beside transfers of the same pages. One caller at a time is served.
+    /// Reads or writes any bytes synchronously. Callers are serialized.
     ///
+    /// \pre no transfer of the same pages is running
     /// Errors: Error{resource}
     void read(std::int64_t offset_bytes, std::span<std::byte> into);
     void write(std::int64_t offset_bytes, std::span<const std::byte> from);
 
   private:
-    /// The end of what is moved at once from `offset_bytes` on, and its begin at or before that.
+    /// Returns the begin (at or before `offset_bytes`) or the end of the window that is moved at once.
     std::int64_t window_begin(std::int64_t offset_bytes) const;
     std::int64_t window_end(std::int64_t begin, std::int64_t end) const;
     void read_window(std::int64_t offset_bytes, std::span<std::byte> into);
@@ -80,7 +85,7 @@ class StripedFile {
     CellRecords records_;
     WrittenPages written_;
     std::mutex mutex_;
-    AlignedBuffer window_;  ///< what read() and write() pass through
+    AlignedBuffer window_;  ///< staging buffer of read() and write()
 };
 
 }  // namespace ziggurat::storage

@@ -15,7 +15,7 @@ std::int64_t whole_stripes_in(const std::vector<std::int64_t>& room_bytes, std::
     return whole;
 }
 
-/// What a file has room for besides whole stripes.
+/// Space of a file after its whole stripes.
 struct Rest {
     int file = 0;
     std::int64_t bytes = 0;
@@ -37,7 +37,7 @@ bool Stripes::fits(std::int64_t bytes,
                    const std::vector<std::int64_t>& room_bytes,
                    std::int64_t stripe_bytes) {
     const auto whole = whole_stripes_in(room_bytes, stripe_bytes);
-    const auto in_last = bytes - whole * stripe_bytes;  // where just one stripe has no place yet
+    const auto in_last = bytes - whole * stripe_bytes;  // bytes of the last stripe, if one is left
     return in_last <= 0 ||
            (in_last <= stripe_bytes && largest_rest(room_bytes, stripe_bytes).bytes >= in_last);
 }
@@ -54,7 +54,7 @@ Stripes::Stripes(std::int64_t bytes, const std::vector<std::int64_t>& room_bytes
                           .first_row = room_bytes[static_cast<std::size_t>(file)] / stripe_bytes,
                           .files = {file}});
     }
-    const auto last = at(bytes - 1);  // its stripe ends where all does
+    const auto last = at(bytes - 1);  // the last stripe ends at the end of the range
     bytes_in_[static_cast<std::size_t>(last.file)] = last.offset_bytes + 1;
 }
 

@@ -1,4 +1,4 @@
-/// Striping of one run of bytes over several files.
+/// Striping of one range of bytes over several files.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,24 @@
 
 namespace ziggurat::storage {
 
-/// Stripes by turns; a file that has no room for more is left out of further turns. The last stripe may be
-/// cut short, and then lies where there is room for that.
+/// Round-robin mapping of stripes to files; a file without free space is skipped in later rounds.
+///
+/// The last stripe may be shorter. It is then in a file that has space for it.
 class Stripes {
   public:
     struct FilePart {
         int file = 0;
-        std::int64_t offset_bytes = 0;  ///< in the file
-        std::int64_t bytes = 0;         ///< up to the end of the stripe, or to the end of all in a lone file
+        std::int64_t offset_bytes = 0;  ///< offset in the file
+        std::int64_t bytes = 0;         ///< bytes up to the end of the stripe; of a single file, to its end
     };
 
-    /// \param bytes         in all
-    /// \param room_bytes    of each file
+    /// \param bytes         total size
+    /// \param room_bytes    space for each file
     /// \param stripe_bytes  above 0
     /// \pre fits(...)
     Stripes(std::int64_t bytes, const std::vector<std::int64_t>& room_bytes, std::int64_t stripe_bytes);
 
-    /// Whether files of so much room take all of it.
+    /// Returns true if `bytes` fit into files with these maximum sizes.
     static bool fits(std::int64_t bytes,
                      const std::vector<std::int64_t>& room_bytes,
                      std::int64_t stripe_bytes);
@@ -30,17 +31,17 @@ class Stripes {
     /// \pre 0 <= offset_bytes < bytes
     FilePart at(std::int64_t offset_bytes) const;
     std::int64_t bytes_in(int file) const { return bytes_in_.at(static_cast<std::size_t>(file)); }
-    /// Boundary that no part goes over; 0 where there is but one file.
+    /// Returns the size whose multiples no part crosses; 0 if there is only one file.
     std::int64_t stripe_bytes() const noexcept { return bytes_in_.size() > 1 ? stripe_bytes_ : 0; }
 
   private:
-    /// Deals out `count` stripes, each whole.
+    /// Assigns `count` whole stripes to files.
     void deal(std::int64_t count, const std::vector<std::int64_t>& room_bytes);
 
-    /// Turns in which the same files take part.
+    /// Consecutive rounds with the same set of files.
     struct Turns {
         std::int64_t first_stripe = 0;
-        std::int64_t first_row = 0;  ///< stripes that each of them has before
+        std::int64_t first_row = 0;  ///< number of stripes that each of the files has from earlier rounds
         std::vector<int> files = {};
     };
 

@@ -13,12 +13,12 @@
 namespace ziggurat::storage {
 namespace {
 
-/// Of a block in the queue: its transfer and its place there.
+/// Returns the queue tag of a block: its transfer and its index in the transfer.
 std::uint64_t tag_of(int transfer, std::size_t block) {
     return static_cast<std::uint64_t>(transfer) << 32 | block;
 }
 
-/// The bytes of the block that begins `at` bytes into the segment: at most so many, and whole cells.
+/// Returns the size of the block at offset `at` of the segment: at most `most_bytes`, in whole cells.
 std::int64_t block_at(const FileSegment& segment, std::int64_t at, std::int64_t most_bytes) {
     if (segment.records == nullptr) {
         return std::min(most_bytes, segment.bytes - at);
@@ -191,7 +191,7 @@ bool TransferThread::give_block() {
 
 void TransferThread::move_all() {
     while (true) {
-        // With room in the queue, the next transfer begins before anything is waited for.
+        // If the queue is not full, the next transfer begins before the thread waits for blocks.
         begin_started();
         if (!queue_->is_full() && give_block()) {
             continue;

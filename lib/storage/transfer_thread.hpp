@@ -1,4 +1,4 @@
-/// Transfer thread: moves bytes of files while other threads compute.
+/// Transfer thread: reads and writes files while other threads compute.
 #pragma once
 
 #include <array>
@@ -23,37 +23,39 @@ class AioQueue;
 
 enum class TransferKind { read, write };
 
-/// Blocks of urgent transfers go to the disk before those of others, however long these have been waiting.
+/// Priority of a transfer: blocks of urgent transfers are always submitted before other blocks.
 enum class Urgency { urgent, can_wait };
 inline constexpr std::size_t num_urgencies = 2;
 
-/// A run of a file and the memory that it comes to or goes from; both whole pages of a direct file.
+/// A range of a file and the memory that it is transferred to or from; whole pages for a direct file.
 struct FileSegment {
     DirectFile* file = nullptr;
     std::int64_t offset_bytes = 0;
     std::byte* memory = nullptr;
     std::int64_t bytes = 0;
-    /// Whose cells these are, from there on: what is written is noted, what is read is checked. Nothing: not.
+    /// Checksums of these bytes, from cell offset `first_of_records` on; nullptr: no checksums.
+    ///
+    /// Written bytes are recorded, and read bytes are checked.
     CellRecords* records = nullptr;
     std::int64_t first_of_records = 0;
 };
 
-/// Bytes moved to or from one file.
+/// Statistics of the transfers of one file.
 struct FileUse {
     const DirectFile* file = nullptr;
     std::int64_t blocks = 0;
     std::int64_t bytes = 0;
-    std::int64_t busy_ns = 0;  ///< in which at least one block of it was asked for and had not come
+    std::int64_t busy_ns = 0;  ///< time in which at least one block of it was in flight
 };
 
-/// A thread that keeps one queue of transfers full: what is started next goes to the disk while the one
-/// before is still under way. Transfers are described once and may be started again whenever they are done;
-/// starting and asking allocate nothing.
+/// Thread that keeps one queue of transfers full.
 ///
-/// Blocks are given to the disk in the order of the starts, of urgent transfers first; a transfer ends when
-/// all its bytes have moved.
-/// Checksums are taken by the thread, of each block alone while others move.
-/// The thread takes no signals and calls no MPI.
+/// Blocks of the next transfer are submitted while the one before is still running. Transfers are described
+/// once and can be started again after they are done. Starting and polling do not allocate.
+///
+/// Blocks are submitted in the order of the starts, those of urgent transfers first. A transfer ends when all
+/// its bytes have moved. The thread computes the checksum of each block while other blocks move. The thread
+/// receives no signals and calls no MPI functions.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.3 (DeepNVMe)
 class TransferThread {
@@ -64,44 +66,47 @@ class TransferThread {
         std::function<void()> when_done = {};  ///< called by the thread after each transfer
     };
 
-    /// Errors: Error{resource} when the system has no thread
+    /// Errors: Error{resource} if no thread can be created
     explicit TransferThread(Options options);
-    /// Returns when nothing is under way any more.
+    /// Waits until all started transfers have ended.
     ~TransferThread();
     TransferThread(const TransferThread&) = delete;
     TransferThread& operator=(const TransferThread&) = delete;
 
+    /// Adds a transfer; returns its number.
+    ///
     /// \param before  called by the thread before the first byte moves
-    /// \param after   called by it when all have moved; what it throws is an error of the transfer
-    /// \returns the transfer's number
-    /// \pre     nothing has been started
+    /// \param after   called by the thread after all bytes have moved; its exception fails the transfer
+    /// \pre     no transfer has been started
     int add(TransferKind kind,
             const std::vector<FileSegment>& segments,
             Urgency urgency = Urgency::urgent,
             std::function<void()> before = {},
             std::function<void()> after = {});
 
-    /// \pre the transfer is new or was done
-    void start(int transfer);
-    /// Why blocks move one at a time; empty when they do not. See AioQueue.
-    std::string why_not_asynchronous() const;
-    /// Blocks that may be under way at a time.
-    int depth() const;
-    /// Whether all bytes have moved since start(); one atomic load.
+    /// Starts a transfer.
     ///
-    /// Errors: Error{resource} with path, offset and reason; every later transfer fails alike
+    /// \pre the transfer is new or done
+    void start(int transfer);
+    /// Returns the reason why blocks move one at a time; empty if they do not. See AioQueue.
+    std::string why_not_asynchronous() const;
+    /// Returns the maximum number of blocks in flight.
+    int depth() const;
+    /// Returns true if all bytes have moved since start(); one atomic load.
+    ///
+    /// Errors: Error{resource} with path, offset and reason; every later transfer fails with the same error
     bool is_done(int transfer) const;
 
     std::int64_t bytes(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->bytes;
     }
-    /// Bytes that it has given to the disk since it was added, counted as they are given.
+    /// Returns the bytes that the transfer has submitted since it was added, counted at submission.
     std::int64_t bytes_given(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->bytes_given.load(std::memory_order_relaxed);
     }
-    /// Of each file that transfers name, in the order in which they came.
+    /// Returns the statistics of each file, in the order in which transfers were added.
     std::vector<FileUse> uses() const;
-    /// Time at which the transfer ended last, by monotonic_ns(); 0: never. \pre is_done
+    /// Returns the last end time of the transfer, by monotonic_ns(); 0: never. \pre is_done
     std::int64_t ended_ns(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->ended_ns;
     }
@@ -109,8 +114,8 @@ class TransferThread {
   private:
     struct File {
         const DirectFile* file = nullptr;
-        std::int64_t under_way = 0;      ///< blocks
-        std::int64_t busy_since_ns = 0;  ///< while some are under way: up to where busy_ns counts
+        std::int64_t under_way = 0;      ///< number of blocks in flight
+        std::int64_t busy_since_ns = 0;  ///< while blocks are in flight: time up to which busy_ns counts
         std::atomic<std::int64_t> blocks{0}, bytes{0}, busy_ns{0};
     };
     struct Block {
@@ -123,13 +128,13 @@ class TransferThread {
         std::vector<Block> blocks;
         std::int64_t bytes = 0;
         std::function<void()> before, after;
-        std::size_t missing = 0;  ///< blocks that have not moved
+        std::size_t missing = 0;  ///< number of blocks that have not moved
         std::int64_t ended_ns = 0;
         std::atomic<std::int64_t> bytes_given{0};
         std::atomic<bool> is_done{true};
     };
 
-    /// Transfers of one urgency that have been started and not begun: a ring with room for every one.
+    /// Ring buffer of the started transfers of one urgency that have not begun; it never overflows.
     struct Started {
         std::vector<int> ring;
         std::size_t first = 0, count = 0;
@@ -137,20 +142,20 @@ class TransferThread {
         void put(int transfer);
         int take();
     };
-    /// The transfer of one urgency whose blocks are being given to the queue.
+    /// The transfer of one urgency whose blocks are being submitted to the queue.
     struct Giving {
-        int transfer = -1;  ///< -1: none
+        int transfer = -1;  ///< -1: no transfer
         std::size_t next_block = 0;
     };
 
     File* file_of(const FileSegment& segment);
     void run();
     void move_all();
-    /// Waits until something has been started. \returns whether so, and not that nothing is to come any more
+    /// Waits until a transfer is started; returns false if the thread must end instead.
     bool wait_for_start();
-    /// Begins what has been started, of each urgency that gives no blocks.
+    /// Begins the next started transfer of each urgency that has no current transfer.
     void begin_started();
-    /// Gives one block to the queue, of the most urgent transfer that has any. \returns whether there was one
+    /// Submits one block of the most urgent transfer; returns false if there is no block.
     bool give_block();
     void begin(int transfer);
     void give(AioQueue& queue, int transfer, std::size_t place);
@@ -163,7 +168,7 @@ class TransferThread {
     std::mutex mutex_;
     std::condition_variable news_;
     std::array<Started, num_urgencies> started_;
-    std::array<Giving, num_urgencies> giving_;  ///< the thread's own
+    std::array<Giving, num_urgencies> giving_;  ///< used only by the thread
     bool ends_ = false;
     std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};

@@ -1,4 +1,4 @@
-/// Pages of a run of bytes that were ever written.
+/// Set of the pages of a byte range that were ever written.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace ziggurat::storage {
 
-/// One bit a page, so that what was never written need not be read: it is zero.
+/// Bit set with one bit per page. Pages that were never written are zero and do not have to be read.
 ///
-/// Threads may call at once; whoever asks has come behind those that write the pages in question.
+/// Thread-safe. A reader must be synchronized with the writers of the pages that it asks for.
 class WrittenPages {
   public:
     explicit WrittenPages(std::int64_t bytes);
 
-    /// Some of the bytes in [offset, offset + bytes) are written, or about to be.
+    /// Marks the pages of [offset, offset + bytes) as written.
     void note(std::int64_t offset_bytes, std::int64_t bytes);
-    /// Whether any page of [offset, offset + bytes) was noted.
+    /// Returns true if any page of [offset, offset + bytes) is marked.
     bool any(std::int64_t offset_bytes, std::int64_t bytes) const;
 
   private:

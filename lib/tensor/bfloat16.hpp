@@ -1,4 +1,4 @@
-/// The 16-bit float with the exponent of a float32.
+/// A 16-bit float with the exponent range of float32.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace ziggurat::tensor {
 
 /// Storage only: arithmetic is done in float.
 ///
-/// Numerics: rounds to nearest even; NaN stays NaN, on GPUs with one bit pattern; subnormals are kept.
+/// Numerics: rounds to nearest even; NaN stays NaN, on GPUs as one fixed bit pattern; subnormals are kept.
 struct bfloat16 {
     std::uint16_t bits = 0;
 
@@ -28,8 +28,7 @@ struct bfloat16 {
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(value));
         return result;
 #else
-        // The choice is made in 32 bits and on the float: fewer instructions in a vector than after
-        // narrowing.
+        // The choice is made on 32 bits, before narrowing: g++ needs fewer vector instructions than after it.
         const auto u = std::bit_cast<std::uint32_t>(value);
         const std::uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
         const std::uint32_t quiet = u | 0x400000u;
@@ -39,9 +38,10 @@ struct bfloat16 {
 };
 static_assert(sizeof(bfloat16) == 2);
 
-/// to = value, rounded where T is narrower. For loops under `omp simd`: a temporary of class type in the
-/// loop itself (`to = T(value)`) keeps g++ 12 from vectorising it, one in a function that is inlined does
-/// not.
+/// Assigns `value` to `to`, rounded if T is narrower than float.
+///
+/// For loops under `omp simd`: g++ 12 does not vectorise a loop with a temporary of class type (`to =
+/// T(value)`), but vectorises a call of this inlined function.
 template <class T>
 ZG_ELEMENT inline void store(T& to, float value) noexcept {
     to = T(value);

@@ -8,7 +8,9 @@
 
 namespace ziggurat::tensor {
 
-/// A pointer and its extents; owns nothing. Replaces every (pointer, count) pair of our interfaces.
+/// A pointer and its extents, without ownership.
+///
+/// Replaces all (pointer, count) pairs of Ziggurat's APIs.
 template <class T, int Rank>
 struct TensorRef {
     T* data = nullptr;

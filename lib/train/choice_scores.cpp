@@ -28,12 +28,12 @@ std::vector<double> score_rows(const data::ChoiceSequences& sequences,
                                const schedule::ModelLayout& model,
                                Assembly& assembly,
                                Progress* progress) {
-    assembly.train_executor().finish();  // parameters may still be on their way to their other holders
+    assembly.train_executor().finish();  // parameters may still be in transfer to other ranks
     const auto slots = spec.train.micro_batch;
     const auto seq = spec.data.seq;
     const auto slots_of_all = slots * spec.parallel.data;
     const auto all = sequences.num_sequences();
-    // The bits of the sums of this rank's rows, 0 elsewhere: every row is one rank's.
+    // Bits of the sums of this rank's rows, 0 for other rows: each row belongs to exactly one rank.
     std::vector<std::uint64_t> words(static_cast<std::size_t>(sequences.num_rows()));
     data::Batch batch{slots, seq};
     if (progress != nullptr) {

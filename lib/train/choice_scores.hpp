@@ -12,14 +12,15 @@
 
 namespace ziggurat::train {
 
-/// The log-probability of each row's ending after its context, in nats, by row, on all ranks; NaN where it is
-/// not finite.
+/// Returns the log-probability of each row's ending after its context, by row, on all ranks.
+///
+/// Units: nats; NaN if the value is not finite.
 ///
 /// \param spec      data.seq is the length of the sequences
-/// \param progress  told of batches; null: nobody waits for them
-/// Numerics:   exact sums of the losses of tokens. A sequence has the same place in its micro-batch on any
-///             number of ranks, so that their bits are the same too where equal micro-batches give equal bits
-/// Collective: over `world`, each rank doing its share of the sequences
+/// \param progress  counts the batches; nullptr: no progress is reported
+/// Numerics:   exact sums of the losses of tokens. A sequence has the same index in its micro-batch on any
+///             number of ranks. So the bits are the same too if equal micro-batches give equal bits
+/// Collective: over `world`; each rank evaluates its share of the sequences
 std::vector<double> score_rows(const data::ChoiceSequences& sequences,
                                const spec::RunSpec& spec,
                                const comm::Context& world,

@@ -7,7 +7,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Sets the weights of tokens that `drawing` leaves out to 0.
+/// Sets the weights of tokens that top-k and top-p exclude to 0.
 void leave_out(std::span<double> weights, const Drawing& drawing) {
     std::vector<std::int32_t> order(weights.size());
     std::iota(order.begin(), order.end(), 0);

@@ -1,4 +1,4 @@
-/// Choice of the next token of a text.
+/// Sampling of the next token from logits.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace ziggurat::train {
 
-/// How tokens are drawn from the logits.
+/// Sampling parameters: temperature, top-k and top-p.
 struct Drawing {
-    double temperature = 1;  ///< divides the logits; 0: the most likely token
-    std::int64_t top_k = 0;  ///< draws from so many of the most likely tokens; 0: from all
-    double top_p = 1;        ///< then from the fewest of them that together have this probability
+    double temperature = 1;  ///< divides the logits; 0: greedy, the most likely token
+    std::int64_t top_k = 0;  ///< samples from the k most likely tokens; 0: from all
+    double top_p = 1;        ///< then from the smallest set of them with at least this total probability
 };
 
-/// The token that `random`, from 0 to 1, stands for. Of equal logits the lower token goes first.
+/// Returns the token that `random` in [0, 1) selects. Equal logits are ordered by token, lowest first.
 ///
 /// \param weights  scratch, at least as large as `logits`
 /// Source: Fan et al., "Hierarchical Neural Story Generation", 2018, section 5.4 (top-k); Holtzman et al.,

@@ -16,10 +16,10 @@
 namespace ziggurat::train {
 namespace {
 
-/// Keeps the random numbers of sampling apart from all others of the same seed.
+/// Philox stream identifier: separates the random numbers of sampling from all others of the same seed.
 constexpr std::uint32_t sampling_purpose = 0x53414d50;
 
-/// What follows the prompt, up to the first of `ends` in it; nothing if it has none.
+/// Returns the text after the prompt up to the first of `ends`; nullopt if it contains none of them.
 std::optional<std::string> find_end(const data::TextTokenizer& tokenizer,
                                     std::span<const std::int32_t> text,
                                     std::size_t prompt,
@@ -67,11 +67,11 @@ std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) cons
 std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
                                                    Progress* progress,
                                                    const data::TextTokenizer* tokenizer) {
-    assembly_.train_executor().finish();  // parameters may still be on their way to their other holders
+    assembly_.train_executor().finish();  // parameters may still be in transfer to other ranks
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     std::vector<SourceSums> sums(validation_.num_sources());
-    std::int64_t bytes = 0;  // of text that the targets stand for
+    std::int64_t bytes = 0;  // text bytes of the targets
     if (progress != nullptr) {
         progress->begin("evaluates", "batches", (validation_.num_samples() + rows_of_all - 1) / rows_of_all);
     }
@@ -100,7 +100,7 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
     const std::span losses = assembly_.evaluate_slot().losses;
     const std::span mask{batch_.mask};
     for (std::size_t row = 0; row < batch_.samples.size(); ++row) {
-        if (batch_.samples[row] >= 0) {  // else it is behind the last sample, and masked whole
+        if (batch_.samples[row] >= 0) {  // otherwise the row is after the last sample and fully masked
             auto& of_source = sums.at(validation_.source_of(batch_.samples[row]));
             add_losses(losses.subspan(row * seq, seq), of_source.losses);
             for (const auto is_target : mask.subspan(row * seq, seq)) {

@@ -1,4 +1,4 @@
-/// Evaluation of a model in training: its loss on validation data, and a sample of its text.
+/// Evaluation of a model in training: its loss on validation data, and a generated sample of text.
 #pragma once
 
 #include <cstdint>
@@ -22,51 +22,54 @@
 namespace ziggurat::train {
 
 struct ValidationLoss {
-    std::optional<double> mean = {};         ///< nats per target token; nothing where there are none
+    std::optional<double> mean = {};         ///< nats per target token; empty without target tokens
     std::int64_t tokens = 0;                 ///< target tokens
-    std::int64_t bytes = 0;                  ///< of text that they stand for; 0 where no tokenizer was given
-    std::vector<SourceLoss> by_source = {};  ///< of several validation sources; empty: there is one
+    std::int64_t bytes = 0;                  ///< text bytes of the target tokens; 0 without a tokenizer
+    std::vector<SourceLoss> by_source = {};  ///< loss of each validation source; empty: only one source
 };
 
-/// What decides on a text besides its number of tokens.
+/// Sampling and stop parameters of a generated text, besides its number of tokens.
 struct TextLimits {
     std::int64_t top_k = 0;              ///< see Drawing
     double top_p = 1;                    ///< see Drawing
-    std::vector<std::string> ends = {};  ///< the text ends before the first of these
+    std::vector<std::string> ends = {};  ///< stop strings: the text ends before the first of them
 };
 
 /// Runs the evaluation program of an assembly.
 class Evaluation {
   public:
-    /// \param model  of this rank; outlives this
+    /// \param model  layout of this rank; outlives this object
     Evaluation(const spec::RunSpec& spec,
                data::BatchSource validation,
                const comm::Context& world,
                const schedule::ModelLayout& model,
                Assembly& assembly);
 
-    /// False where the deck names nothing to validate on.
+    /// Returns false if the deck has no validation data.
     bool has_samples() const { return validation_.num_samples() > 0; }
 
-    /// Asked before each pass of the model: whether all ranks leave off. Collective: over all ranks
+    /// Predicate that is evaluated before each forward pass; it returns true on all ranks to cancel.
+    ///
+    /// Collective: over all ranks
     using Stops = std::function<bool()>;
 
-    /// The loss over all validation samples; nothing when it was left off.
+    /// Returns the loss over all validation samples; nullopt if `stops` cancelled it.
     ///
-    /// \param progress   told of batches; null: nobody waits for them
-    /// \param tokenizer  by which bytes of text are counted; null: they are not
+    /// \param progress   counts the batches; nullptr: no progress is reported
+    /// \param tokenizer  used to count bytes of text; nullptr: bytes are not counted
     /// Numerics:   an exact sum, the same on any layout for the same losses
-    /// Collective: over all ranks, each doing its share of the samples
+    /// Collective: over all ranks; each rank evaluates its share of the samples
     std::optional<ValidationLoss> validate(const Stops& stops = {},
                                            Progress* progress = nullptr,
                                            const data::TextTokenizer* tokenizer = nullptr);
 
-    /// Text that follows `sample.prompt`, token by token. The window holds data.seq tokens; older ones are
-    /// forgotten. A prompt of no tokens is the document token, else a line's end. Nothing when it was left
-    /// off.
+    /// Generates the text that follows `sample.prompt`, token by token; nullopt if `stops` cancelled it.
     ///
-    /// Numerics:   random numbers by Philox from the seed, the step and the token's place: the same on all
-    /// ranks Collective: over all ranks
+    /// The context window holds data.seq tokens; older tokens are dropped. An empty prompt is replaced by the
+    /// document token, or by a newline if the tokenizer has no document token.
+    ///
+    /// Numerics:   Philox random numbers from the seed, the step and the token's index: the same on all ranks
+    /// Collective: over all ranks
     std::optional<std::string> generate(const data::TextTokenizer& tokenizer,
                                         const spec::Sample& sample,
                                         std::int64_t step,
@@ -74,19 +77,19 @@ class Evaluation {
                                         const Stops& stops = {});
 
   private:
-    /// What this rank has of one source.
+    /// Sums of this rank for one source.
     struct SourceSums {
         ExactSum losses;
         std::int64_t targets = 0;
     };
 
-    /// Adds the losses of the micro-batch that was evaluated, each sample's to those of its source.
+    /// Adds the losses of the evaluated micro-batch: those of each sample to the sums of its source.
     void add_rows(std::vector<SourceSums>& sums) const;
-    /// Sums of all ranks, and their means. Collective: over all ranks
+    /// Returns the sums over all ranks and their means. Collective: over all ranks
     ValidationLoss loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const;
-    /// Bytes of text that the targets of the batch that count stand for.
+    /// Returns the number of text bytes of the unmasked targets of the batch.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
-    /// One of the first `tokens`: a model may have rows that its tokenizer has no token for.
+    /// Samples one of the first `tokens`. A model may have more rows than its tokenizer has tokens.
     std::int32_t draw(const Drawing& drawing, std::int64_t tokens, std::int64_t step, std::int64_t place);
 
     const spec::RunSpec& spec_;
@@ -95,7 +98,7 @@ class Evaluation {
     const schedule::ModelLayout& model_;
     Assembly& assembly_;
     data::Batch batch_;
-    std::vector<double> weights_;  ///< of the tokens to draw from
+    std::vector<double> weights_;  ///< sampling weights of the candidate tokens
 };
 
 }  // namespace ziggurat::train

@@ -42,7 +42,7 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
                 copy_all(batch.samples, slot.samples);
                 break;
             case BatchTensor::losses:
-                break;  // what the program makes of them
+                break;  // output of the program
         }
     }
 }

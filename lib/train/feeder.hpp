@@ -1,4 +1,4 @@
-/// Feeder of samples into the batch buffers that programs read.
+/// Loader of samples into the batch buffers that programs read.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,28 @@ namespace ziggurat::train {
 /// Fills the slots of a step with this rank's samples of the global batch.
 class Feeder {
   public:
-    /// \param source    training samples; kept
-    /// \param counts    whether the targets of this rank count in the sum over all ranks
+    /// \param source    training samples
+    /// \param counts    true if the targets of this rank count in the sum over all ranks
     ///                  (schedule::ModelLayout::counts_losses)
-    /// \param progress  of a run that goes on: samples follow those that it was trained on, whatever the size
-    ///                  of its batches was
+    /// \param progress  progress of a resumed run: its samples follow those that it was trained on, for any
+    ///                  earlier batch size
     Feeder(const spec::RunSpec& spec,
            data::BatchSource source,
            int data_rank,
            bool counts,
            const checkpoint::TrainingProgress& progress = {});
 
-    /// Returns the target tokens of the whole global batch. Allocates nothing.
+    /// Fills `slots` with the micro-batches of a step; returns the target tokens of the whole global batch.
     ///
-    /// Collective: over `world` where documents may mask targets, else local
+    /// Allocates nothing.
+    ///
+    /// Collective: over `world` if documents can mask targets (data.reset_at_document), else local
     std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
 
-    /// The source of a sample, by its place in data.train.
+    /// Returns the source of a sample, as its index in data.train.
     std::size_t source_of(std::int64_t sample) const { return source_.source_of(sample); }
 
-    /// Global index of the first sample of a step.
+    /// Returns the global index of the first sample of a step.
     std::int64_t first_sample(std::int64_t step) const {
         return step * spec_.train.global_batch + samples_ahead_;
     }
@@ -46,7 +48,8 @@ class Feeder {
     data::Batch batch_;
     int data_rank_;
     bool counts_;
-    std::int64_t samples_ahead_;  ///< of steps that were all as large as those now
+    /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.
+    std::int64_t samples_ahead_;
 };
 
 /// Copies `batch` into `slot`, which has the same shape.

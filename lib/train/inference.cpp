@@ -13,7 +13,9 @@
 namespace ziggurat::train {
 namespace {
 
-/// The evaluating program in both places: without a backward pass, memory holds parameters and one forward.
+/// Returns programs whose training program is also the evaluation program.
+///
+/// Without a backward pass, memory then holds only the parameters and one forward pass.
 Programs forward_alone(const spec::RunSpec& run, int world_rank) {
     auto program = schedule::build_program(run, world_rank, schedule::Variant::evaluate);
     return {program, std::move(program)};
@@ -27,7 +29,7 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     run.parallel.ranks = run.parallel.data = here.ranks;
     run.parallel.ranks_per_node = here.ranks_per_node;
     run.parallel.threads = here.threads;
-    // Parameters stay as far out as those of the stage that keeps them furthest.
+    // All stages use the slowest home tier that any stage has for its parameters.
     for (const auto& stage : trained.stages) {
         const auto& home = stage.parameters;
         const auto& known = run.tiers.parameters;
@@ -41,7 +43,7 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     run.sharding = {};
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;
     run.sharding.sum_group = here.ranks;
-    run.train.only = {""};  // a pattern that fits no tensor
+    run.train.only = {""};  // a pattern that matches no tensor: all are frozen
     run.train.micro_batch = micro_batch;
     run.train.micro_batches = 1;
     run.train.global_batch = micro_batch * here.ranks;
@@ -97,7 +99,7 @@ ValidationLoss Inference::loss(data::BatchSource source,
 }
 
 std::vector<double> Inference::scores(const data::ChoiceSequences& sequences, Progress* progress) {
-    ZG_EXPECTS(run_.data.reset_at_document);  // else some kernels attend across documents
+    ZG_EXPECTS(run_.data.reset_at_document);  // otherwise some kernels attend across documents
     return pass([&] { return score_rows(sequences, run_, world_, model_, assembly_, progress); });
 }
 

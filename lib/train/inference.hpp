@@ -1,4 +1,4 @@
-/// Inference with the weights of a checkpoint, in a layout for the ranks at hand.
+/// Inference with the weights of a checkpoint, in a layout for the available ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,56 +17,60 @@
 
 namespace ziggurat::train {
 
-/// Ranks and threads that inference runs on.
+/// Number of ranks and threads that inference runs on.
 struct RanksAtHand {
     int ranks = 1;
     int ranks_per_node = 1;
     int threads = 1;
 };
 
-/// The run `trained` as one that evaluates on these ranks: all of them on the data axis, parameters cut over
-/// all of them if they were cut at all. Nothing is trained, so that there are neither gradients nor optimizer
-/// state; model, number types and the home of parameters stay.
+/// Returns the run `trained` as a run that only evaluates on these ranks.
+///
+/// All ranks are on the data axis. Parameters are sharded over all of them if they were sharded at all. No
+/// parameter is trained, so gradients and optimizer state do not exist. Model, number types and the home of
+/// parameters stay.
 ///
 /// Collective: local; pure
 spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch);
 
-/// Holds parameters and what a forward pass needs, no more.
+/// Evaluation-only state of a model: its parameters and the buffers of a forward pass.
 class Inference {
   public:
-    /// Parameters are zero until load().
+    /// Allocates the state. Parameters are zero until load().
     ///
-    /// \param run  made by evaluating(); it and `world` must outlive this
+    /// \param run  made by evaluating(); it and `world` must outlive this object
     /// Collective: over `world`, which has run.parallel.ranks ranks
-    /// Errors:     Error{resource} when memory is short
+    /// Errors:     Error{resource} if memory is short
     Inference(const spec::RunSpec& run, const comm::Context& world, const device::Processors& processors);
 
-    /// Gives all tensors the checkpoint's weights, rounded to the compute type as training does. Each rank
-    /// reads what it holds, no more.
+    /// Loads the checkpoint's weights into all tensors, rounded to the compute type as in training.
     ///
-    /// Collective: local; all ranks have to call it, and to agree on its errors
-    /// Errors:     Error{checkpoint} when a tensor is missing, has another shape, or is damaged;
-    ///             Error{resource} when the disk fails
+    /// Each rank reads only the parts that it holds.
+    ///
+    /// Collective: local; all ranks must call it and then agree on its errors
+    /// Errors:     Error{checkpoint} if a tensor is missing, has another shape, or is corrupt;
+    ///             Error{resource} if the disk fails
     void load(checkpoint::CheckpointReader& reader);
 
-    /// The loss over all samples of `source`.
+    /// Returns the loss over all samples of `source`.
     ///
-    /// \param progress   told of batches; null: nobody waits for them
-    /// \param tokenizer  by which bytes of text are counted; null: they are not
+    /// \param progress   counts the batches; nullptr: no progress is reported
+    /// \param tokenizer  used to count bytes of text; nullptr: bytes are not counted
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks
     ValidationLoss loss(data::BatchSource source,
                         Progress* progress = nullptr,
                         const data::TextTokenizer* tokenizer = nullptr);
 
-    /// The log-probability of each row's ending; see train/choice_scores.hpp.
+    /// Returns the log-probability of each row's ending; see train/choice_scores.hpp.
     ///
-    /// \param sequences  of the run's data.seq, which has data.reset_at_document
+    /// \param sequences  sequences of the run's data.seq; requires data.reset_at_document
     /// Collective: over all ranks
     std::vector<double> scores(const data::ChoiceSequences& sequences, Progress* progress = nullptr);
 
-    /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and
-    /// run.seed.
+    /// Generates the text that follows `sample.prompt`.
+    ///
+    /// It equals the text that training printed after `step` for the same sample and run.seed.
     ///
     /// Collective: over all ranks
     std::string generate(const data::TextTokenizer& tokenizer,
@@ -77,8 +81,9 @@ class Inference {
     Assembly& assembly() noexcept { return assembly_; }
 
   private:
-    /// What `work` gives. Errors: its own; of several ranks with late devices, the one that fails ends the
-    /// job at once
+    /// Returns the result of `work`.
+    ///
+    /// Errors: those of `work`. With several ranks and asynchronous devices, a failing rank aborts the job
     template <class Pass>
     auto pass(const Pass& work);
     Evaluation evaluation(data::BatchSource source);

@@ -15,7 +15,7 @@ namespace ziggurat::train {
 
 namespace {
 
-/// One rank has failed, perhaps alone: says why, and the others, which may wait for it, leave with it.
+/// Prints `problem` and ends the whole job, because other ranks may be waiting for this rank.
 int end_job(const comm::Context& world, const std::string& problem, int exit_code) {
     if (world.size() > 1) {
         std::fflush(nullptr);
@@ -31,7 +31,7 @@ int end_job(const comm::Context& world, const std::string& problem, int exit_cod
 }  // namespace
 
 int on_ranks(const std::function<int(const comm::Context&)>& body) {
-    // A reader of our output that has gone is no reason to lose a training.
+    // A closed output pipe must not end a training run.
     ::signal(SIGPIPE, SIG_IGN);
     const comm::Session session{nullptr, nullptr};
     const comm::Context& world = session.world();

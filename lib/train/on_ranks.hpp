@@ -1,4 +1,4 @@
-/// The frame of a program: what it does on all ranks that the launcher started.
+/// Main function of a program on all ranks that the launcher started.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,10 @@
 
 namespace ziggurat::train {
 
-/// Starts MPI, runs `body`, which gives the exit code, and turns its errors into messages and the end of the
-/// job.
-/// Collective: over all ranks that the launcher started; alone without one
+/// Initializes MPI and runs `body`; returns the exit code that `body` returns.
+///
+/// Prints errors of `body` and then ends the job.
+/// Collective: over all ranks that the launcher started; one rank without a launcher
 int on_ranks(const std::function<int(const comm::Context&)>& body);
 
 }  // namespace ziggurat::train

@@ -27,7 +27,7 @@ int train(const spec::RunSpec& spec,
           Console& console) {
     Reporter reporter{spec, context, world, console};
     const LeavingNote leaving{world.liveness(), reporter};
-    comm::barrier(world);  // now the folder is this job's
+    comm::barrier(world);  // from here on, the run directory belongs to this job
     if (auto* liveness = world.liveness()) {
         liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
     }
@@ -55,7 +55,7 @@ int train(const spec::RunSpec& spec,
         reporter.say(message(Severity::note, reporter.said(note)));
     }
     try {
-        spec::RunSpec again = spec;  // of a run that goes back: it has checkpoints of its own by then
+        spec::RunSpec again = spec;  // after a rollback: the run has its own checkpoints by then
         again.run.resume = spec::Resume::automatic;
         RollBackLimit limit_of_backs;
         for (std::optional<RollBack> back;;) {

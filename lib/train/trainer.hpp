@@ -1,4 +1,4 @@
-/// A training run from the first step to the last, or to the step after which it was asked to stop.
+/// Training run from the first step to the last, or to the step after which it is asked to stop.
 #pragma once
 
 #include "comm/context.hpp"
@@ -10,13 +10,13 @@
 
 namespace ziggurat::train {
 
-/// Trains as `spec` says and reports on rank 0: console, run directory, metrics, the account at the end.
+/// Trains according to `spec`. Rank 0 writes console, run directory, metrics and time accounting.
 ///
-/// \param console  of rank 0; a silent one elsewhere
+/// \param console  console of rank 0; a silent one on the other ranks
 /// \returns the exit code: 0, or exit_code_of_stop() after an orderly stop
 /// Collective: over `world`, which has spec.parallel.ranks ranks
 /// Errors:     Error{resource} for memory and files; Error{deck} for data that cannot be trained on;
-///             Error{numerics} when the loss stays non-finite; Error{communication}
+///             Error{numerics} if the loss stays non-finite; Error{communication}
 int train(const spec::RunSpec& spec,
           const RunContext& context,
           const comm::Context& world,

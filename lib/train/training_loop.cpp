@@ -18,7 +18,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// A run that goes back goes on with other samples than it did.
+/// Returns the resumed state; after a rollback, with the samples that follow those of the spike.
 Resumed behind_spike(Resumed resumed, const std::optional<RollBack>& back) {
     if (back) {
         resumed.progress.next_sample = back->next_sample;
@@ -119,7 +119,8 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         mine.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
     });
     assembly_.train_executor().between_ops([this] {
-        requests_.put_into(assembly_.step_requests());  // as late as the step's end still takes it along
+        // The reduction at the end of the step carries requests that arrive up to then.
+        requests_.put_into(assembly_.step_requests());
         if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0) {
             assembly_.abandon_step();
         }
@@ -149,8 +150,8 @@ LoopEnd TrainingLoop::train() {
     for (const auto& note : assembly_.notes()) {
         reporter_.say(message(Severity::warning, note));
     }
-    give_back_heap();  // what making ready has left
-    is_to_stop();      // a request that came while all this was made ready
+    give_back_heap();  // free heap memory that the start has left
+    is_to_stop();      // agree on requests that arrived during the start
     reporter_.busy("trains the first step");
     while (!is_finished() && requests_.agreed() == 0 && !back_) {
         one_step();
@@ -250,7 +251,7 @@ void TrainingLoop::one_step() {
         return;
     }
     data_.look_at_times();
-    // What is due at a step is saved before it is validated, which may take long.
+    // A due checkpoint is saved before the validation, because the validation may take long.
     const bool is_last = step_ >= spec_.train.steps || requests_.agreed() > 0;
     const bool saves = !is_last && checkpointer_.after_step(step_, tokens_, outcome.step_requests,
                                                             [this] { return progress(); });
@@ -294,10 +295,10 @@ void TrainingLoop::warn_of_no_targets() {
     if (!has_warned_of_no_targets_) {
         reporter_.say(
             message(Severity::warning,
-                    fmt::format("the batch of step {} has no target tokens, so it has no loss and teaches "
-                                "nothing (its update is decay and momentum alone; loss is null in "
-                                "metrics.jsonl). Look at data.reset_at_document and at documents of one "
-                                "token. This is said once.",
+                    fmt::format("the batch of step {} has no target tokens, so it has no loss and no "
+                                "gradients (its update is only decay and momentum; loss is null in "
+                                "metrics.jsonl). Check data.reset_at_document and documents of one "
+                                "token. This warning is printed once.",
                                 step_)));
     }
     has_warned_of_no_targets_ = true;

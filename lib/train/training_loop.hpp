@@ -1,4 +1,4 @@
-/// Training loop of one rank: all steps of a run, with its validations, saves and reports.
+/// Training loop of one rank: all steps of a run, with its validations, checkpoints and reports.
 #pragma once
 
 #include <array>
@@ -34,21 +34,21 @@
 
 namespace ziggurat::train {
 
-/// End of a loop: the exit code of the run, or where a loop anew has to go on.
+/// Result of a loop: the exit code of the run, or the position from which a new loop must continue.
 struct LoopEnd {
     int exit_code = 0;
     std::optional<RollBack> back = {};
 };
 
-/// Everything that lives from the first step to the last, and the step itself.
+/// Objects that live from the first step to the last, and the step itself.
 ///
 /// Collective: construction and run(), over `world`
 class TrainingLoop {
   public:
     /// Resumes from a checkpoint or sets initial values.
     ///
-    /// \param tokenizer  of samples; null where the run has none. Outlives this
-    /// \param back  why a run that has gone on before begins this loop
+    /// \param tokenizer  tokenizer of validate.sample; nullptr if the run generates no samples. Outlives this
+    /// \param back       set if this loop continues the run after a rollback
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
                  const comm::Context& world,
@@ -61,38 +61,37 @@ class TrainingLoop {
                  Reporter& reporter,
                  const std::optional<RollBack>& back = {});
 
-    /// Trains until all steps are done, the run is asked to stop, or goes back.
+    /// Trains until all steps are done, the run is asked to stop, or a rollback is due.
     ///
-    /// Errors: those of executors and of saving; of several ranks with late devices, the one that fails ends
-    ///         the job at once
+    /// Errors: those of executors and of saving. With several ranks and asynchronous devices, a failing rank
+    ///         aborts the job
     LoopEnd run();
 
   private:
     LoopEnd train();
-    /// An earlier job in the same folder has done all steps, or its validation losses have ended the run.
+    /// True if an earlier job in the same folder has done all steps, or was ended by train.stop_when.
     bool was_finished() const;
-    /// All steps are done, or validation losses have ended the run.
+    /// True if all steps are done, or if validation losses have ended the run.
     bool is_finished() const { return step_ >= spec_.train.steps || !why_ended_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
-    /// Tells a spike of the step that is done, remembers the step, and goes back where that is asked for.
+    /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
-    /// Warns once: there may be many such batches.
+    /// Warns only once, because there may be many such batches.
     void warn_of_no_targets();
     void say_news(bool is_in_step = true);
-    /// Memory of this process besides arenas, in no tier.
+    /// Returns the memory of this process outside of the arenas, in bytes. It belongs to no tier.
     std::int64_t process_bytes() const;
-    /// Whether all ranks leave off what they are at. Collective: over all ranks
+    /// Returns true if all ranks must stop their current work. Collective: over all ranks
     bool is_to_stop();
-    /// Validates and samples, while the save under way goes on; what remains is left out when the run is to
-    /// stop.
+    /// Validates and samples while a running save continues. Skips the rest if the run is asked to stop.
     void validate();
-    /// Writes the account so far: asked for, or the last one if the run is killed before the next.
+    /// Writes the time accounting so far: on request, and after saves in case the run is killed later.
     void tell_account(bool is_shown);
     void report_end(int exit_code);
     Account& times() { return account_.times(); }
 
-    spec::RunSpec spec_;  ///< its train.steps is what the run ends after, wherever it goes on from
+    spec::RunSpec spec_;  ///< train.steps is the last step of the run, not counted from the resumed step
     Requests& requests_;
     Reporter& reporter_;
     const data::TextTokenizer* tokenizer_;
@@ -101,12 +100,12 @@ class TrainingLoop {
     device::Processors processors_;
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
-    comm::Context world_;  ///< goes on with the steps that the assembly has begun
+    comm::Context world_;  ///< drives the assembly's unfinished step while it waits
     schedule::ModelLayout model_;
     Resumed resumed_;
     ValidationJudge judge_;
     TrainingCourse course_;
-    data::OrderRecord order_;  ///< of samples
+    data::OrderRecord order_;  ///< order of the samples
     Feeder feeder_;
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done
@@ -118,11 +117,11 @@ class TrainingLoop {
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::optional<RollBack> back_;       ///< to be gone to after this step
-    std::string why_ended_;              ///< before its last step, by validation losses
-    std::vector<SourceLoss> by_source_;  ///< of several training sources, of the latest step
+    std::optional<RollBack> back_;       ///< rollback that is due after this step
+    std::string why_ended_;              ///< reason of an early end by validation losses
+    std::vector<SourceLoss> by_source_;  ///< losses of the latest step, if there are several sources
     std::int64_t process_peak_bytes_ = 0;
-    std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: of the arenas of the rank that has most
+    std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;
 };
 

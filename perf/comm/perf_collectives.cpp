@@ -1,14 +1,14 @@
-/// Collectives of the ranks of one node beside the MPI library's own calls and beside a copy.
+/// Benchmark of the collectives within one node, against the MPI library's own calls and a copy.
 ///
 ///   mpirun -n 2 --bind-to none perf_collectives [--sizes 4096,...] [--types f32,bf16]
 ///     [--kinds reduce_scatter,all_reduce,all_gather] [--rounds 15] [--sample-ms 5] [--huge-pages]
 ///
-/// Ours, MPI's and two private copies run in turn on the same sizes. Ours gathers in place, as a training
-/// that updates shards of its parameters does; MPI's gathers once from a vector of its own, as its call is
-/// mostly used, and once in place too (`in place`: the ratio to that). Prints a table and one JSON line per
-/// measurement, medians. `share_of_copy` is the rate of ours, each byte that any rank reads or writes counted
-/// once per access, over that of the better copy of the same size on all ranks at once. MPI and the copies
-/// have memory as the allocator gives it, or in huge pages, which make both faster.
+/// Ziggurat's collectives, MPI's and two private copies run alternately on the same sizes. Ziggurat gathers
+/// in place, as a training that updates shards of its parameters does. MPI gathers once from a separate
+/// vector, as its call is mostly used, and once in place (`in place`: the ratio to that). Prints a table
+/// and one JSON line per measurement, medians. `share_of_copy` is the byte rate of Ziggurat over that of
+/// the faster copy of the same size on all ranks at once; each byte read or written by any rank counts once
+/// per access. MPI and the copies use memory from the allocator, or huge pages, which make both faster.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -62,7 +62,8 @@ CollectiveKind kind_named(const std::string& name) {
                                     : CollectiveKind::all_gather;
 }
 
-/// What element `i` of `rank` holds: no two ranks alike, and sums that round.
+/// Returns the value of element `i` of `rank`: values differ between ranks, and their sums need
+/// rounding.
 float value_of(std::int64_t i, int rank) {
     return static_cast<float>((i * 7 + rank * 13) % 1000 - 500) * 0.01f;
 }
@@ -84,20 +85,20 @@ struct Vectors {
     std::byte* output;
 };
 
-/// Two vectors, apart from each other.
+/// Returns two separate vectors within `memory`.
 template <class Memory>
 Vectors carve(const Memory& memory) {
     return {memory.data(), memory.data() + memory.bytes() / 2};
 }
 
-/// One kind, type and size.
+/// One combination of kind, type and size.
 struct Contest {
     CollectiveKind kind;
     spec::DType type;
     std::int64_t bytes;
     std::vector<comm::Block> blocks;
 
-    /// Bytes that all ranks together read and write in the least that the call can do.
+    /// Minimum number of bytes that the call must read and write, over all ranks.
     double bytes_touched(int ranks) const {
         const double s = double(bytes);
         switch (kind) {
@@ -135,7 +136,7 @@ comm::CollectiveCall call_of(const Contest& contest, const Vectors& at, int rank
     return call;
 }
 
-/// True when ours has left on this rank what the definition says, bit for bit.
+/// Returns true if Ziggurat's result on this rank equals the definition bit for bit.
 bool is_right(const Contest& contest, const Vectors& at, int rank, int ranks) {
     const auto bytes = static_cast<std::size_t>(contest.bytes);
     std::vector<std::vector<std::byte>> inputs;

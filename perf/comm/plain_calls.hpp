@@ -1,4 +1,4 @@
-/// What a collective is measured against: Open MPI's own call, and copying in private memory.
+/// Baselines of collectives: Open MPI's own call, and copies in private memory.
 #pragma once
 
 #include <mpi.h>
@@ -13,14 +13,15 @@
 
 namespace ziggurat::perf {
 
-/// The MPI library's own call for `kind` over private buffers: MPI_Reduce_scatter, MPI_Allreduce or
-/// MPI_Allgatherv.
+/// The MPI library's own call for `kind` on private buffers.
 ///
-/// Numerics: bf16 travels as 16-bit words with an operation of our own (fp32 sum, rounded), as fast as MPI's
-/// on floats
+/// It is MPI_Reduce_scatter, MPI_Allreduce or MPI_Allgatherv.
+///
+/// Numerics: bf16 is sent as 16-bit words with a user-defined operation (fp32 sum, rounded), as fast as MPI's
+/// own on floats
 class PlainMpi {
   public:
-    /// `blocks`: one per member, as in a CollectiveCall.
+    /// \param blocks  one per member, as in a CollectiveCall
     PlainMpi(const comm::Communicator& world,
              comm::CollectiveKind kind,
              spec::DType type,
@@ -29,9 +30,9 @@ class PlainMpi {
     PlainMpi(const PlainMpi&) = delete;
     PlainMpi& operator=(const PlainMpi&) = delete;
 
-    /// all_gather sends this member's block of `input`. Collective: over the world.
+    /// Runs the call; all_gather sends this member's block of `input`. Collective: over the world.
     void run(const std::byte* input, std::byte* output) const;
-    /// all_gather with this member's block already in `output`. Collective: over the world.
+    /// Runs all_gather with this member's block already in `output`. Collective: over the world.
     void gather_in_place(std::byte* output) const;
 
   private:
@@ -46,7 +47,7 @@ class PlainMpi {
     int own_elements_ = 0;
 };
 
-/// What an MPI program has: memory as the allocator gives it, zeroed; huge pages only when asked for.
+/// Memory as an MPI program allocates it, zeroed; huge pages only if requested.
 ///
 /// Errors: std::bad_alloc
 class PrivateMemory {
@@ -64,11 +65,12 @@ class PrivateMemory {
     std::unique_ptr<std::byte, Free> data_;
 };
 
-/// How a private buffer is copied.
+/// Kind of store instructions of a copy.
 enum class Stores { ordinary, non_temporal };
 
-/// Both 64-byte aligned; `bytes` a multiple of 64. Where the processor has no non-temporal stores that we
-/// use, both ways are the ordinary one.
+/// Copies `bytes` bytes, a multiple of 64, between buffers aligned to 64 bytes.
+///
+/// On processors without supported non-temporal stores, both kinds use ordinary stores.
 void copy_private(const std::byte* from, std::byte* to, std::int64_t bytes, Stores stores);
 
 }  // namespace ziggurat::perf

@@ -1,5 +1,5 @@
-/// Times several ways to do the same on all ranks, in turn, so that a machine that changes its speed changes
-/// it for all of them.
+/// Alternating timing of several implementations on all ranks, so that a machine that changes its speed
+/// changes it for all of them.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,25 @@
 
 namespace ziggurat::perf {
 
-/// Seconds of one execution.
+/// Seconds per execution.
 struct Timing {
     double median = 0;
     double least = 0;
     double most = 0;
 };
 
-/// How long to measure.
+/// Length of a measurement.
 struct Patience {
     int rounds = 15;               ///< samples of each competitor, at least 3
-    double sample_seconds = 5e-3;  ///< a sample is as many executions in a row as take about this long
+    double sample_seconds = 5e-3;  ///< approximate time of a sample, which is a row of executions
 };
 
-/// One Timing per competitor. A sample begins with a barrier and ends when the slowest rank has finished;
-/// each competitor is executed twice before the clock runs.
+/// Measures the competitors alternately and returns one Timing for each.
 ///
-/// Collective: over `world`; all ranks name the same competitors in the same order
+/// A sample begins with a barrier and ends when the slowest rank has finished. Each competitor is executed
+/// twice before the timing starts.
+///
+/// Collective: over `world`; all ranks pass the same competitors in the same order
 std::vector<Timing> time_in_turn(const comm::Communicator& world,
                                  const std::vector<std::function<void()>>& competitors,
                                  const Patience& patience);

@@ -1,9 +1,9 @@
-/// AdamW over the parameters of GPT-2 124M beside a loop that reads and writes the same streams.
+/// AdamW over the parameters of GPT-2 124M, against a loop that reads and writes the same streams.
 ///
 ///   adamw_bench [threads]     one JSON line per pair of types
 ///
 /// Both read gradient, master, m and v and write master, m, v and, in bf16, the parameters; the plain loop
-/// only adds. They run in turn, on operands from memory; the median of each counts. With "both casts" the
+/// only adds. They run alternately, on operands from memory; the median of each counts. With "both casts" the
 /// gradient is read in bf16 as well.
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-/// Attention forward and backward: GFLOP/s of the causal half, and the share of plain oneDNN products in the
+/// Attention forward and backward: GFLOP/s of the causal half, and the share of plain oneDNN in the
 /// same run.
 #include <benchmark/benchmark.h>
 #include <omp.h>

@@ -1,11 +1,12 @@
-/// Attention on the first GPU: time and TFLOP/s of both passes, by the GPU's clock.
+/// Attention on the first GPU: time and TFLOP/s of both passes, timed by the GPU.
 ///
 ///   gpu_attention_bench            one JSON line per shape and mask
-///   gpu_attention_bench --small    the same on short sequences: whether it runs, not how fast
+///   gpu_attention_bench --small    the same on short sequences: a functional test, not a measurement
 ///
-/// `documents` are given as starts: none, all 0 (so that our own kernels compute whole sequences), or
-/// documents of unequal length. FLOP count the pairs of query and key that see each other: 4 channels in
-/// forward, 10 in backward.
+/// `documents` are given as starts: no starts, all 0 (so that Ziggurat's own kernels compute whole
+/// sequences), or documents of unequal length. The FLOP count is based on the pairs of query and key that
+/// attend to each other:
+/// 4 FLOP per channel in forward, 10 in backward.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -139,7 +140,7 @@ class Bench {
         put(to, all.data(), count * 2);
     }
 
-    /// Returns how many pairs of query and key see each other in all sequences.
+    /// Writes the starts of documents and returns the number of attending pairs of query and key.
     double put_starts(std::byte* to, const kernels::AttentionShape& shape, Documents documents) {
         std::minstd_rand generator{7};
         std::vector<std::int32_t> starts;

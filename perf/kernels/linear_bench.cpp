@@ -1,5 +1,6 @@
-/// The three products of a linear layer, packing included: GFLOP/s, and the share of plain oneDNN products of
-/// the same shape in the same run.
+/// The three products of a linear layer, packing included, against plain oneDNN products.
+///
+/// Prints GFLOP/s, and the share of plain oneDNN products of the same shape in the same run.
 #include <benchmark/benchmark.h>
 
 #include "kernels/linear.hpp"

@@ -1,4 +1,4 @@
-/// Operands for benchmarks of kernels that sweep over memory.
+/// Operands for benchmarks of memory-bound kernels.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,13 @@
 
 namespace ziggurat::perf {
 
-/// A large arena of numbers between zero and one, dealt out from front to back and again from the front.
+/// A large arena of numbers between zero and one. Operands are taken from front to back, then from the
+/// front again.
 class OperandPool {
   public:
     explicit OperandPool(std::int64_t bytes) : arena_{bytes, "operands"} { fill(arena_); }
 
-    /// In memory of a device, the same numbers again and again.
+    /// Fills memory of a device with a repeating sequence of numbers.
     OperandPool(device::Device& device, const device::Stream& stream, std::int64_t bytes)
         : arena_{device.reserve(bytes, "operands", device::Arena::Kind::own)} {
         const device::Arena numbers{std::min(bytes, std::int64_t{64} << 20), "operands to be copied"};
@@ -58,7 +59,7 @@ class OperandPool {
         const auto count = memory.bytes() / 4;
         for (std::int64_t i = 0; i < count; ++i) {
             const float value = static_cast<float>(i * 2654435761 % 1000003) * 1e-6f + 1e-3f;
-            words[i] = std::uint32_t{tensor::bfloat16(value).bits} * 0x10001u;  // a float, and two bfloat16
+            words[i] = std::uint32_t{tensor::bfloat16(value).bits} * 0x10001u;  // one float, or two bfloat16
         }
     }
 

@@ -1,4 +1,4 @@
-/// The rate of plain oneDNN matrix products, against which kernels are measured.
+/// Rate of plain oneDNN matrix products, the baseline of kernels.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ double seconds_of(const Work& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Keeps the shortest of the times that it is given: what disturbs a measurement makes it longer.
+/// Minimum of the added times: disturbances only make a measurement longer.
 class Best {
   public:
     void add(double seconds) { seconds_ = std::min(seconds_, seconds); }
@@ -27,7 +27,7 @@ class Best {
     double seconds_ = 1e30;
 };
 
-/// Values in [-1, 1) that repeat after 2^16, made fast.
+/// Returns values in [-1, 1) that repeat after 2^16 and are cheap to generate.
 template <class T>
 std::vector<T> some_values(std::int64_t count) {
     std::vector<T> values(static_cast<std::size_t>(count));
@@ -98,7 +98,7 @@ class PlainLinear {
     std::vector<Product> products_;
 };
 
-/// The products of one GPT-2 layer of width 768 on 4096 tokens, one after the other.
+/// The products of one GPT-2 layer of width 768 on 4096 tokens, in sequence.
 template <class T>
 class PlainLayer {
   public:
@@ -109,7 +109,7 @@ class PlainLayer {
         next_ = (next_ + 1) % best_.size();
     }
 
-    /// Of the best times of all products; every product must have run.
+    /// Returns the rate at the best times of all products; every product must have run.
     double gflops() const {
         double flops = 0;
         double seconds = 0;

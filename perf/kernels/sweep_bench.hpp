@@ -1,4 +1,4 @@
-/// SweepBench: time of kernels that are sweeps over memory, beside a copy.
+/// SweepBench: time of memory-bound kernels, against a copy.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr std::int64_t ffn = 3072;
 constexpr std::int64_t vocab = 50257;
 constexpr std::int64_t vocab_padded = 50304;
 
-/// Extents of operands, and how often kernels are called.
+/// Sizes of operands, and the number of calls of kernels.
 struct Sizes {
     std::int64_t rows = 4096;
     std::int64_t loss_rows = 1024;
@@ -40,7 +40,7 @@ struct Sizes {
     std::int64_t copy_elements = std::int64_t{16} << 20;
     std::int64_t pool_bytes = std::int64_t{3} << 30;
     int repetitions = 9;
-    int calls = 1;  ///< of one repetition
+    int calls = 1;  ///< calls per repetition
 };
 constexpr Sizes of_gpu{.rows = 32768,
                        .loss_rows = 2048,
@@ -58,7 +58,7 @@ constexpr Sizes small{.rows = 8,
 /// A device, a pool of operands, and inputs that all kernels share.
 class SweepBench {
   public:
-    /// \param on_gpu  whether `device` is one
+    /// \param on_gpu  true if `device` is a GPU
     SweepBench(std::shared_ptr<device::Device> device,
                device::Stream its_stream,
                const Sizes& its_sizes,
@@ -97,7 +97,7 @@ class SweepBench {
         workspace = {take(most), static_cast<std::size_t>(most)};
     }
 
-    /// Times what prepare() returns; only the call of the result is timed.
+    /// Times the function that prepare() returns, without prepare() itself.
     void measure(const std::string& name,
                  double bytes,
                  const std::function<std::function<void()>()>& prepare) {
@@ -138,7 +138,7 @@ class SweepBench {
     device::Stream stream;
 
   private:
-    /// So many bytes of the device's, for good.
+    /// Allocates `bytes` bytes of the device for the lifetime of the benchmark.
     std::byte* take(std::int64_t bytes) {
         const auto at = next_;
         next_ += (bytes + 255) / 256 * 256;
@@ -159,7 +159,7 @@ class SweepBench {
         return reinterpret_cast<T*>(to);
     }
 
-    /// Seconds of one call, of several behind each other on other operands.
+    /// Returns the seconds of one call, averaged over successive calls on different operands.
     double seconds_of_call(const std::function<std::function<void()>()>& prepare) {
         std::vector<std::function<void()>> calls;
         for (int i = 0; i < sizes.calls; ++i) {

@@ -1,13 +1,14 @@
-/// Time of every kernel that is a sweep over memory, at the sizes of GPT-2 124M, beside a copy: 4 sequences
-/// of 1024 on the host, 32 on a GPU.
+/// Time of every memory-bound kernel at the sizes of GPT-2 124M, against a copy.
+///
+/// The sizes are 4 sequences of 1024 on the host, and 32 on a GPU.
 ///
 ///   sweeps_bench [threads] [name]          one JSON line per kernel whose name contains `name`
-///   sweeps_bench --gpu [name]              on the first GPU, by its own clock, many calls behind each other
-///   sweeps_bench --gpu --small [name]      the same on few numbers: whether it runs, not how fast
+///   sweeps_bench --gpu [name]              on the first GPU, timed by the GPU, many calls in sequence
+///   sweeps_bench --gpu --small [name]      the same on few numbers: a functional test, not a measurement
 ///
-/// Operands come from memory, not from a cache: each call takes others out of a large pool.
+/// Operands come from memory, not from a cache: each call uses other parts of a large pool.
 /// `share_of_copy` is the kernel's bytes per second (each operand counted once per read and once per write)
-/// over those of a plain copy kernel that runs in turn with it.
+/// over those of a plain copy kernel that alternates with it.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 
 using dnnl::memory;
 
-/// The three products of y[m, out] = x[m, in] w[out, in]^T, `count` times.
+/// Adds `count` times the three products of y[m, out] = x[m, in] w[out, in]^T.
 void add_linear(std::vector<Product>& list,
                 const std::string& name,
                 std::int64_t m,

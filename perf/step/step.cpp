@@ -4,7 +4,7 @@
 ///   [--no-floor]
 ///
 /// Prints the products of the floor, a table by kernel, and one JSON line. The floor is measured before and
-/// after the steps, so that a machine that changes its speed shows.
+/// after the steps, which shows changes in the speed of the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ spec::RunSpec spec_of(const Choice& choice) {
     return run;
 }
 
-/// Random tokens; each target follows from its token, so the loss can fall.
+/// Fills `slots` with random tokens. Each target depends on its token, so the loss can fall.
 void fill(const spec::RunSpec& run, std::span<const train::BatchSlot> slots) {
     std::mt19937 random{7};
     for (const auto& slot : slots) {
@@ -103,7 +103,7 @@ struct KernelSum {
     double flops = 0;
 };
 
-/// What an op counts to in the table: its phase, or its kind, and its direction.
+/// Returns the table row of an op: its phase, or its kind, and its direction.
 std::string name_of(const schedule::Op& op, const layout::FamilyTable& table) {
     if (op.unit < 0 || op.phase < 0) {
         return to_string(op.kind);
@@ -115,7 +115,7 @@ std::string name_of(const schedule::Op& op, const layout::FamilyTable& table) {
     return phase.name + " " + direction;
 }
 
-/// Seconds of the kernels of one step, by phase and direction.
+/// Returns the kernel seconds of one step, by phase and direction.
 std::map<std::string, KernelSum> sum_kernels(const train::Executor& executor,
                                              const layout::FamilyTable& table) {
     std::map<std::string, KernelSum> sums;
@@ -144,7 +144,7 @@ void print_kernels(const std::map<std::string, KernelSum>& sums, double step_sec
     }
 }
 
-/// Best seconds of every product so far.
+/// Measures all products and keeps the best seconds of each in `best`.
 void measure_floor(const std::vector<perf::Product>& products, spec::DType type, std::vector<double>& best) {
     best.resize(products.size(), 1e9);
     for (std::size_t i = 0; i < products.size(); ++i) {

@@ -1,16 +1,17 @@
-/// Saving, loading and verifying a checkpoint beside plain direct transfers of as many bytes.
+/// Saving, loading and verifying a checkpoint, against plain direct transfers of the same size.
 ///
 ///   perf_checkpoint [--dir .] [--gib 4] [--rounds 10] [--depths 2,4,8,16]
 ///
 /// One writer's checkpoint, with the tensors and the three kinds of state of a model of some layers, is
-/// written, read whole and verified in turn with a file of the same size that is written and read in
+/// written, read whole and verified. This alternates with a file of the same size that is written and read in
 /// transfers of 4 MiB, at several depths. Prints a table and one JSON line per measurement; `ratio` is the
-/// rate beside that of the best depth. Rounds by turns choose that depth and are measured, or the luckiest of
-/// several noisy depths would count. Rates are medians. What is read is compared with what was written.
+/// rate over that of the best depth. Every second round chooses that depth and the others are measured,
+/// because otherwise the luckiest of several noisy depths would count. Rates are medians. The data read is
+/// compared with the data written.
 ///
-/// A file system that discards freed blocks makes whoever writes first after a removal slow (1.7 beside
-/// 2.5 GB/s on ext4 with `discard` over virtio). So each round writes one file more, untimed, first, and
-/// removes nothing until it ends: it needs the space of the depths and two files more.
+/// A file system that discards freed blocks slows the first write after a removal (1.7 instead of
+/// 2.5 GB/s on ext4 with `discard` over virtio). So each round first writes one additional, untimed file, and
+/// removes no file until it ends: it needs the space of the depths and of two more files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,8 +58,8 @@ Choice parse(int argc, char** argv) {
     return choice;
 }
 
-/// Pieces of about `bytes` in all: layers of hidden width 1536 in fp32, large matrices and small vectors,
-/// side by side in one memory as a rank's shards are.
+/// Pieces of about `bytes` in total: layers of hidden width 1536 in fp32, large matrices and small
+/// vectors, contiguous in one memory as the shards of a rank are.
 struct State {
     std::vector<checkpoint::Piece> pieces;
     std::vector<std::int64_t> offsets;
@@ -111,7 +112,7 @@ double seconds_of(const std::function<void()>& action) {
     return seconds_between(begin_ns, monotonic_ns());
 }
 
-/// Of every second value, from number `first` on.
+/// Returns the median of every second value, starting with number `first`.
 double median(const std::vector<double>& all, std::size_t first) {
     std::vector<double> values;
     for (std::size_t k = first; k < all.size(); k += 2) {
@@ -121,7 +122,7 @@ double median(const std::vector<double>& all, std::size_t first) {
     return values[values.size() / 2];
 }
 
-/// Seconds by what was done; of the plain transfers also by depth.
+/// Seconds by action; for the plain transfers also by depth.
 struct Times {
     std::map<std::string, std::vector<double>> ours;
     std::map<std::string, std::map<int, std::vector<double>>> plain;
@@ -138,25 +139,27 @@ void save(const std::string& root, const State& state) {
     commit.finish(std::move(manifest), {});
 }
 
-/// Runs all actions, from another one on in each round: a disk may be faster for whoever comes first.
+/// Runs all actions, starting with a different one each round: a disk may be faster for the first
+/// action.
 void in_turn(const std::vector<std::function<void()>>& actions, int round) {
     for (std::size_t k = 0; k < actions.size(); ++k) {
         actions[(k + static_cast<std::size_t>(round)) % actions.size()]();
     }
 }
 
-/// One round of everything; false when what was read is not what was written.
+/// Runs one round of everything. Returns false if the data read differs from the data written.
 bool measure(const Choice& choice, const std::string& folder, const State& state, int round, Times& times) {
     const auto plain = [&](int depth) { return fmt::format("{}/plain-{}/file", folder, depth); };
     const std::string root = folder + "/ckpt";
     const std::string path = root + "/" + checkpoint::folder_name(1);
     const storage::AlignedBuffer read{std::ssize(state.memory.bytes())};
-    std::ranges::fill(read.bytes(), std::byte{});  // touched here: pages of a running program are
+    // Touch the pages here: a running program has its pages mapped already.
+    std::ranges::fill(read.bytes(), std::byte{});
     std::vector<std::function<void()>> writes;
     std::vector<std::function<void()>> reads;
     for (const int depth : choice.depths) {
-        fs::create_directories(
-            fs::path{plain(depth)}.parent_path());  // a directory has its own place on disk
+        // One directory per depth: a directory has its own location on disk.
+        fs::create_directories(fs::path{plain(depth)}.parent_path());
         writes.emplace_back([&, depth] {
             times.plain["write"][depth].push_back(
                 perf::plain_write_seconds(plain(depth), state.memory.bytes(), depth));

@@ -1,11 +1,13 @@
-/// The queue that moves state to and from disks, beside fio with the same engine, block, depth and file.
+/// The queue that moves state to and from disks, against fio with the same engine, block, depth and
+/// file.
 ///
 ///   perf_queue [--dir .] [--gib 2] [--rounds 12] [--block-kib 1024] [--depth 32]
 ///
-/// One file, written fully before, is read and written whole by turns: by AioQueue, by a TransferThread
-/// without and with checksums, and by `fio --ioengine=libaio --direct=1`. Each has as much memory under way
-/// as fio: `depth` blocks; the threads have twice that. Prints one JSON line per measurement and one with the
-/// medians for each way: `ratio` is ours over fio's. What is read is compared with what was written.
+/// One file, written completely before, is read and written whole alternately: by AioQueue, by a
+/// TransferThread without and with checksums, and by `fio --ioengine=libaio --direct=1`. Each has the same
+/// memory in flight as fio: `depth` blocks; the threads have twice that. Prints one JSON line per
+/// measurement and one with the medians of each method: `ratio` is Ziggurat's over fio's. The data read is
+/// compared with the data written.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -60,7 +62,7 @@ Choice parse(int argc, char** argv) {
     return choice;
 }
 
-/// Each block begins and ends with its offset.
+/// Writes the offset at the begin and the end of a block.
 void stamp(std::span<std::byte> block, std::int64_t offset) {
     std::memcpy(block.data(), &offset, sizeof offset);
     std::memcpy(block.data() + block.size() - sizeof offset, &offset, sizeof offset);
@@ -122,7 +124,7 @@ class Bench {
         return seconds_between(begin_ns, monotonic_ns());
     }
 
-    /// In transfers of `depth` blocks, two under way, as state moves.
+    /// Returns the seconds of transfers of `depth` blocks, two in flight, as state moves in a training.
     double by_thread(TransferKind kind, bool is_checked) {
         storage::TransferThread thread{{.depth = choice_.depth, .block_bytes = choice_.block()}};
         const auto of_each = choice_.depth * choice_.block();
@@ -145,7 +147,7 @@ class Bench {
         return seconds_between(begin_ns, monotonic_ns());
     }
 
-    /// Nothing where there is no fio.
+    /// Returns the seconds of fio; empty if fio is not installed.
     std::optional<double> by_fio(TransferKind kind) const {
         const auto command = fmt::format(
             "fio --name=peer --filename='{}' --ioengine=libaio --direct=1 --rw={} --bs={} --iodepth={} "
@@ -192,7 +194,7 @@ double median(std::vector<double> values) {
 
 using Times = std::map<std::string, std::vector<double>>;
 
-/// One round of one kind: all ways, from another one on in each round.
+/// Runs one round of one kind with all methods, starting with a different one each round.
 void measure(Bench& bench, TransferKind kind, int round, Times& times) {
     const std::vector<std::pair<std::string, std::function<std::optional<double>()>>> ways{
         {"queue", [&] { return std::optional{bench.by_queue(kind)}; }},
@@ -202,7 +204,7 @@ void measure(Bench& bench, TransferKind kind, int round, Times& times) {
     for (std::size_t k = 0; k < ways.size(); ++k) {
         const auto& [name, run] = ways[(k + static_cast<std::size_t>(round)) % ways.size()];
         if (kind == TransferKind::read) {
-            // All find what was written just now, with stamps or checksums.
+            // Each method reads data written just before, with stamps or checksums.
             name == "checked" ? bench.by_thread(TransferKind::write, true)
                               : bench.by_queue(TransferKind::write);
         }

@@ -6,7 +6,7 @@
 namespace ziggurat::perf {
 namespace {
 
-/// From `time_ns` on so many more transfers are under way, and so many more could be.
+/// Change of the number of transfers in flight, and of transfers that are ready, at `time_ns`.
 struct Change {
     std::int64_t time_ns;
     int under_way;

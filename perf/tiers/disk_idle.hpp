@@ -1,4 +1,4 @@
-/// Whether the disk of a node had nothing to do though it could have had.
+/// Time in which the disk of a node was idle although a transfer was ready.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,11 @@
 
 namespace ziggurat::perf {
 
-/// Seconds between `begin_ns` and `end_ns` in which no rank of the node had a transfer under way and one of
-/// them had one for which nothing was missing. Looks at the executions of `step`, the one before and the one
-/// behind it, which the ranks have ended.
+/// Returns the seconds between `begin_ns` and `end_ns` in which the node's disk was idle without need.
+///
+/// During that time no rank of the node had a transfer in flight, although one of them had a
+/// transfer whose dependencies were complete. Reads the executions of `step`, the one before and the one
+/// after it, which the ranks must have finished.
 double idle_disk_seconds(const train::NodeTimes& times,
                          std::int64_t step,
                          std::int64_t begin_ns,

@@ -17,7 +17,7 @@ bool is_transfer(const Op& op) {
     return op.kind == OpKind::read || op.kind == OpKind::write;
 }
 
-/// Index of the first op of the optimizer: behind it no gradient is formed.
+/// Returns the index of the first op of the optimizer: no gradient is computed after it.
 int first_update(const Program& program) {
     const auto at = std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
     return static_cast<int>(at - program.ops.begin());
@@ -29,7 +29,7 @@ bool is_of_optimizer(const Program& program, const Op& op, int index) {
                                                 : layout::is_optimizer_state(buffer.state);
 }
 
-/// Zeros and copies of what norms and updates are controlled by.
+/// Returns true for zero-fills and copies of the values that control norms and updates.
 bool controls_update(const Op& op) {
     const auto role = op.writes.empty() ? Role::output : op.writes.front().role;
     return role == Role::exact_sums || role == Role::update_inputs;

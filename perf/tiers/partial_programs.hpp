@@ -1,4 +1,4 @@
-/// What a step consists of, each part as a program of its own.
+/// Parts of a step, each as a program of its own.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace ziggurat::perf {
 
-/// The parts of a step whose times make its floor.
+/// Parts of a step whose times determine its floor.
 enum class Part {
     whole,       ///< the step as it is
-    passes,      ///< F+B: forward, backward and what ranks exchange
+    passes,      ///< F+B: forward, backward and communication
     copies,      ///< C: copies between device and host, which need a core
     update,      ///< U: norm, clip and the optimizer with its casts
-    parameters,  ///< IOp: NVMe traffic of parameters and activations, and of gradients while they are formed
-    optimizer,   ///< IOo: NVMe traffic of the optimizer, its gradients included
+    parameters,  ///< IOp: NVMe traffic of parameters, activations, and gradients before the optimizer
+    optimizer,   ///< IOo: NVMe traffic of the optimizer, including its gradients
 };
 
 inline constexpr Part all_parts[] = {Part::whole,  Part::passes,     Part::copies,
@@ -23,13 +23,13 @@ inline constexpr Part all_parts[] = {Part::whole,  Part::passes,     Part::copie
 
 const char* name_of(Part part);
 
-/// `program` without the ops of other parts; buffers stay where they are.
+/// Returns `program` without the ops of other parts. Buffers keep their locations.
 ///
-/// Computing parts keep the waits among their ops. Transfers alone wait for nothing, so that they take as
-/// long as the disk does. What such a program computes and writes means nothing.
+/// Computing parts keep the dependencies among their ops. Transfers alone have no dependencies, so that only
+/// the disk limits them. The results of such a program are invalid.
 schedule::Program only(const schedule::Program& program, Part part);
 
-/// Bytes that ops of that kind move in a step.
+/// Returns the bytes that ops of `kind` move in a step.
 std::int64_t bytes_moved(const schedule::Program& program, schedule::OpKind kind);
 
 }  // namespace ziggurat::perf

@@ -1,13 +1,12 @@
-/// Times whole steps whose state lies in several tiers, beside the parts of such a step alone.
+/// Times whole steps whose state is in several tiers, and the parts of such a step alone.
 ///
 ///   mpirun -n 2 perf_tiers --nvme DIR [--layers 8] [--hidden 1024] [--vocab 16384] [--seq 512]
 ///     [--parameters nvme] [--gradients nvme] [--optimizer nvme] [--activations host] ...
 ///
-/// The floor of a step is max(F+B+C, IOp) + max(U, IOo): what computes needs cores, what moves needs the
-/// disk, and the optimizer works when the passes have ended. All parts are measured in turn in this run, each
-/// over some steps; medians of rounds. Prints a table and one JSON line; `over_floor` is step time over
-/// floor, `disk_idle` the share of a whole step in which the node's disk had nothing to do though a transfer
-/// was ready.
+/// The floor of a step is max(F+B+C, IOp) + max(U, IOo): computations need cores, transfers need the disk,
+/// and the optimizer runs after the passes. All parts are measured alternately in this run, each over some
+/// steps; medians of rounds. Prints a table and one JSON line; `over_floor` is step time over floor,
+/// `disk_idle` the share of a whole step in which the node's disk was idle although a transfer was ready.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.2 (overlap-centric design)
 #include <fmt/format.h>
@@ -39,7 +38,7 @@ using perf::Part;
 struct Choice {
     std::vector<std::string> nvme;
     std::int64_t layers = 8, hidden = 1024, vocab = 16384, seq = 512, micro_batch = 2, micro_batches = 1;
-    std::int64_t head_dim = 64, kv_heads = 0, ffn_hidden = 0;  // 0: as many as heads, 8/3 of the width
+    std::int64_t head_dim = 64, kv_heads = 0, ffn_hidden = 0;  // 0: the number of heads, 8/3 of the width
     std::string parameters = "nvme", gradients = "nvme", optimizer = "nvme", activations = "host";
     std::string recompute = "full";
     std::int64_t chunk_mib = 16, block_kib = 1024;
@@ -90,7 +89,7 @@ spec::Home home_of(const std::string& name) {
     return {name == "device" ? 1.0 : 0.0, name == "host" ? 1.0 : 0.0, name == "nvme" ? 1.0 : 0.0};
 }
 
-/// A Llama, all state cut over all ranks.
+/// Returns the spec of a Llama with all state sharded over all ranks.
 spec::RunSpec spec_of(const Choice& choice, int ranks) {
     spec::RunSpec run;
     auto& m = run.model;
@@ -135,7 +134,7 @@ spec::RunSpec spec_of(const Choice& choice, int ranks) {
     return run;
 }
 
-/// Random tokens.
+/// Fills `slots` with random tokens.
 void fill(const spec::RunSpec& run, std::span<const train::BatchSlot> slots) {
     std::mt19937 random{7};
     for (const auto& slot : slots) {
@@ -163,7 +162,7 @@ class Measured {
         fill(run_, assembly_.train_slots());
     }
 
-    /// Seconds of a step, over `steps` of them begun together on all ranks and ended on all.
+    /// Returns the seconds per step over `steps` steps, between barriers of all ranks.
     double seconds(int steps) {
         MPI_Barrier(world_.group().native());
         const auto begin = monotonic_ns();
@@ -180,7 +179,7 @@ class Measured {
         return seconds_between(begin, monotonic_ns()) / steps;
     }
 
-    /// Of the last step but one that seconds() did, as a share of it.
+    /// Returns the idle share of the last step but one that seconds() ran.
     double disk_idle() const {
         const auto [begin_ns, end_ns] = begun_ns_;
         return perf::idle_disk_seconds(assembly_.times(), step_ - 2, begin_ns, end_ns) /
@@ -192,7 +191,7 @@ class Measured {
     comm::Context world_;
     train::Assembly assembly_;
     std::int64_t step_ = 0;
-    std::array<std::int64_t, 2> begun_ns_{};  ///< when the last two steps began
+    std::array<std::int64_t, 2> begun_ns_{};  ///< start times of the last two steps
 };
 
 double median(std::vector<double> values) {
@@ -212,7 +211,7 @@ int measure(const Choice& choice) {
     std::map<Part, std::unique_ptr<Measured>> parts;
     const auto build = [&](Part part) {
         parts[part] = std::make_unique<Measured>(run, programs, part, world, processors);
-        parts[part]->seconds(2);  // touches memory, loads code
+        parts[part]->seconds(2);  // maps memory, loads code
     };
     std::vector<Part> present;
     for (const auto part : perf::all_parts) {

@@ -1,5 +1,5 @@
-/// Attention by cuDNN, as it answers about GPUs that are only described: a stand-in for the driver's library
-/// runs nothing.
+/// Support of attention by cuDNN on described GPUs; a stand-in for the driver's library runs no
+/// kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ class Cudnn : public ::testing::Test {
     const std::vector<DescribedGpu> gpus = {described("a100", 80), described("h100", 90)};
 };
 
-/// The attention of each deck, as its first lines start or check it.
+/// Returns the attention of each deck, with the ranks of the command in its first lines.
 std::map<std::string, AttentionShape> shapes_of_decks() {
     const std::regex ranks{"(?:mpirun -n|--ranks) ([0-9]+)"};
     const std::regex machine{"--machine (\\S+)"};
@@ -91,7 +91,7 @@ TEST_F(Cudnn, HasBothPassesOfTheDecks) {
         }
     }
     EXPECT_GE(shapes.size(), 20u);
-    // Heads of 160 channels have a backward pass from 9.0 on; heads of 100 channels have none.
+    // Heads of 160 channels have a backward pass from 9.0 on; heads of 100 channels have no backward pass.
     const std::set<std::string> expected{"megatron-3d-1t on 80", "megatron-sp-1t on 80",
                                          "zero-infinity-1t on 80", "zero-infinity-1t on 90"};
     EXPECT_EQ(refused, expected);
@@ -103,7 +103,7 @@ TEST_F(Cudnn, RefusesOtherShapes) {
             EXPECT_FALSE(ask_cudnn({1, 256, 4, 4, head_dim}, gpu, false).refusal.empty()) << head_dim;
         }
         EXPECT_FALSE(ask_cudnn({1, 200, 4, 4, 64}, gpu, false).refusal.empty());
-        // Ours are the words on what is not even asked; here it is cuDNN that decides.
+        // Shapes that are not passed to cuDNN get Ziggurat's own refusal; this one is decided by cuDNN.
         const auto answer = ask_cudnn({1, 256, 4, 4, 256}, gpu, false);
         EXPECT_EQ(answer.refusal.empty(), gpu.capability >= 90) << answer.refusal;
     }
@@ -112,7 +112,7 @@ TEST_F(Cudnn, RefusesOtherShapes) {
 
 TEST_F(Cudnn, KeepsToThePlannedWorkspace) {
     const layout::CudaWorkspaces planned{layout::AttentionUse{.is_bfloat16 = true}};
-    // Of GPT-2 124M, the quickstart and a layer of Llama 8B, of which a piece is a part of a sequence.
+    // Shapes of GPT-2 124M, the quickstart and a layer of Llama 8B. A piece is a part of a sequence there.
     for (const AttentionShape& shape :
          {AttentionShape{16, 1024, 12, 12, 64}, {4, 128, 6, 6, 32}, {1, 4096, 32, 8, 128}}) {
         const layout::AttentionSizes sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads,

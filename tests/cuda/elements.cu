@@ -1,5 +1,5 @@
-// Arithmetic of single elements as code of a GPU. Each header that is marked by ZG_ELEMENT is called here
-// from a kernel: what it calls without being marked does not compile.
+// Arithmetic of single elements as GPU code. A kernel here calls each header that is marked by ZG_ELEMENT:
+// unmarked functions that they call do not compile.
 #include "base/element.hpp"
 #include "base/exact_sum.hpp"
 #include "base/philox.hpp"

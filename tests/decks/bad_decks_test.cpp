@@ -1,8 +1,7 @@
-/// Each deck of tests/decks/bad starts with the complaints that it must get, word for word and place for
-/// place.
+/// Each deck of tests/decks/bad must produce exactly the messages in its first lines.
 ///
-///   #! ranks=4 train.steps=5      how it is loaded: ranks, overrides (optional)
-///   # deck.yaml:7:20: error: ...  the complaints, in their order; HOST is the name of this machine
+///   #! ranks=4 train.steps=5      ranks and overrides for loading (optional)
+///   # deck.yaml:7:20: error: ...  the messages, in order; HOST is the name of this machine
 #include <gtest/gtest.h>
 #include <unistd.h>
 

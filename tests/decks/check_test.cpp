@@ -14,7 +14,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Runs `run_check` where the small text of the bad decks is, and keeps what it prints.
+/// Runs `run_check` in the folder with the text file of the bad decks, and keeps its output.
 class Check : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -40,7 +40,7 @@ class Check : public ::testing::Test {
 
     CheckOptions options_;
     int ranks_ = 2;
-    int threads_ = 0;  ///< an equal part of the cores
+    int threads_ = 0;  ///< equal share of the cores
     std::string out_;
     std::string err_;
 };
@@ -57,12 +57,12 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "rank\n"
         "batch     global 8 = micro 2 x accumulation 2 x data 2; 128 tokens a step, 1.28k tokens in 10 "
         "steps, 3.98 epochs\n"
-        "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
-        "parameters 1, gradients 1, optimizer 1\n"
-        "saves     400.5 KiB every 30min and at the end; 2 stay, 801.0 KiB\n"
-        "time      not known: this machine does not say device_flops. There, measure: ziggurat train, whose "
-        "start "
-        "measures and keeps it\n");
+        "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; sharded "
+        "over ranks: parameters 1, gradients 1, optimizer 1\n"
+        "saves     400.5 KiB every 30min and at the end; keeps 2 (801.0 KiB)\n"
+        "time      unknown: this machine does not give device_flops. Measure on that machine: ziggurat "
+        "train "
+        "(measures and stores it at the start)\n");
 }
 
 TEST_F(Check, NamesPretendedNodes) {
@@ -110,7 +110,7 @@ TEST_F(Check, RefusesARunFolderThatCannotBeWritten) {
     EXPECT_EQ(run(), 3);
     EXPECT_TRUE(err_.starts_with(
         "ziggurat: error: run.dir: 'parts/base.yaml/run' cannot be written (Not a directory). "
-        "Set run.dir to a folder of yours.\n"))
+        "Set run.dir to a folder that you can write to.\n"))
         << err_;
 
     options_.overrides.back() = "run.dir=parts/base.yaml";
@@ -182,14 +182,14 @@ TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
     EXPECT_EQ(run(), 2);
     EXPECT_TRUE(err_.starts_with(
         "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, dgx-a100, "
-        "dgx-h100, dgx-h200, laptop, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
-        "own is named with its path, as ./mine.yaml.\n"))
+        "dgx-h100, dgx-h200, laptop, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? Name your own "
+        "file by its path, such as ./mine.yaml.\n"))
         << err_;
 }
 
 using Json = nlohmann::json;
 
-/// The names of all values, as decks/CHECK.md writes them: `problems[].line`.
+/// Adds the names of all values, in the form of decks/CHECK.md: `problems[].line`.
 void add_names(const Json& json, const std::string& name, std::set<std::string>& names) {
     if (json.is_object()) {
         for (const auto& [key, value] : json.items()) {
@@ -204,7 +204,7 @@ void add_names(const Json& json, const std::string& name, std::set<std::string>&
     }
 }
 
-/// What stands in the first column of the tables of decks/CHECK.md.
+/// Returns the names in the first column of the tables of decks/CHECK.md.
 std::set<std::string> documented_names() {
     std::ifstream page{std::filesystem::path{std::getenv("PROJECT_SOURCE_DIR")} / "decks/CHECK.md"};
     std::set<std::string> names;
@@ -268,10 +268,10 @@ TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
     options_.json = false;
     EXPECT_EQ(run(), 0);
     EXPECT_NE(out_.find("\ntime      estimated: a step takes "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(" by the rates of rates, all 10 of them "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(", without what ranks exchange and saves\n"), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" at the rates of rates, all 10 steps take "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(", without communication and checkpoints\n"), std::string::npos) << out_;
     EXPECT_NE(out_.find("\nspeed     "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(" TFLOP/s of a rank, mfu "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" TFLOP/s per rank, mfu "), std::string::npos) << out_;
 }
 
 TEST_F(CheckAsJson, SaysHowOftenEachSourceIsGoneThrough) {
@@ -291,7 +291,7 @@ TEST_F(CheckAsJson, SaysHowOftenEachSourceIsGoneThrough) {
     EXPECT_DOUBLE_EQ(both[1], tokens * 0.25 / 4000);
 
     options_.overrides.back() =
-        "data.train[0].path=no/such/text.txt";  // which a plan for a machine does without
+        "data.train[0].path=no/such/text.txt";  // a plan for a machine does not need the file
     options_.json = false;
     EXPECT_EQ(run(), 0);
     EXPECT_EQ(out_.find("epochs"), std::string::npos) << out_;
@@ -316,8 +316,8 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
     EXPECT_EQ(run(), 0);
     EXPECT_NE(
         out_.find(
-            "\ntime      not known: cpu-64 does not say device_flops. There, measure: ziggurat train, whose "
-            "start measures and keeps it\n"),
+            "\ntime      unknown: cpu-64 does not give device_flops. Measure on that machine: ziggurat train "
+            "(measures and stores it at the start)\n"),
         std::string::npos)
         << out_;
 }

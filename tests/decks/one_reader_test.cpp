@@ -1,5 +1,4 @@
-/// Files that a deck names are right for `check` where a training opens them, and only there; the words are
-/// the same.
+/// `check` accepts a file named in a deck if and only if a training can open it, with the same message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +67,7 @@ class OneReader : public ::testing::Test {
             "deck", {}, options);
     }
 
-    /// What a training says of it; empty where it opens it.
+    /// Returns the error of a training; empty if it opens the source.
     static std::string said_by_training(const spec::Source& source) {
         try {
             data::open_source(source, "data.train[0].path");
@@ -78,7 +77,7 @@ class OneReader : public ::testing::Test {
         }
     }
 
-    /// Whether it is refused, by both of them and with the same words.
+    /// Returns true if both refuse the source with the same message.
     bool are_refused(const spec::Source& source) const {
         const std::string by_training = said_by_training(source);
         const auto loaded =

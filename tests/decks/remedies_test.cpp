@@ -1,5 +1,4 @@
-/// Changes that a plan proposes are overrides that the deck takes, and that make of it the run that was
-/// planned.
+/// Changes proposed by a plan are valid overrides of the deck, and produce the planned run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The words of a command line, without their quotes.
+/// Splits a command line into arguments, without their quotes.
 std::vector<std::string> words_of(const std::string& line) {
     std::vector<std::string> words;
     bool is_quoted = false;
@@ -75,7 +74,7 @@ class Remedies : public ::testing::Test {
         }
     }
 
-    std::string overrides_;  ///< of all changes
+    std::string overrides_;  ///< overrides of all changes
 
   private:
     static void expect_same(const spec::RunSpec& loaded, const spec::RunSpec& planned) {

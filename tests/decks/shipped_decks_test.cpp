@@ -1,4 +1,4 @@
-/// Every deck that is shipped loads without a warning, on the ranks that its first lines name.
+/// Every shipped deck loads without a warning, with the number of ranks in its first lines.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ void put(std::ofstream& file, T value) {
     file.write(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Small stand-ins for the data that decks name by environment variables.
+/// Provides small stand-ins for the data that decks name by environment variables.
 class ShippedDecks : public ::testing::Test {
   protected:
     static constexpr int num_tokens = 20000;

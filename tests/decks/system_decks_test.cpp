@@ -1,5 +1,7 @@
-/// The decks of decks/systems: each loads as its first lines say, and those of a paper's size fit its
-/// machine, until the tier that they live in, or an axis, is taken away.
+/// Each deck of decks/systems loads with the command in its first lines.
+///
+/// The decks of a paper's size fit its machine, but not without the tier that holds their state, or without
+/// an axis.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -61,14 +63,14 @@ class SystemDecks : public ::testing::Test {
             Diagnostics found;
             options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
             EXPECT_TRUE(options.machine) << found.print();
-            options.has_nccl = true;  // whatever this build has
+            options.has_nccl = true;  // independent of this build
         }
         auto loaded = load((folder / "systems" / name).string(), overrides, options);
         EXPECT_TRUE(loaded.ok() && loaded.found.warnings() == 0) << loaded.found.print();
         return loaded;
     }
 
-    /// Without the planner: that the plan fits is what decks/header_commands and the tests below ask.
+    /// Loads without the planner: decks/header_commands and the tests below check that the plan fits.
     LoadedDeck load_quickly(const std::string& name, const std::string& machine, int ranks) const {
         Diagnostics found;
         LoadOptions options{.ranks = ranks, .has_nccl = true, .environment = environment()};
@@ -114,11 +116,11 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
     EXPECT_GE(checked, 11);
 }
 
-/// Expects that the deck fits and, with `overrides`, lacks memory of `tier`.
+/// Expects that the deck fits, and that it lacks memory of `tier` with `overrides`.
 void expect_to_need(const LoadedDeck& whole, const LoadedDeck& without, spec::Tier tier) {
     const auto report = plan::memory_report(whole.run, whole.machine);
     EXPECT_TRUE(report.fits) << report.table;
-    EXPECT_NE(report.table.find("  FITS, to spare: "), std::string::npos) << report.table;
+    EXPECT_NE(report.table.find("  FITS, free: "), std::string::npos) << report.table;
     const auto footprint = plan::plan_run(without.run, without.machine).footprint;
     EXPECT_GT(footprint.lack(tier), 0);
 }

@@ -113,7 +113,7 @@ def check_tiers(name, events, table, wanted):
                ("stall_nvme_read_s" in step) == has_disk, step)
     expect(f"{name}: the table has counted bytes, no warning, and names what limits",
            "Between tiers" in table and "WARNING" not in table
-           and ("What helps: " in table or "Computing limits the step" in table), table)
+           and ("Suggestions: " in table or "Compute-bound: " in table), table)
     expect(f"{name}: it tells the wear of disks where there are any", ("NVMe wear: " in table) == has_disk, table)
 
 

@@ -28,8 +28,8 @@ EXPLAINED = 0.98
 LANES = {
     "nvme_read": ("Wait for NVMe reads", "NVMe reads", "plan_nvme_read_B"),
     "nvme_write": ("Wait for NVMe writes", "NVMe writes", "plan_nvme_written_B"),
-    "host_to_device": ("Wait for host to device", "Copies from host to device", "plan_host_to_device_B"),
-    "device_to_host": ("Wait for device to host", "Copies from device to host", "plan_device_to_host_B"),
+    "host_to_device": ("Wait for host to device", "copies from host to device", "plan_host_to_device_B"),
+    "device_to_host": ("Wait for device to host", "copies from device to host", "plan_device_to_host_B"),
 }
 TIERS = ["tiers.home.optimizer=nvme", "tiers.home.parameters=nvme", "tiers.home.gradients=nvme",
          "tiers.chunk=4096"]
@@ -96,7 +96,7 @@ def check_lane(lane, ranks, base, chosen):
         explained = 1 - slow["Rest"] / slow["Total"]
         print(f"{name}: slowed by {slowed} s, a step takes {growth:.3f} s longer, {booked:.3f} s of it booked on that lane; "
               f"named parts explain {100 * explained:.1f}% of the run")
-        is_named = f"{sentence} limit the step" in account
+        is_named = f"Bound by {sentence}: " in account
         if growth > 0.5 * slowed and booked >= BOOKED * growth and explained >= EXPLAINED and is_named:
             break
     expect(f"{name}: it is slowed down", growth > 0.5 * slowed, account)

@@ -78,7 +78,7 @@ def refuses_wrong_lines(place):
     for says, words in (
             ("there is no option '--bogus'", ["--bogus", "check", "deck.yaml"]),
             ("there is no command 'foo'", ["foo", "check", "deck.yaml"]),
-            ("'--ranks' stands before the command", ["--ranks", "2", "check", "deck.yaml"]),
+            ("'--ranks' is before the command", ["--ranks", "2", "check", "deck.yaml"]),
             ("'inspect' is not an override", ["check", "deck.yaml", "inspect"]),
             ("'deck.yaml' is not an override", ["train", "check", "deck.yaml"]),
             ("has no unit 'hed'", ["plan", "deck.yaml", "--program", "--unit", "hed"]),
@@ -115,15 +115,15 @@ def says_what_the_system_refuses(place):
     place.says(3, "cannot create the run directory", "train", *training, "run.dir=text.txt/x", **nobody)
     place.says(3, f"ziggurat: error: run.dir: '{closed}/x' cannot be written (Permission denied)", "check", *training,
                f"run.dir={closed}/x", **nobody)
-    place.says(3, "cannot keep results in", "bench", "io", place.folder, "--size", "1MiB", home=closed, **nobody)
-    place.says(3, "cannot keep results in", "bench", "io", place.folder, "--size", "1MiB", home="/proc", **nobody)
-    place.says(3, "cannot keep results in", "bench", "io", place.folder, "--machine-file", closed / "m.yaml", **nobody)
+    place.says(3, "cannot write results to", "bench", "io", place.folder, "--size", "1MiB", home=closed, **nobody)
+    place.says(3, "cannot write results to", "bench", "io", place.folder, "--size", "1MiB", home="/proc", **nobody)
+    place.says(3, "cannot write results to", "bench", "io", place.folder, "--machine-file", closed / "m.yaml", **nobody)
     place.says(3, "No such file or directory", "bench", "io", "nowhere")
     place.says(3, "it is not a folder", "bench", "io", "text.txt")
     place.says(3, "Permission denied", "bench", "io", closed / "x", **nobody)
     (place.folder / "drawn").mkdir()
     (place.folder / "drawn/metrics.jsonl").write_text('{"event":"step","time":1,"step":1,"tokens":1,"loss":1.0,"tok_s":1.0}\n')
-    place.says(3, "Name a file that may be written: --out FILE.", "plot", "drawn", "--out", "nowhere/x.svg")
+    place.says(3, "Name a file that can be written: --out FILE.", "plot", "drawn", "--out", "nowhere/x.svg")
     place.says(3, "cannot use '/no/folder'", "train", *training, "tiers.nvme={paths: [/no/folder]}", "run.dir=x")
     place.says(3, "cannot use '/no/folder'", "check", *training, "tiers.nvme={paths: [/no/folder]}")
     for code, words in (
@@ -210,7 +210,7 @@ def documents_what_it_says(place):
     said = json.loads(place.says(0, "{", "inspect", "text.txt", "--json"))
     expect(set(said) == told, "decks/DATA.md tells the fields of inspect --json", f"{set(said) ^ told}")
     expect("73 110" not in place.says(0, "header and size agree", "inspect", "text.txt"), "the first tokens of this text")
-    place.says(2, "what is asked is asked of checkpoints", "inspect", "text.txt", "--verify")
+    place.says(2, "the given option is for checkpoints", "inspect", "text.txt", "--verify")
     wrong = json.loads(place.call("check", "deck.yaml", "model.layers=two", "--json")[1])
     expect(wrong["errors"] == 1 and wrong["problems"][0]["file"] == "command line", "a wrong deck is valid JSON", wrong)
 

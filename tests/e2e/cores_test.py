@@ -12,7 +12,7 @@ import subprocess
 from trainings import PATIENCE_S, Place, expect, run_script, say
 
 CORES = sorted(os.sched_getaffinity(0))
-ASIDE = "set aside: OpenMP would bind"
+ASIDE = "ignored: OpenMP would bind"
 FEW = re.compile(r"note: \S+: (\d+ ranks?) uses? (\d+) of (\d+) cores, (.*)")
 
 
@@ -40,7 +40,7 @@ def bound_by_openmp(chosen):
         expect_all_cores(log, added)
         names = [f"{key}={value}" for key, value in added.items() if key != "OMP_WAIT_POLICY"]
         expect(log.count(ASIDE) == 1 and all(name in log for name in names), f"{added}: not said once\n{log}")
-        expect(len(CORES) < 2 or "take turns" not in log, f"{added}: two ranks on one core\n{log}")
+        expect(len(CORES) < 2 or "oversubscribed" not in log, f"{added}: two ranks on one core\n{log}")
         say(f"{' '.join(names)}: all {len(CORES)} cores")
     log = trained(place, "false", 2, environment={"OMP_PROC_BIND": "false", "OMP_PLACES": "cores"})
     expect_all_cores(log, "false")
@@ -83,7 +83,7 @@ def doctor(chosen):
         return {line["check"]: line for line in json.loads(done.stdout)["checks"]}
 
     found = checks(OMP_PROC_BIND="close", OMP_NUM_THREADS="1")
-    expect("OMP_PROC_BIND=close is set aside" in found["binding"]["found"] and found["binding"]["state"] == "ok", f"{found}")
+    expect("OMP_PROC_BIND=close is ignored" in found["binding"]["found"] and found["binding"]["state"] == "ok", f"{found}")
     expect(found["cores"]["state"] == "ok", f"all cores in spite of it: {found['cores']}")
     expect("binding" not in checks(OMP_NUM_THREADS="1"), "nothing is set aside")
     if len(CORES) > 1:

@@ -23,11 +23,11 @@ def between_two_starts(chosen):
     expect(f"'text.txt' had {len(before):,} bytes and has {len(before) + 9:,} now" in refused, refused)
     text.write_bytes(b"X" + before[1:])
     refused = place.train("run", 2, "train.steps=12", "checkpoint.every=4 steps", code=DECK)
-    expect(f"'text.txt' has other bytes, {len(before):,} then and now" in refused, refused)
+    expect(f"'text.txt' has different content (still {len(before):,} bytes)" in refused, refused)
     expect(complete_steps(run)[-1] == 8, "a refused start leaves the checkpoints alone")
 
     accepted = place.train("run", 2, "train.steps=12", "checkpoint.every=4 steps", "run.accept_data_change=true")
-    expect("the run goes on with what is there now, behind as many tokens as it was" in accepted, accepted)
+    expect("the run continues with the present data, after the same number of tokens" in accepted, accepted)
     expect(step_numbers(run) == list(range(1, 13)), "every step is there once")
     other = place.train("run", 2, "train.steps=16", "checkpoint.every=4 steps")
     expect("training data has changed" not in other, "what was accepted is what the next checkpoint records")

@@ -14,7 +14,7 @@ from trainings import Place, expect, say
 RANKS = 2
 ON_NVME = [f"tiers.home.{state}=nvme" for state in ("parameters", "gradients", "optimizer")]
 MEASURED = re.compile(r"a node's disks gave [\d.]+[kMG]?B/s just now")
-TAKEN = "a node's disks are taken for"
+TAKEN = "B/s for a node's disks"
 NO_DISK = "ziggurat: warning: tiers.nvme.paths:"  # folders in memory and the like are not measured
 
 

@@ -3,8 +3,9 @@
 
   docs_test.py --binary ZIGGURAT --work FOLDER
 
-Pages are CONTRIBUTING.md, docs/*.md and the README.md of each folder of lib/. Commands are the lines of sh blocks; each has to be known
-here. Those that build or test everything are not run within a test; those of the tutorial and the how-to, by guide_test.py.
+Pages are README.md, CONTRIBUTING.md, docs/*.md and the README.md of each folder of lib/. Commands are the lines of sh blocks; each
+has to be known here. Those that build or test everything are not run within a test. readme_test.py and guide_test.py run those of
+the pages for users.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+from page_commands import GUIDES, USER_PAGES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 240  # for a command that hangs
@@ -29,12 +32,11 @@ EXPECTED = [
     (r"build/release/bin/ziggurat check --explain overlap\.prefetch", r"overlap\.prefetch"),
     (r"build/release/bin/ziggurat check ", r"MEMORY PLAN"),
 ]
-OF_GUIDE_TEST = ("tutorial.md", "howto.md")
 TOP = ("lib", "app", "tests", "scripts", "perf", "decks", "docs", "cmake", "examples")
 
 
 def pages():
-    return [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "lib").rglob("README.md"))]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "lib").rglob("README.md"))]
 
 
 def names_of_paths(text):
@@ -89,7 +91,7 @@ def main():
     problems, commands = [], 0
     for page in pages():
         problems += problems_of(page)
-        for command in () if page.name in OF_GUIDE_TEST else commands_of(page):
+        for command in () if str(page.relative_to(ROOT)) in USER_PAGES + GUIDES else commands_of(page):
             commands += 1
             if problem := problem_of_command(command, chosen.binary.resolve()):
                 problems.append(f"{page.relative_to(ROOT)}: {command}: {problem}")

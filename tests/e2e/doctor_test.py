@@ -202,7 +202,7 @@ def launches(chosen):
     if IS_ROOT:
         doctor.names("root", "root", "error", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM is not set", "export OMPI_ALLOW_RUN_AS_ROOT=1",
                      without=["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"])
-    doctor.names("a transport that is not there", "two ranks", "error", "two ranks that mpirun starts fail: '.+'",
+    doctor.names("a transport that is not there", "two ranks", "error", "two ranks started by mpirun failed: '.+'",
                  "without OMPI_MCA_pml=not_there", added={"OMPI_MCA_pml": "not_there"})
     settings = [line["found"] for line in doctor.ask(added={"OMPI_MCA_pml": "ob1"}) if line["check"] == "MPI settings"]
     expect(len(settings) == 1 and "OMPI_MCA_pml=ob1" in settings[0], f"settings of MPI: {settings}")

@@ -244,7 +244,7 @@ def what_is_told(place, said):
     (place.folder / "plain.jsonl").write_text('{"context": "a man", "choices": ["is", "he"]}\n')
     words = ("eval", "runs/imported", "--task", "plain.jsonl", "--tokenizer", "gpt2")
     table, _ = place.call(*words, ranks=3)  # fewer sequences than ranks
-    expect("1 task, none with a label" in table and "accuracy" not in table, table)
+    expect("1 task, without labels" in table and "accuracy" not in table, table)
     plain = json.loads(place.call(*words, "--json")[0])
     expect(plain["accuracy"] is None and plain["labelled"] == 0 and plain["tasks"] == 1, f"{plain}")
 
@@ -261,10 +261,10 @@ def what_is_wrong_is_said(place):
     (place.folder / "folder").mkdir()
     model = ("--tokenizer", "gpt2")
     for words, code, what in (
-            (("runs/imported", "--task", "bad.jsonl", *model), 2, "'bad.jsonl', line 3: one ending alone"),
+            (("runs/imported", "--task", "bad.jsonl", *model), 2, "'bad.jsonl', line 3: only one ending"),
             (("runs/imported", "--task", "long.jsonl", *model), 2, "'long.jsonl', line 2: ending 1 has "),
             (("runs/imported", "--task", "nowhere.jsonl", *model), 2, "--task: cannot read 'nowhere.jsonl'"),
-            (("runs/small", "--task", "good.jsonl"), 2, "Name the tokenizer that made them: --tokenizer PATH"),
+            (("runs/small", "--task", "good.jsonl"), 2, "Give the tokenizer that made them: --tokenizer PATH"),
             (("runs/imported", "--task", "good.jsonl", "--tokenizer", "nowhere"), 2, "nowhere"),
             (("runs/bytes", "--task", "good.jsonl", *model), 2, "it reads bytes of text"),
             (("runs/small", "--task", "good.jsonl", *model), 2, "'good.jsonl', line 1: token "),

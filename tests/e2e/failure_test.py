@@ -319,7 +319,7 @@ def launcher_killed(chosen):
         for rank in range(RANKS):
             job.expect(f"rank {rank} leaves with 6", job.code(rank) == 6)
             job.expect(f"rank {rank} says why",
-                       f"the launcher (pid {job.launcher.pid}) is gone" in job.messages(rank))
+                       f"the launcher (pid {job.launcher.pid}) has ended" in job.messages(rank))
         print(f"ok: without the launcher all left after {job.left_s:.2f} s")
 
 

@@ -215,11 +215,11 @@ def cut_archives_are_refused(place):
     for name, data in (("cut.gz", gzip.compress(lines)[:-9]), ("cut.zst", zstd(lines, "--check")[:-5]),
                        ("no_end.jsonl.gz", gzip.compress(lines)[:5000])):
         said = place.tokenize("never", place.write(name, data), code=2)
-        expect("packed data end too early" in said and name in said, said)
+        expect("compressed data end too early" in said and name in said, said)
     data = bytearray(gzip.compress(lines))
     data[len(data) // 2:len(data) // 2 + 9] = b"\xff" * 9
     said = place.tokenize("never2", place.write("hurt.gz", bytes(data)), code=2)
-    expect("gzip data are damaged" in said and "hurt.gz" in said, said)
+    expect("gzip data are corrupt" in said and "hurt.gz" in said, said)
 
 
 def pipes_are_read_to_their_end(place):

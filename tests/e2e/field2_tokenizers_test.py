@@ -118,7 +118,7 @@ def another_kind_of_json_gives_way(place):
     save(place, "neither", Tokenizer(model))
     (place.folder / "neither" / "tokenizer.model").write_bytes(b"no such model")
     _, said = tokenize(place, ["a"], "neither", code=2)
-    expect("WordPiece" in said and "SentencePiece refuses" in said, said)
+    expect("WordPiece" in said and "SentencePiece rejects" in said, said)
 
 
 def runs_of_unknown_text_are_counted(place):

@@ -179,7 +179,7 @@ def whole_run_on_a_full_disk(place):
             ask_for_a_save("\ncheckpoint of step")
             first = trainings.complete_steps(run)
             fill(run)
-            ask_for_a_save("ziggurat: error: no checkpoint of step")
+            ask_for_a_save("ziggurat: error: checkpoint of step")
             expect_whole(place, run, first[-1])
             empty(run)
             ask_for_a_save("\ncheckpoint of step")
@@ -226,7 +226,7 @@ def limit_on_the_log(place):
         expect(len(ranks) == 2, f"limited_log: ranks {ranks}")
         for pid in ranks:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-        expect(job.says("has no metrics from here on. Raise the limit on the size of files"),
+        expect(job.says("writes no further metrics. Raise the limit on the size of files"),
                f"limited_log: ended\n{job.tail()}")
         for pid in ranks:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -65,9 +65,9 @@ def go_on(place, begun, ranks, *settings, code=0):
 
 
 # What copies of a base bring about, and machines with few cores.
-COPIED = re.compile(r"'.*/LATEST' is missing$|(the run had come to .* again\. )?metrics.jsonl goes on after step \d+; |"
+COPIED = re.compile(r"'.*/LATEST' is missing$|(the run had reached .* again\. )?metrics.jsonl continues after step \d+; |"
                     r"changed since the checkpoint, with the same training: run.dir \S+ -> \S+(, run.accept_data_change false -> true)?$|"
-                    r"\S+ has \d+ threads for \d+ cores|\S+: \d+ ranks? uses? \d+ of \d+ cores")
+                    r"\S+: oversubscribed, \d+ threads? on \d+ cores?|\S+: \d+ ranks? uses? \d+ of \d+ cores")
 
 
 def expect_said(what, said, wanted):
@@ -158,7 +158,7 @@ def the_data(chosen):
         expect(sorted(of(name, before + same)) == list(range(0, 12 * 32, 32)), f"an epoch of {name} is {before + same}")
 
     # 2: other weights
-    shares = r"warning: data.train: other sources give the sequences from step 9 on: "
+    shares = r"warning: data.train: the mix of sources changes from step 9 on: "
     later, _ = change("weights 1:3", sources(("a", 1), ("b", 3)),
                       wanted=[shares + r"'a.txt' gives 25 % instead of 50 %.*'b.txt' gives 75 % instead of 50 %"])
     expect(len(of("a", later)) == 4 and len(of("b", later)) == 12, f"shares are {later}")
@@ -177,7 +177,7 @@ def the_data(chosen):
     expect(len(of("c", later)) == 8 and len(set(of("c", later))) == 8, f"of c, {of('c', later)}")
     expect(of("a", later) == of("a", same)[:4], "a goes on where it was")
     later, _ = change("a source is taken away", sources(("b", 1)),
-                      wanted=[shares + r"'b.txt' gives 100 %.*'a.txt', which gave 50 %, is left out behind epoch 0.3325"])
+                      wanted=[shares + r"'b.txt' gives 100 %.*'a.txt', which gave 50 %, is removed after epoch 0.3325"])
     expect(of("b", later)[:8] == of("b", same) and not of("a", later), f"b alone: {later}")
 
     # 6 to 9: other names, other bytes
@@ -185,33 +185,33 @@ def the_data(chosen):
     for name in "ab":
         shutil.copy(place.folder / f"{name}.txt", place.folder / "staged" / f"{name}.txt")
     later, _ = change("the same bytes elsewhere", sources(("staged/a", 1), ("staged/b", 1)),
-                      wanted=[r"note: data.train names the same data otherwise: 'staged/a.txt' has the bytes of 'a.txt'"])
+                      wanted=[r"note: data.train uses new names for the same data: 'staged/a.txt' has the bytes of 'a.txt'"])
     expect(later == same, "the same data, the same order")
     shutil.copy(place.folder / "c.txt", place.folder / "staged" / "a.txt")
     _, refused = change("other bytes elsewhere are refused", sources(("staged/a", 1), ("b", 1)), code=DECK)
-    expect(f"'staged/a.txt' with {TOKENS} bytes stands where 'a.txt' with {TOKENS} bytes, which are others" in refused,
+    expect(f"'staged/a.txt' ({TOKENS} bytes) replaces 'a.txt' ({TOKENS} bytes), which has different content" in refused,
            refused)
     later, _ = change("and taken where the deck says so", sources(("staged/a", 1), ("b", 1)),
                       "run.accept_data_change=true",
-                      wanted=[r"warning: data.train\[0\].path: the training data has changed.*from its beginning"])
+                      wanted=[r"warning: data.train\[0\].path: the training data has changed.*from its start"])
     expect(of("b", later) == of("b", same) and len(of("c", later)) == 8, f"b goes on: {later}")
     shutil.copy(place.folder / "a.txt", place.folder / "staged" / "a.txt")
 
     # 10 to 13: other sequences of the same tokens
-    twice = r"(\d+) tokens of '%s.txt' come a second time in its epoch 1, and about as many are passed over"
+    twice = r"(\d+) tokens of '%s.txt' are read a second time in its epoch 1, and about the same number are skipped"
     for what, settings, seq in (("longer sequences", ["data.seq=64"], 64), ("another seed", ["run.seed=5"], 32),
                                 ("in turn", ["data.shuffle=false"], 32)):
         later, (found,) = change(
             f"{what}: what comes twice is counted", *settings, seq=seq,
             wanted=[r"warning: (data.seq is 64 instead of 32|run.seed is 5 instead of 4321|data.shuffle is false): "
-                    r"sequences are others from step 9 on; (.*)"])
+                    r"sequences differ from step 9 on; (.*)"])
         for name in "ab":
             told = re.search(twice % name, found[2])
             rest = of(name, later)[:(TOKENS - 1) // seq - 4 * 32 // seq]
             again = len(tokens_of(rest, seq) & tokens_of(of(name, before), 32))
             expect((int(told[1]) if told else 0) == again, f"{what}: {again} tokens of {name} twice, said {found[0]!r}")
     later, _ = change("longer sequences in turn go on at the same token", "data.seq=64", seq=64, begun=in_turn,
-                      wanted=["warning: data.seq is 64 instead of 32: .* none of their tokens comes a second time"])
+                      wanted=["warning: data.seq is 64 instead of 32: .* none of their tokens is read a second time"])
     for name in "ab":
         expect(of(name, later) == [128, 192, 256, 320, 0, 64, 128, 192], f"in turn: {later}")
 
@@ -219,12 +219,12 @@ def the_data(chosen):
     held = base(place, "held", 1, *STANDS, "train.steps=24", "data.held_out=25%")
     _, found = change("less is held out", begun=held, wanted=[
         r"warning: data.held_out keeps another part: ", r"warning: data.held_out: (\d+) tokens of 'a.txt' that were held "
-        r"out are trained on from here; (\d+) tokens of 'b.txt'.* Validation losses before and after do not compare"])
+        r"out are trained on from here; (\d+) tokens of 'b.txt'.* Validation losses before and after are not comparable"])
     expect([number(found[1][1]), number(found[1][2])] == [96, 96], f"a quarter of {TOKENS}: {found[1][0]!r}")
     _, found = change("more is held out", "data.held_out=25%", wanted=[
         r"warning: data.held_out keeps another part: ",
-        r"warning: data.held_out: 96 tokens of 'a.txt' that were there to be trained on are held out from here",
-        r"warning: .*validation data that is never looked at"])
+        r"warning: data.held_out: 96 tokens of 'a.txt' that were training data are held out from here",
+        r"warning: .*validation data that is never used"])
 
     # 16: a file that grew
     with open(place.folder / "b.txt", "ab") as file:
@@ -281,7 +281,7 @@ COURSES = [
     Course("more steps under a cosine", ["train.steps=24"],
            [r"note: train.steps 12 -> 24: 16 steps are left", SEAM + r" schedule.when_extended=hold"], rate_at_seam),
     Course("more steps, held", ["train.steps=24", "schedule.when_extended=hold"],
-           [r"note: train.steps 12 -> 24: 16 steps are left", r"note: .*the learning rate goes on at"], holds_rate),
+           [r"note: train.steps 12 -> 24: 16 steps are left", r"note: .*the learning rate continues at"], holds_rate),
     Course("more steps, restarted", ["train.steps=24", "schedule.when_extended=restart"],
            [r"note: train.steps 12 -> 24: 16 steps are left", SEAM + "$"], restarts),
     Course("more steps under a constant rate", ["train.steps=16", "schedule=constant"],
@@ -290,24 +290,24 @@ COURSES = [
            [r"note: train.steps 12 -> 10: 2 steps are left$"], goes_to(10), "constant"),
     Course("a later way down", ["train.steps=24", "schedule={kind: wsd, decay: 3 steps}"],
            [r"note: train.steps 12 -> 24: 16 steps are left",
-            r"note: train.steps 12 -> 24: the learning rate goes on at 0.003 and comes to 0.0003 in step 24"],
+            r"note: train.steps 12 -> 24: the learning rate continues at 0.003 and reaches 0.0003 in step 24"],
            goes_to(24), "wsd"),
     Course("a higher rate", ["optimizer.lr=6.0e-3"], [SEAM + "$"], rate_at_seam),
     Course("a warm-up that is over", ["schedule={kind: constant, warmup: 2 steps}"],
-           [r"note: schedule.warmup 5 steps -> 2 steps: the learning rate goes on at 0.003 and comes to 0.003"],
+           [r"note: schedule.warmup 5 steps -> 2 steps: the learning rate continues at 0.003 and reaches 0.003"],
            goes_to(12), "constant"),
     Course("larger batches", ["train.global_batch=12", "schedule=constant"],
-           [r"warning: train.global_batch is 6 .* and 12 .*: from step 9 on, steps take 384 tokens; 4 are left"],
+           [r"warning: train.global_batch is 6 .* and 12 .*: from step 9 on, steps take 384 tokens; 4 steps are left"],
            goes_to(12), "constant"),
     Course("other moments", ["optimizer.betas=[0.9, 0.99]"],
-           [r"warning: optimizer.betas is .*: from here on the moments, which are kept, fade by the new factors"]),
+           [r"warning: optimizer.betas is .*: from here on the moments are kept and decay with the new factors"]),
     Course("another decay", ["optimizer.weight_decay=0.2"],
            [r"warning: optimizer.weight_decay is .*: from here on weights decay by the new factor"]),
     Course("another clip", ["optimizer.clip_norm=0.5"],
            [r"warning: optimizer.clip.norm is .*: from here on gradients are clipped at the new norm"]),
     Course("another compute type", ["precision.compute=fp32"],
            [r"warning: precision.compute is bf16 .* and fp32 .*: from here on parameters, activations and products"]),
-    Course("dropout", ["model.dropout=0.2"], [r"warning: model.dropout is 0 .*: from here on dropout leaves out"]),
+    Course("dropout", ["model.dropout=0.2"], [r"warning: model.dropout is 0 .*: from here on dropout has the new rate"]),
     Course("some tensors", ["train.only=['layers.*']"],
            [r"warning: train.only is .*: from here on other tensors",
             r"note: frozen tensors are kept in bf16 .*: 'embedding.token', .* are rounded to it"]),

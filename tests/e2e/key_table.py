@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 
-HEADING = "## DeepSpeed and Megatron-LM keys beside ours"
+HEADING = "## DeepSpeed and Megatron-LM keys in Ziggurat"
 FEWEST_ROWS = 40
 CORES = 2
 # A key of a row that takes the place of one of the deck below.

@@ -16,7 +16,7 @@ VICTIM = 2
 RESOURCE = 3
 HANGS_S = 600  # until something is taken to hang; a run comes to its failure in seconds
 GONE = r"'[^']+'.* failed: the device is gone"
-STUCK = r"'[^']+' has not come to its end, on this rank's own device|into '[^']+', and works without coming to an end"
+STUCK = r"'[^']+' has not completed on this rank's own device|into '[^']+', and is busy but does not finish"
 
 
 def fails(chosen, failure, call, said, settings=()):

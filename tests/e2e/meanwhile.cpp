@@ -1,10 +1,9 @@
-// A library that programs start with (LD_PRELOAD): runs a script at one of the program's opens of a
-// checkpoint's file, before the file is opened. So a test chooses the instant at which a training removes
-// what a reader reads.
+// A library for LD_PRELOAD that runs a script before one of the program's opens of a checkpoint's file.
+// A test thus chooses the point in time at which a training removes the files of a reader.
 //
 //   MEANWHILE_AT      number of the open, from 1
-//   MEANWHILE_SCRIPT  a file of /bin/sh; renamed to itself with .done as it begins, so that it runs once for
-//   all ranks
+//   MEANWHILE_SCRIPT  a script of /bin/sh; renamed with the suffix .done when it starts, so that it runs once
+//                     for all ranks
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>

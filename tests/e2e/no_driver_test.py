@@ -80,15 +80,15 @@ def main():
     code, said = call("tiers.device.kind=cuda", "run.dir=cuda")
     expect(code == NO_RESOURCE, f"tiers.device.kind=cuda ended with {code}", said)
     told = [line for line in said.splitlines() if "there is no GPU to compute with" in line]
-    expect(len(told) == 1 and "no driver of GPUs is installed" in said, "not told once, with its reason", said)
+    expect(len(told) == 1 and "no GPU driver is installed" in said, "not told once, with its reason", said)
     expect(not (work / "cuda").exists(), "a run that cannot begin left a folder", said)
 
     code, said = call("run.dir=told")
     expect(code == 0, f"tiers.device.kind=auto ended with {code}", said)
-    told = said.count("the host's cores compute, no GPU does")
-    expect(told == 1 and "no driver of GPUs is installed" in said, f"auto told {told} times that no GPU computes", said)
+    told = said.count("the host's cores compute, not a GPU")
+    expect(told == 1 and "no GPU driver is installed" in said, f"auto told {told} times that no GPU computes", said)
     code, said = call("run.dir=silent", "tiers.device.kind=host")
-    expect(code == 0 and "no GPU does" not in said, "kind=host speaks of GPUs", said)
+    expect(code == 0 and "not a GPU" not in said, "kind=host speaks of GPUs", said)
 
     on_host = runner.train(equivalence.Case("host", 2, ["tiers.device.kind=host"]))
     equivalence.same_bits("auto", runner.train(equivalence.Case("auto", 2)), "host", on_host)
@@ -106,7 +106,7 @@ def main():
         return 0
     code, said = call("run.dir=named", before=named)
     expect(code == NO_RESOURCE, f"with a GPU that no driver answers for, auto ended with {code}", said)
-    expect(said.count("this machine names GPUs that cannot be used") == 1, "not told once that a GPU cannot be used", said)
+    expect(said.count("this machine lists GPUs that cannot be used") == 1, "not told once that a GPU cannot be used", said)
     code, said = call("run.dir=meant", "tiers.device.kind=host", before=named)
     expect(code == 0, f"kind=host ended with {code} beside such a GPU", said)
     return 0

@@ -5,6 +5,10 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+# Pages whose commands readme_test.py runs, in this order; guide_test.py runs those of GUIDES.
+USER_PAGES = ("README.md", "docs/install.md", "docs/running.md", "docs/memory.md", "docs/parallel.md", "docs/checkpoints.md",
+              "docs/slurm.md")
+GUIDES = ("docs/tutorial.md", "docs/howto.md")
 STEPS = 60  # of the quickstart, made small
 BLOCK = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```", re.M | re.S)
 

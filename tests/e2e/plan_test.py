@@ -62,10 +62,10 @@ class Place:
 def says_all_in_short(place):
     said = place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml")
     for line in (r"machine +four: 1 node with 4 ranks", r"model +gpt2, 2 layers", r"size +\d", r"layout +ranks 4 =",
-                 r"time +estimated: a step takes .* by the rates of four, all 20 of them .*, without what ranks exchange",
-                 r"  FITS, to spare: ", r"program +rank 0 does [\d,]+ ops in a step", r"more +--program: "):
+                 r"time +estimated: a step takes .* at the rates of four, all 20 steps take .*, without communication",
+                 r"  FITS, free: ", r"program +rank 0 executes [\d,]+ ops per step", r"more +--program: "):
         expect(re.search("^" + line, said, re.M), f"a plan in short has '{line}'", said)
-    ops = int(re.search(r"rank 0 does ([\d,]+) ops", said)[1].replace(",", ""))
+    ops = int(re.search(r"rank 0 executes ([\d,]+) ops", said)[1].replace(",", ""))
     listed = place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml", "--program", "--all")
     expect(f"{ops} of {ops} ops\n" in listed, f"--program lists the {ops} ops that the summary counts", listed[-200:])
     expect("training" not in said, "nothing is said of what can be trained", said)
@@ -79,7 +79,7 @@ def says_epochs_and_what_it_is_not_built_for(place):
         said = place.says(0, command, "deck.yaml")
         expect(f"tokens in 20 steps, {tokens / text:.3g} epochs\n" in said, f"{command} says epochs", said)
         said = place.says(0, command, "deck.yaml", "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml"))
-        told = re.search("^  FITS, to spare: .*; but this program trains on no GPU", said, re.M)
+        told = re.search("^  FITS, free: .*; but this program trains on no GPU", said, re.M)
         expect(bool(told) == place.lacks_gpus, f"{command} says that it fits, and whether it trains there", said)
         expect("trains on no GPU" not in place.says(0, command, "deck.yaml", "--machine", "./four.yaml"),
                "nothing is said of GPUs where there are none")
@@ -88,10 +88,10 @@ def says_epochs_and_what_it_is_not_built_for(place):
 def plans_what_cannot_be_trained(place):
     context = ["deck.yaml", "--machine", "./four.yaml", "parallel.context.degree=2", "model.dropout=0"]
     said = place.says(0, "plan", *context)
-    line = "training  not built yet: context parallelism (parallel.context.degree); this is a plan alone\n"
+    line = "training  not implemented: context parallelism (parallel.context.degree); planning only\n"
     expect(line in said and "FITS" in said and "estimated: a step takes" in said, "memory, time and what is missing", said)
     refused = place.says(2, "check", *context)
-    expect("context parallelism is not built yet" in refused and "`ziggurat plan` shows its memory" in refused,
+    expect("context parallelism is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
            "check refuses and names plan", refused)
 
 
@@ -109,7 +109,7 @@ def knows_how_large_the_job_is(place):
         expect(found == (ranks, per_node), f"{words}: {ranks} ranks, {per_node} a node", found)
     for command in ("check", "plan"):
         said = place.says(2, command, "deck.yaml", "--ranks", "7", "--nodes", "2")
-        expect("--ranks 7 cannot be spread evenly over --nodes 2" in said, "ranks and nodes", said)
+        expect("--ranks 7 is not a multiple of --nodes 2" in said, "ranks and nodes", said)
         said = place.says(2, command, "deck.yaml", "--nodes", "1000000", *four)
         expect("are more than 1000000 ranks. Ask for fewer." in said, "too many", said)
 

@@ -71,7 +71,7 @@ def verify(root):
     latest = (root / "LATEST").read_text().split()[0] if (root / "LATEST").exists() else ""
     lags = latest != folders[-1].name
     if lags:
-        print(f"damage: {root}: LATEST: it names '{latest}'")
+        print(f"corrupt: {root}: LATEST: it names '{latest}'")
     return 4 if lags or not all((folder / "COMPLETE").exists() for folder in folders) else 0
 
 

@@ -1,10 +1,10 @@
-// Logits of the model that a deck begins with, on whatever ranks and layout, for a test to compare.
+// Writes the logits of a deck's initial model, on any ranks and layout, for a test to compare.
 //
 //   mpirun -n N print_logits DECK TOKENS OUT [KEY=VALUE...]
 //   print_logits --each FOLDERS DECK TOKENS
 //
-// TOKENS holds data.seq numbers of 32 bits; OUT gets data.seq rows of model.vocab floats. With --each the
-// deck starts in turn with the model in each folder that a line of FOLDERS names: the folder gets the file
+// TOKENS holds data.seq numbers of 32 bits; OUT gets data.seq rows of model.vocab floats. With --each, the
+// deck starts once with the model of each folder listed in FOLDERS, one per line. The folder gets the file
 // logits.f32, or refusal.txt with the text of the error.
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ void load_weights(const spec::RunSpec& run, train::Assembly& assembly) {
     }
 }
 
-/// Every sequence of the micro-batch is `tokens`.
+/// Fills every sequence of the micro-batch with `tokens`.
 void fill(const train::BatchSlot& slot, const std::vector<std::int32_t>& tokens) {
     const auto seq = tokens.size();
     for (std::size_t i = 0; i < slot.tokens.size(); ++i) {

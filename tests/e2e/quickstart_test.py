@@ -163,7 +163,7 @@ def plain_mpirun(chosen):
     run.press_control_c()
     run.wait()
     said = run.log.read_text()
-    promises, warns = "saves, then exits 75" in said, "mpirun, which kills the ranks in" in said
+    promises, warns = "saves, then exits 75" in said, "mpirun, which kills the ranks after" in said
     run.expect("says of Ctrl-C what becomes of the steps", promises != warns)
     saved = max(saved, run.last_checkpoint())
     run.expect("a promise is kept", not promises or saved == run.steps()[-1])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every command of README.md, as it stands and in its order, in a copy of the repository: by root, then by another user,
-who leaves out what only computes again.
+"""Every command of README.md and of the pages for users (page_commands.USER_PAGES), as written and in order, in a copy of the
+repository: by root, then by another user, who leaves out commands that only compute again.
 
   readme_test.py --binary ZIGGURAT --work FOLDER
 
@@ -22,8 +22,7 @@ import sys
 import tempfile
 import time
 
-from page_commands import STEPS, Shell, commands_of, environment_of, make_quickstart_small
-from peers import PEERS
+from page_commands import STEPS, USER_PAGES, Shell, commands_of, environment_of, make_quickstart_small
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 240  # for a command that hangs
@@ -34,12 +33,11 @@ INSIDE = "ZIGGURAT_TEST_README_USER"
 
 
 class Expected:
-    """The exit code and the words that README.md promises of a command. `once`: it writes nowhere but where another
-    command does, and takes seconds, so that root alone runs it. `peers`: it needs the model of models/mine, and of
-    Python transformers, which scripts/setup.sh --tests brings; root alone runs it, too."""
+    """The exit code and the output that a page promises of a command. `once`: it writes only where another command does, and
+    takes seconds, so that only root runs it."""
 
-    def __init__(self, *words, code=0, is_run=True, once=False, peers=False):
-        self.words, self.code, self.is_run, self.once, self.peers = words, code, is_run, once or peers, peers
+    def __init__(self, *words, code=0, is_run=True, once=False):
+        self.words, self.code, self.is_run, self.once = words, code, is_run, once
 
 
 # A pattern at the begin of a command, and what it gives. Each command has to be here.
@@ -50,15 +48,9 @@ EXPECTED = [
     (r"cmake --preset", Expected(r"ninja: no work to do|Linking|\[\d+/\d+\]")),
     (r"cmake --install", Expected(r"bin/ziggurat", r"quickstart\.yaml", r"dgx-h100\.yaml", r"ziggurat\.1")),
     (r"export ", Expected()),
-    (r"scripts/setup\.sh && scripts/build\.sh release ziggurat", Expected(once=True)),
-    (r"ziggurat import models/mine ", Expected(r"runs/mine/ckpt/step-000000000 +21 tensors", peers=True)),
-    (r"ziggurat tokenize texts/", Expected(r"runs/mine/train\.bin +[\d,]+ tokens of 2 documents", peers=True)),
-    (r"ziggurat train runs/mine/deck\.yaml ", Expected(r"step +100/100 \|", r"finished: 100 steps, runs/mine-tuned", peers=True)),
-    (r"ziggurat export runs/mine-tuned ", Expected(r"models/mine-tuned .*tokenizer\.json", peers=True)),
-    (r"python3 -c 'from transformers", Expected(r"LlamaForCausalLM", r"Embedding\(500, 64", peers=True)),
     (r"ziggurat doctor ", Expected(r"ok +launcher", r"ok +deck", r"open files")),
     (r"ziggurat check decks/quickstart\.yaml --ranks 2 --print", Expected(r"global_batch: 8 +# deck", r"# default")),
-    (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: and gradients; 3: and parameters")),
+    (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: also gradients; 3: also parameters")),
     (r"ziggurat check decks/quickstart\.yaml", Expected(r"1,869,504 parameters", r"MEMORY PLAN", r"FITS")),
     (r"ziggurat plan .*--program", Expected(r"program +train, rank 1", r"layers\.3")),
     (r"ziggurat plan ", Expected(r"machine +dgx-h100: 8 nodes", r"estimated: a step takes", r"MEMORY PLAN", r"FITS")),
@@ -97,7 +89,7 @@ def expected_of(command):
     for pattern, expected in EXPECTED:
         if re.match(pattern, command):
             return expected
-    sys.exit(f"FAILED: nothing is known of '{command}', which README.md has. Say in readme_test.py what it gives.")
+    sys.exit(f"FAILED: readme_test.py has no entry for '{command}'. Add its exit code and output.")
 
 
 # ---------------------------------------------------------------- the copy
@@ -123,18 +115,6 @@ def make_small(folder):
     """The quickstart in the copy trains for seconds, and begins afresh."""
     make_quickstart_small(ROOT / "decks" / "quickstart.yaml")
     shutil.rmtree(ROOT / "runs", ignore_errors=True)
-
-
-def make_model():
-    """models/mine and texts, as the reader has them; whether there is what makes them."""
-    python = PEERS / "bin" / "python3"
-    if not (PEERS / "installed.txt").exists():
-        print(f"not run, for there is no {PEERS}: what fine-tunes a model of Hugging Face")
-        return False
-    (ROOT / "texts").mkdir()
-    texts = [shutil.copy(ROOT / "decks" / name, ROOT / "texts" / f"{name}.txt") for name in ("DATA.md", "REFERENCE.md")]
-    subprocess.run([python, ROOT / "tests/e2e/small_model.py", ROOT / "models/mine", *texts], check=True)
-    return True
 
 
 def stand_ins(folder):
@@ -175,16 +155,15 @@ def run_all(user, folder):
     home.mkdir()
     folder.chmod(0o755)
     make_small(folder)
-    has_model = user.pw_uid == 0 and make_model()
     give_away(user)
     shell = shell_of(user, home)
-    text = (ROOT / "README.md").read_text()
+    text = "\n".join((ROOT / page).read_text() for page in USER_PAGES)
     for command in commands_of(text):
         expected = expected_of(command)
-        if not expected.is_run or (expected.once and user.pw_uid != 0) or (expected.peers and not has_model):
+        if not expected.is_run or (expected.once and user.pw_uid != 0):
             continue
         begin = time.monotonic()
-        done = shell.run(f"PATH={PEERS}/bin:$PATH {command}" if command.startswith("python3 ") else command)
+        done = shell.run(command)
         missing = [word for word in expected.words if not re.search(word, done.stdout)]
         if done.returncode != expected.code or missing:
             sys.exit(f"FAILED: by {user.pw_name}: {command}\nexit code {done.returncode}, not {expected.code}; "

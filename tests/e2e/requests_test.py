@@ -64,7 +64,7 @@ exit $code
         expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
         expect("STOP', made before this run began" in training.output(), "tells of the file from before")
         touch(training, run / "REPORT")
-        training.says("found REPORT: tells the account after this step")
+        training.says("found REPORT: prints the report after this step")
         training.says("Performance:")
         expect("Performance:" in (run / "perf.txt").read_text(), "perf.txt has the account too")
         touch(training, run / "VALIDATE")
@@ -221,7 +221,7 @@ def threads(chosen):
         expect_code(training, 0)
     with place.start("run", 1, wrapper=["env", "OMP_NUM_THREADS=2"], environment={"OMP_THREAD_LIMIT": "1"}) as training:
         expect_code(training, 3)
-        training.says("a rank is to have 2 threads, and OMP_THREAD_LIMIT allows 1")
+        training.says("a rank needs 2 threads, but OMP_THREAD_LIMIT allows 1")
     say("threads beyond a limit are refused in words, and KOKKOS_NUM_THREADS breaks nothing")
 
 

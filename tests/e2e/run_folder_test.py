@@ -15,7 +15,7 @@ from trainings import PATIENCE_S, Place, complete_steps, expect, losses, run_scr
 DECK = 2
 SETTINGS = ["train.steps=6", "validate.every=3 steps", "checkpoint.every=3 steps", "checkpoint.keep=4", "schedule=constant",
             "data.validation=[{format: text, path: other.txt}]"]
-MOVED = "the run continues in '{}', where this deck lies (it was recorded in 'run')"
+MOVED = "the run continues in '{}', the folder of this deck (it was recorded in 'run')"
 
 
 class Runs(Place):
@@ -60,13 +60,13 @@ def trains_on(chosen):
     expect(names_of(run) == names and not other and not unreadable, f"the original is another: {other}")
 
     _, said = place.call("train", "run", "train.steps=9")
-    expect("where this deck lies" not in said, said)
+    expect("the folder of this deck" not in said, said)
     expect(losses(run, 1, 9) == whole, "the original goes on to the same losses")
     shutil.copytree(run, place.folder / "on_two")
     said = place.start_folder("on_two", 2, "train.steps=12")
-    expect("the run was on 1 rank (what was auto for them is chosen anew)" in said and "written by 1 rank" in said, said)
+    expect("the run had 1 rank (automatic choices are made again)" in said and "written by 1 rank" in said, said)
     _, said = place.call("train", "copy/deck.effective.yaml", "train.steps=12", "run.dir=third")
-    expect("where this deck lies" not in said and complete_steps(place.folder / "third") == [3, 6, 9, 12],
+    expect("the folder of this deck" not in said and complete_steps(place.folder / "third") == [3, 6, 9, 12],
            "run.dir of the command line wins")
     say("train")
 
@@ -79,10 +79,10 @@ def was_begun_afresh(chosen):
 
     for command in ("check", "train"):
         _, said = place.call(command, "run", "train.steps=9")
-        expect("begun afresh by run.resume: never" in said, f"{command}: {said}")
+        expect("run.resume: never from its first start" in said, f"{command}: {said}")
     expect(complete_steps(run) == [3, 6, 9] and len(losses(run, 1, 9)) == 9, "it goes on with its own checkpoints")
     _, said = place.call("train", "again", "run.resume=never", code=DECK)
-    expect("begun afresh by" not in said and "cannot begin afresh in 'again'" in said, said)
+    expect("run.resume: never from" not in said and "cannot start from scratch in 'again'" in said, said)
     say("begun afresh")
 
 

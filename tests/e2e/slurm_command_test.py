@@ -118,7 +118,7 @@ def of_a_machine(place):
            "a machine says how many ranks, cores and GPUs a node has", options)
     options = options_of(place.write(deck, "--nodes", 4, "--machine", "dgx-h100", "parallel.data=16"))
     expect((options["ntasks-per-node"], options["gpus-per-node"]) == ("4", "4"), "where the deck is for fewer, so many", options)
-    place.refuses(3, r"DOES NOT FIT: device needs", deck, "--machine", "v100-32gb")
+    place.refuses(3, r"DOES NOT FIT: device is short by", deck, "--machine", "v100-32gb")
     place.refuses(2, r"Did you mean 'dgx-h100'", deck, "--machine", "dgx-h10")
 
 
@@ -151,11 +151,11 @@ def judges(place):
     said = place.refuses(2, r"train\.global_batch = 30 cannot be made from this layout", *line)
     checked = place.call("check", place.deck, "--ranks", 7).stderr
     expect(said == checked, "it says what `check` says", f"{said}\n{checked}")
-    place.refuses(2, r"checkpoint\.every: it is none \(each start", place.deck, "checkpoint.every=none")
-    place.refuses(2, r"run\.resume: it is never \(each start", "never.yaml")
+    place.refuses(2, r"checkpoint\.every: is 'none' \(each start", place.deck, "checkpoint.every=none")
+    place.refuses(2, r"run\.resume: is 'never' \(each start", "never.yaml")
     place.refuses(2, r"--gpus-per-node: the deck computes on cores", place.deck, "--gpus-per-node", 1)
-    place.refuses(2, r"'--time' takes a time as Slurm has it.* not '1h'", place.deck, "--time", "1h")
-    place.refuses(2, r"cannot stand in a batch script", place.deck, "--account", "a\n#SBATCH --nodes=9")
+    place.refuses(2, r"'--time' takes a time in Slurm's format.* not '1h'", place.deck, "--time", "1h")
+    place.refuses(2, r"is not valid in a batch script", place.deck, "--account", "a\n#SBATCH --nodes=9")
     place.refuses(2, r"more than 1000000 ranks", place.deck, "--nodes", 1000, "--ntasks-per-node", 1001)
     place.refuses(2, r"no deck is given", "--nodes", 2)
 

@@ -114,7 +114,7 @@ def a_stop_in_between_changes_nothing(chosen):
 def without_a_checkpoint_it_is_left_out(chosen):
     place = poisoned_place(chosen, "none")
     said = place.train("refused", 1, *settings("roll_back"), "checkpoint.every=none", code=2)
-    expect("there is no checkpoint to go back to" in said, said)
+    expect("there is no checkpoint to return to" in said, said)
     said = place.train("late", 1, *settings("roll_back"), "checkpoint.every=50 steps")
     run = place.folder / "late"
     expect(rows(run, "spike")[0]["skipped"] is True and not rows(run, "roll_back"), "there is nothing to go back to yet")
@@ -129,7 +129,7 @@ def an_endless_one_ends(chosen):
     noise = bytes(draw.randrange(128, 256) for _ in range(len(text) - begin))
     (place.folder / "poisoned.txt").write_bytes(text[:begin] + noise)
     said = place.train("run", 1, *settings("roll_back"), code=5)
-    expect("went back to the checkpoint of step 24 5 times" in said, said)
+    expect("rolled back 5 times to the checkpoint of step 24" in said, said)
     say("a run that meets a spike again and again ends with 5")
 
 

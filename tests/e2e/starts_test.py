@@ -54,24 +54,24 @@ def copy(place, run, name):
 def own_checkpoints(chosen):
     place = Place(chosen, "own")
     both("nothing is there", place, "run", "train.steps=4")
-    both("nothing is left", place, "run", "train.steps=4", start="nothing is left to do: step 4 of 4 is done")
+    both("nothing is left", place, "run", "train.steps=4", start="no steps remain: step 4 of 4 is done")
     both("longer", place, "run", "train.steps=6", start="after step 4 of 6, from ")
     both("another model", place, "run", "train.steps=8", "model.layers=3", code=DECK,
          says=["the checkpoint is of another model", "model.layers"])
-    both("afresh beside checkpoints", place, "run", "run.resume=never", code=DECK, says=["cannot begin afresh"])
+    both("afresh beside checkpoints", place, "run", "run.resume=never", code=DECK, says=["cannot start from scratch"])
     both("one is needed", place, "none", "run.resume=must", code=CHECKPOINT, says=["there is no checkpoint in"])
 
     cut = copy(place, "run", "cut")
     damage(checkpoint(cut, 6))
     (cut / "DONE").unlink()
     both("the newest is damaged", place, "cut", "train.steps=8", start="after step 4 of 8, from ",
-         says=["warning: goes on from step 4, though step 6 was saved: 2 steps are trained again", "is passed over ("])
+         says=["warning: resumes from step 4, although step 6 was saved: 2 steps are trained again", "skips step-"])
     expect(step_numbers(cut) == list(range(1, 9)), "each step has one row")
     lost = copy(place, "run", "lost")
     for step in (4, 6):
         shutil.rmtree(checkpoint(lost, step))
     both("the newest are removed", place, "lost", "train.steps=8", start="after step 2 of 8, from ",
-         says=["goes on from step 2, though step 6 was saved: 4 steps are trained again", "LATEST names"])
+         says=["resumes from step 2, although step 6 was saved: 4 steps are trained again", "LATEST names"])
     bad = copy(place, "run", "bad")
     for step in complete_steps(bad):
         damage(checkpoint(bad, step))
@@ -89,7 +89,7 @@ def all_gone(chosen):
     for step in complete_steps(gone):
         shutil.rmtree(checkpoint(gone, step))
     both("LATEST alone is left", place, "gone", "train.steps=4", code=CHECKPOINT,
-         says=["LATEST names step-000000004, and there is none", "run.resume=never"])
+         says=["LATEST names step-000000004, but no checkpoint exists", "run.resume=never"])
     (gone / "ckpt" / "LATEST").unlink()
     both("DONE alone is left", place, "gone", "train.steps=4", code=CHECKPOINT, says=["DONE says", "run.resume=never"])
     both("which never begins afresh", place, "gone", "train.steps=4", "run.resume=never")
@@ -109,9 +109,9 @@ def named(chosen):
     both("the same command goes on", place, "run", "train.steps=10", "run.resume=first",
          start="after step 8 of 10, from run/", ranks=2)
     both("another name is no note", place, "run", "train.steps=12", "run.resume=second", code=DECK,
-         says=["cannot begin with 'second' in 'run'", "run.resume=auto"])
+         says=["cannot start from 'second' in 'run'", "run.resume=auto"])
     both("nor a first one later", place, "first", "train.steps=12", "run.resume=second", code=DECK,
-         says=["cannot begin with 'second' in 'first'"])
+         says=["cannot start from 'second' in 'first'"])
     answer = json.loads(check(place, "first", "train.steps=12", "run.resume=second", "--json")[0])
     expect(answer["exit_code"] == DECK and answer["errors"] == 1 and answer["start"] is None, "so says its JSON")
 
@@ -147,7 +147,7 @@ def killed(chosen):
     run = place.folder / "run"
     last, saved = step_numbers(run)[-1], complete_steps(run)[-1]
     console = place.train("run", 1, *SAVES, f"train.steps={last + 1}", "checkpoint.every=5 steps")
-    wanted = {0: ""}.get(last - saved, f"the run had come to step {last}: ")
+    wanted = {0: ""}.get(last - saved, f"the run had reached step {last}: ")
     expect(wanted in console, f"does not say {wanted!r}\n{console}")
     resumed = [event["step"] for event in events(run) if event["event"] == "resume"]
     expect(resumed == [saved], f"went on from {resumed}, not {saved}")

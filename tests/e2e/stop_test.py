@@ -53,7 +53,7 @@ def once(chosen):
         wait_for_steps(training, run, 3)
         training.process.send_signal(signal.SIGUSR1)
         ended(training, 75, "received SIGUSR1: stops after step", "saves, then exits 75", "R U N   T I M E",
-              "run me again")
+              "Run the same command again")
     step = last(run, "end")["step"]
     expect([e["event"] for e in events(run)][-2:] == ["stop", "end"], "metrics end with stop and end")
     expect(last(run, "stop")["reason"] == "SIGUSR1", f"the reason is {last(run, 'stop')['reason']}")
@@ -66,8 +66,8 @@ def once(chosen):
     expect(last(run, "resume")["step"] == step, "metrics tell where it went on")
     expect((run / "DONE").read_text() == f"step {step + 3}\n", "DONE names the last step")
     log, environment = (run / "run.log").read_text(), (run / "env.txt").read_text()
-    expect("run me again" in log and f"resumed after step {step}" in log, "run.log goes on")
-    expect(f"--- goes on after step {step}" in environment and environment.count("host: ") == 2, "env.txt goes on")
+    expect("Run the same command again" in log and f"resumed after step {step}" in log, "run.log goes on")
+    expect(f"--- resumed after step {step}" in environment and environment.count("host: ") == 2, "env.txt goes on")
 
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "run.log"}
     (run / "ckpt" / "step-000000001.old.tmp").mkdir()  # as a job leaves that dies in its last save
@@ -96,7 +96,7 @@ def expect_given_up(place, name, ranks, output, settings=LONG_STEPS, every=None)
     """What is left is the step before, in every way; `every`: so many steps were between saves that nobody asked for."""
     run = place.folder / "run"
     step = last(run, "end")["step"]
-    expect(f"gives up step {step + 1} where it is" in output, f"the step given up is not {step + 1}\n{output}")
+    expect(f"aborts step {step + 1} now" in output, f"the step given up is not {step + 1}\n{output}")
     expect(step_numbers(run) == list(range(1, step + 1)), "the step that was given up has no row")
     saved = sorted({step, *(range(every, step + 1, every) if every else ())})
     expect(complete_steps(run) == saved, f"saved steps are {complete_steps(run)} instead of {saved}")
@@ -116,7 +116,7 @@ def twice(chosen):
         training.process.send_signal(signal.SIGINT)
         training.says("received SIGINT: stops after")
         training.process.send_signal(signal.SIGINT)
-        ended(training, 75, "received SIGINT again: gives up step")
+        ended(training, 75, "received SIGINT again: aborts step")
         expect_given_up(place, "INT twice", 1, training.output())
 
 
@@ -127,7 +127,7 @@ def twice_to_one_rank(chosen):
     with place.start("run", 2, FOR_EVER, *SAVES, *CONSTANT, *LONG_STEPS) as training:
         wait_for_steps(training, run, 1)
         send_together(rank_process(training, 1), signal.SIGUSR1, signal.SIGTERM)
-        ended(training, 75, "another rank was asked to stop: gives up step")
+        ended(training, 75, "another rank was asked to stop: aborts step")
         expect_given_up(place, "twice to rank 1 of 2", 2, training.output())
 
 
@@ -140,7 +140,7 @@ def twice_to_one_rank_of_a_grid(chosen):
     with place.start("run", GRID_RANKS, FOR_EVER, *CONSTANT, *settings, *saves) as training:
         expect(training.wait_until(lambda: len(complete_steps(run)) >= 2, "two checkpoints"), training.tail())
         send_together(rank_process(training, GRID_RANKS - 1), signal.SIGUSR1, signal.SIGTERM)
-        ended(training, 75, "another rank was asked to stop: gives up step")
+        ended(training, 75, "another rank was asked to stop: aborts step")
         expect_given_up(place, f"twice to one of {' '.join(GRID)}", GRID_RANKS, training.output(), settings, every=1)
 
 
@@ -152,7 +152,7 @@ def at_once(chosen):
         wait_for_steps(training, run, 1)
         send_together(training.process.pid, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
         found = training.wait()
-        expect("third request to stop" in training.output(), training.tail())
+        expect("third stop request" in training.output(), training.tail())
     # Which of the three counts last is the system's choice.
     expect(found in [128 + number for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)], f"ended with {found}")
     expect(complete_steps(run) == [], "saves nothing")
@@ -165,9 +165,9 @@ def without_checkpoints(chosen):
     with place.start("run", 1, FOR_EVER) as training:
         wait_for_steps(training, run, 3)
         training.process.send_signal(signal.SIGTERM)
-        ended(training, 4, "received SIGTERM: stops after step", "saves nothing (checkpoint.every is none), exits 4",
-              "R U N   T I M E", "nothing is saved (checkpoint.every is none); exit code 4")
-        expect("run me again" not in training.output(), f"asks to be run again\n{training.tail()}")
+        ended(training, 4, "received SIGTERM: stops after step", "saves nothing (checkpoint.every: none), exits 4",
+              "R U N   T I M E", "no checkpoint is saved (checkpoint.every: none); exit code 4")
+        expect("Run the same command again" not in training.output(), f"asks to be run again\n{training.tail()}")
     expect(not (run / "ckpt").exists(), "saves nothing")
     say("TERM to a lone rank without checkpoints: 4, and no word of running it again")
 

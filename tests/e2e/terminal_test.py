@@ -35,7 +35,7 @@ FORMULA = "tok/s x FLOP/token / (ranks x peak of a rank)"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 RECURRING = re.compile(r"step |# |validate |checkpoint of|sample after")
 # By the width of the terminal: the headings of the columns after step, loss, rate, speed and time left.
-MORE = ["mfu", "per step", "waiting, % time", "gradient norm", "per rank", "memory of budget"]
+MORE = ["mfu", "per step", "stall, % of step", "gradient norm", "per rank", "memory used/budget"]
 AT_WIDTH = {80: [], 100: MORE[:2], 120: MORE[:3], 200: MORE, 260: [*MORE[:5], "time of day", MORE[5]]}
 TIME = re.compile(r" \| [0-2]\d:[0-5]\d:[0-5]\d UTC \| dev ")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -134,7 +134,7 @@ def check_width(chosen, columns):
                f"{what}: not one column for each heading in\n{line}")
         expect("eta 0" not in line, f"{what}: a forecast of nothing\n{line}")
         expect(bool(TIME.search(line)) == (columns == 260), f"{what}: the time of day in\n{line}")
-    explained = [line for line in lines if line.startswith("# stall: ")]
+    explained = [line for line in lines if line.startswith("# stall = ")]
     expect(len(explained) == (1 if columns >= 120 else 0), f"{what}: stalls are explained {len(explained)} times")
     expect("\x1b[36mvalidate\x1b[0m" in text and "\x1b[2m# step" in text, f"{what}: no colours\n{text!r}")
     log = (chosen.work / f"run_{columns}" / "run.log").read_text()
@@ -142,7 +142,7 @@ def check_width(chosen, columns):
     logged = [line for line in log.splitlines() if line.startswith("step ")]
     expect(len(logged) == STEPS and all("| norm " in line and "| dev " in line and "UTC" not in line for line in logged),
            f"{what}: run.log has not the whole lines\n{log}")
-    expect(log.count("# stall: ") == 1, f"{what}: run.log explains stalls once\n{log}")
+    expect(log.count("# stall = ") == 1, f"{what}: run.log explains stalls once\n{log}")
     print(f"ok: {what}")
 
 
@@ -344,7 +344,7 @@ def check_forms(chosen):
     drawn = (chosen.work / "a.png").read_bytes()
     expect(drawn.startswith(PNG + b"<svg ") and b"@media" not in drawn, f"not what the program drew: {drawn[:200]}")
     bad = converter(chosen.work / "bad", "cairosvg", "echo nonsense >\"$3\"\n")
-    for path, says in ((bad, "cairosvg made no PNG file of it"), ("/nowhere", "nor cairosvg is on the PATH")):
+    for path, says in ((bad, "cairosvg wrote no PNG file"), ("/nowhere", "nor cairosvg is on the PATH")):
         said = plot(first, "--png", "b.png", code=3, PATH=path).stderr
         expect(says in said and "by --out" in said, said)
     left = [name for name in os.listdir(chosen.work) if re.search(r"\.(in\.svg|out\.png|tmp)$|^b\.png$", name)]

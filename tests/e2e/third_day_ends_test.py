@@ -83,7 +83,7 @@ def is_told_everywhere(chosen):
         expect(re.search(reason, (run / "run.log").read_text()), f"{name}: run.log after a resume")
         page = report_of(place, name)
         expect(re.search(reason, page) and page.count("<td>complete</td>") <= 2, f"{name}: the report after a resume")
-        expect(page.count("no job is in this folder") == 0, f"{name}: it has told its end")
+        expect(page.count("no job runs in this folder") == 0, f"{name}: it has told its end")
     say(f"ends: {', '.join(ENDS)}")
 
 
@@ -102,7 +102,7 @@ def numbers_and_disks_end_a_run(chosen):
     (place.folder / "full" / "ckpt").mkdir(parents=True)
     ends = {"broken": (NUMERICS, r"loss or gradient is not finite", broken, ())}
     if may_mount():
-        ends["full"] = (RESOURCE, r"no space for it in .*ckpt", full, small_disk)
+        ends["full"] = (RESOURCE, r"not enough space in .*ckpt", full, small_disk)
     for name, (code, reason, settings, wrapper) in ends.items():
         with place.start(name, 1, *settings, "schedule={kind: constant, warmup: 0 steps}", wrapper=wrapper) as training:
             found = training.wait()

@@ -280,9 +280,9 @@ def axes_and_parts(chosen):
     table = ziggurat(place, "plot", short, spikes, "--table")
     expect("loss at step 3" in table and "2 spikes" in table, table)
 
-    for words, said in ((["--from", "5x"], "is no position of the axis"), (["--from", "2h"], "times need --axis time"),
-                        (["--from", "9", "--to", "3"], "lies after"), (["--from", "1M"], "There are steps 1 to 3"),
-                        (["--smooth", "3", "--csv", "-"], "has the numbers as they are"), (["--axis", "epochs"], "--axis")):
+    for words, said in ((["--from", "5x"], "is not a position on the axis"), (["--from", "2h"], "times need --axis time"),
+                        (["--from", "9", "--to", "3"], "is after --to"), (["--from", "1M"], "The runs have steps 1 to 3"),
+                        (["--smooth", "3", "--csv", "-"], "prints plain numbers"), (["--axis", "epochs"], "--axis")):
         expect(said in ziggurat(place, "plot", short, *words, code=2), f"{words} does not say '{said}'")
     say("axes of steps, tokens and time; parts, means, logarithms; runs of different length")
 

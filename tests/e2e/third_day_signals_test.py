@@ -91,7 +91,7 @@ def killed_by_its_launcher(chosen):
     with place.start("run", RANKS, *FOR_EVER, "train.global_batch=20000", "checkpoint.every=100000 steps") as training:
         training.says("step       1/")
         training.process.send_signal(signal.SIGINT)
-        expect(training.wait() == 1 and "kills the ranks in 1.00 s" in training.output(), training.tail())
+        expect(training.wait() == 1 and "kills the ranks after 1.00 s" in training.output(), training.tail())
         said = training.output().strip().splitlines()
         notes = [line for line in said if "which was asked to end the job, has killed" in line]
         last = [line for line in said if line not in notes][-1]

@@ -97,19 +97,19 @@ def other_files_are_recognised(chosen):
     place.call("export", "bytes", "model")
     weights = "model/model.safetensors"
     wanted = {
-        ("eval", "bytes", "--data", "pair.bin"): "is a Megatron pair, token numbers",
-        ("eval", "bytes", "--data", "pair"): "is a Megatron pair, token numbers",
+        ("eval", "bytes", "--data", "pair.bin"): "is a Megatron pair of token files",
+        ("eval", "bytes", "--data", "pair"): "is a Megatron pair of token files",
         ("eval", "bytes", "--data", weights): "weights of a model (safetensors)). Import its model",
         ("eval", "run", "--data", weights): "weights of a model (safetensors)",
         ("eval", "bytes", "--data", "model"): "ziggurat import model RUN, then ziggurat eval RUN --data FILE",
         ("eval", "bytes", "--data", "run"): "ziggurat eval run --data FILE",
         ("eval", "bytes", "--data", "run/ckpt"): "has checkpoints, not data",
         ("eval", "bytes", "--data", "."): "is a folder. Name a file",
-        ("eval", "model", "--data", "text.txt"): "ziggurat import model RUN, and name RUN",
-        ("sample", "model", "--prompt", "a"): "ziggurat import model RUN, and name RUN",
-        ("sample", weights, "--prompt", "a"): "ziggurat import model RUN, and name RUN",
-        ("sample", "pair.idx", "--prompt", "a"): "It is called like tokens: name a run here, and tokens by --data",
-        ("inspect", "model"): "ziggurat import model RUN, and name RUN",
+        ("eval", "model", "--data", "text.txt"): "ziggurat import model RUN, then name RUN",
+        ("sample", "model", "--prompt", "a"): "ziggurat import model RUN, then name RUN",
+        ("sample", weights, "--prompt", "a"): "ziggurat import model RUN, then name RUN",
+        ("sample", "pair.idx", "--prompt", "a"): "It looks like a token file: name a run here, tokens with --data",
+        ("inspect", "model"): "ziggurat import model RUN, then name RUN",
         ("inspect", weights): "weights of a model (safetensors)). Import its model",
     }
     for words, text in wanted.items():
@@ -128,13 +128,13 @@ def times_are_those_of_kept_peaks(chosen):
     commands = [[command, place.deck, "--ranks", "1"] for command in ("check", "plan")]
     for words in commands:
         said = place.call(*words)
-        expect("time      not known" in said and "measure: ziggurat train, whose start" in said, said)
+        expect("time      unknown" in said and "Measure on that machine: ziggurat train" in said, said)
     said = place.call("check", place.deck, "--machine", "dgx-h100", "--ranks", "1")
-    expect("measure: ziggurat train" not in said, said)
+    expect("machine: ziggurat train" not in said, said)
     place.call("train", place.deck, "run.dir=measured", "train.steps=1", "schedule.warmup=0 steps")
     for words in commands:
         said = place.call(*words)
-        expect("time      estimated: a step takes" in said and "not known" not in said, said)
+        expect("time      estimated: a step takes" in said and "time      unknown" not in said, said)
     expect(json.loads(place.call("check", place.deck, "--ranks", "1", "--json"))["time"]["step_s"] > 0, "as JSON")
     say("times by kept peaks")
 

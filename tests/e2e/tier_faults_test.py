@@ -343,7 +343,7 @@ def disks_that_do_not_answer(tiers):
         ends = []
         for ranks in (1, RANKS):
             ends += [
-                beside.submit(tiers.refuses, f"hanging_{ranks}", ["waited", "Look at the disks", "run.hang_timeout"], folder,
+                beside.submit(tiers.refuses, f"hanging_{ranks}", ["waited", "Check the disks", "run.hang_timeout"], folder,
                               code=6, ranks=ranks, settings=[depths, "run.hang_timeout=2s"], environment=stuck),
                 beside.submit(tiers.refuses, f"hanging_save_{ranks}",
                               ["cannot write the checkpoint of step 2", "no bytes have moved", "rank "], folder, ranks=ranks,

@@ -80,14 +80,14 @@ def is_read_by_all_commands_alike(place):
         said = {command: place.call(*command.split(), "deck.yaml", *settings, code=2)
                 for command in ("check", "train", "plan --program", "slurm")}
         for command, words in said.items():
-            expect(f"'{name}.idx' is no usable Megatron index ({wrong}" in words, f"{command}: {words}")
+            expect(f"'{name}.idx' is not a valid Megatron index ({wrong}" in words, f"{command}: {words}")
             expect("command line:4:" in words, f"{command} names the place: {words}")
             expect("model.heads" in words, f"{command} says all at once: {words}")
         (place.folder / f"{name}.yaml").write_text(
             (place.folder / "deck.yaml").read_text().replace("{format: text, path: text.txt}",
                                                              f"{{format: megatron, path: {name}}}"))
         said = place.call("doctor", f"{name}.yaml", code=2)
-        expect(f"'{name}.idx' is no usable Megatron index ({wrong}" in said, f"doctor: {said}")
+        expect(f"'{name}.idx' is not a valid Megatron index ({wrong}" in said, f"doctor: {said}")
         said = place.call("inspect", f"{name}.idx", code=2)
         expect(wrong in said, f"inspect: {said}")
 
@@ -173,7 +173,7 @@ def warns_of_what_is_no_text(place):
         expect(said.count("warning: ") == 1 and why in said and "it looks like bare token numbers of 16 bits" in said, said)
     for command in ("check", "train"):  # eval unpacks it
         said = place.call(command, "deck.yaml", "data.train=[{format: text, path: packed.txt}]", "run.dir=packed", code=2)
-        expect("'packed.txt' is no plain text (it is a gzip archive)" in said, said)
+        expect("'packed.txt' is not plain text (it is a gzip archive)" in said, said)
     expect("warning" not in place.call("check", "deck.yaml") + place.call("eval", "text", "--data", "text.txt"),
            "text is text")
 

@@ -371,7 +371,7 @@ def another_job_is_refused(place):
         expect(process.poll() is None, "it has ended")
         time.sleep(0.01)
     said = place.ziggurat(*words, code=3)
-    expect("another process does" in said, said)
+    expect("another process is writing it" in said, said)
     process.kill()
     process.communicate()
     for change, name in (({"llama3": "gpt2"}, "tokenizer"), ({"llmc": "megatron"}, "format"), ({"one.txt": "two words.txt"}, "inputs")):
@@ -395,12 +395,12 @@ def what_is_wrong_is_named(place):
             left.unlink()
         return place.ziggurat("tokenize", name, "--tokenizer", "gpt2", "--out", "wrong", "--format", "llmc", code=code)
 
-    for content, name, said_of_it in ((b'{"text": "a"}\n\n{"text": 3}\n', "bad.jsonl", "'bad.jsonl', line 3: no object with a text"),
+    for content, name, said_of_it in ((b'{"text": "a"}\n\n{"text": 3}\n', "bad.jsonl", "'bad.jsonl', line 3: not an object with a text"),
                                       (b'{"text": "a"}\n{"text": "a\n', "bad.jsonl", "'bad.jsonl', line 2: no JSON"),
                                       (b'{"text": "\xff"}\n', "bad.jsonl", "'bad.jsonl', line 1: no JSON"),
                                       (b'["text"]\n', "bad.jsonl", "line 1: no object"),
                                       (b'{"body": "a"}\n', "bad.jsonl", "Name the field"),
-                                      (b"abc\xffd", "bad.txt", "'bad.txt': the text is no UTF-8 at its byte 3")):
+                                      (b"abc\xffd", "bad.txt", "'bad.txt': the text is not UTF-8 at its byte 3")):
         said = refused(content, name)
         expect(said_of_it in said, f"{content}: {said}")
     said = place.ziggurat("tokenize", "gone.txt", "--tokenizer", "gpt2", "--out", "x", "--format", "llmc", code=2)
@@ -412,7 +412,7 @@ def what_is_wrong_is_named(place):
     word_piece = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
     save(place, "word_piece", word_piece)
     said = place.ziggurat("tokenize", "one.txt", "--tokenizer", "word_piece", "--out", "x", "--format", "llmc", code=2)
-    expect("its model is a WordPiece, which is not built" in said, said)
+    expect("its model is a WordPiece, which is not implemented" in said, said)
     said = place.ziggurat("tokenize", "one.txt", "--tokenizer", "bytes", "--out", "bytes", "--format", "llmc")
     expect("names no document token" in said, said)
     tokens = numpy.fromfile(place.folder / "bytes.bin", numpy.uint16, offset=1024)

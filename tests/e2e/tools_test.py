@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What one does with checkpoints: inspect, sample and eval, on any number of ranks and on broken input.
 
-  tools_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  tools_test.py --layout data|grid --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
 import argparse
@@ -130,21 +130,21 @@ def shows_numbers(place):
 
 def verifies(place):
     text = place.call("inspect", place.run, "--verify")[0]
-    expect("3 checkpoints" in text and "every byte is right" in text, "nothing is damaged", text)
+    expect("3 checkpoints" in text and "all bytes verified" in text, "nothing is damaged", text)
     run = place.copy("damaged")
     shard = sorted(place.step(15, run).glob("shard-*.h5"))[0]
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
     text = place.call("inspect", run, "--verify", code=4)[0]
-    expect(text.count("damage: ") == 1 and shard.name in text and "1 damage\n" in text, "names the file", text)
+    expect(text.count("corrupt: ") == 1 and shard.name in text and "1 corrupt item\n" in text, "names the file", text)
     expect(len(json.loads(place.call("inspect", "--verify", "--json", run, code=4)[0])["checkpoints"]) == 3,
            "all are checked")
     (place.step(20, run) / "COMPLETE").write_text("{}")
     text = place.call("inspect", run, "--verify", code=4)[0]
     expect("COMPLETE" in text and shard.name in text, "names both", text)
     text = place.call("inspect", run)[0]
-    expect(" DAMAGED " in text, "the list says so", text)
+    expect(" CORRUPT " in text, "the list says so", text)
 
 
 def samples(place):
@@ -167,7 +167,7 @@ def samples(place):
     text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--stop", ends, ranks=2)[0]
     expect(text == PROMPT + whole[:whole.index(ends)] + "\n", "ends before the text", f"{wanted}\n{text}")
     message = place.call("sample", place.run, "--prompt", PROMPT * 50, "--tokens", 1)[1]
-    expect("it goes on from the last" in message, "says that the prompt is cut", message)
+    expect("it continues from the last" in message, "says that the prompt is cut", message)
     message = place.call("sample", place.step(10), "--prompt", PROMPT, "--tokens", 5)[1]
     expect("step 10" in message, "takes the step that is named", message)
 
@@ -193,12 +193,12 @@ def evaluates_own_data(place):
     said = json.loads(place.call("eval", run, "--json")[0])
     expect(abs(said["loss"] - wanted["loss"]) <= place.bound and said["tokens"] == wanted["loss_tokens"],
            "the loss that validation had", f"{said}\n{wanted}")
-    expect(said["data"] == "data.held_out of the run: the last 20 % of 'text.txt' (2 batches, as validate.batches has it)",
+    expect(said["data"] == "data.held_out of the run: the last 20 % of 'text.txt' (2 batches, from validate.batches)",
            "says what it is", said)
     text = (place.folder / "text.txt").read_text()
     (place.folder / "text.txt").write_text(text + text[:100])
     message = place.call("eval", run)[1]
-    expect("'text.txt' is not as it was when the checkpoint was written" in message, "another part is the last 20 %", message)
+    expect("'text.txt' has changed since the checkpoint was written" in message, "another part is the last 20 %", message)
     (place.folder / "text.txt").rename(place.folder / "gone.txt")
     message = place.call("eval", run, ranks=2, code=2)[1]
     expect("text.txt' (No such file" in message and f" in '{place.folder.resolve()}')" in message and "--data FILE" in message,
@@ -206,7 +206,7 @@ def evaluates_own_data(place):
     (place.folder / "text.txt").write_text(text)
     place.train("data.validation=[]", "validate.every=none", run=place.folder / "none", sampled=False, ranks=0)
     message = place.call("eval", place.folder / "none", code=2)[1]
-    expect("has neither data.validation nor data.held_out). Name some by --data FILE." in message, "says what to do", message)
+    expect("has neither data.validation nor data.held_out). Give --data FILE." in message, "says what to do", message)
 
 
 def looks_elsewhere(place):
@@ -235,7 +235,7 @@ def refuses(place):
     prompt, data = ("--prompt", PROMPT), ("--data", "other.txt")
     for words, code, says in (
             (("inspect", "nowhere"), 2, "there is no such folder"),
-            (("inspect", "deck.yaml", "--tensors"), 2, "is asked of checkpoints"),
+            (("inspect", "deck.yaml", "--tensors"), 2, "is for checkpoints"),
             (("inspect", empty), 4, "there is no checkpoint"),
             (("inspect", foreign, "--tensors"), 4, "COMPLETE"),
             (("inspect", half, "--tensors"), 4, "unfinished"),
@@ -244,9 +244,9 @@ def refuses(place):
             (("sample", empty, *prompt), 4, "there is no checkpoint"),
             (("sample", foreign, *prompt), 4, "no checkpoint in"),
             (("sample", half, *prompt), 4, "no checkpoint in"),
-            (("sample", place.run), 2, "there is no prompt"),
-            (("eval", place.run, "--format", "text"), 2, "--format belongs to --data"),
-            (("eval", place.run, "--choices", "c.jsonl"), 2, "--choices belongs to --task"),
+            (("sample", place.run), 2, "no prompt is given"),
+            (("eval", place.run, "--format", "text"), 2, "--format requires --data"),
+            (("eval", place.run, "--choices", "c.jsonl"), 2, "--choices requires --task"),
             (("eval", place.run, "--data", "nowhere.txt"), 2, "nowhere.txt"),
             (("eval", place.run, "--data", "deck.yaml", "--format", "llmc"), 2, "it reads bytes of text"),
             (("eval", empty, *data), 4, "there is no checkpoint")):
@@ -258,7 +258,7 @@ def refuses(place):
     (place.folder / "short.txt").write_text("s")
     message = place.call("eval", place.run, "--data", "short.txt", ranks=2, code=2)[1]
     expect("error: --data: 1 token" in message and "too few" in message, "a file without one window", message)
-    expect(place.call("inspect", foreign, "--verify", code=4)[0].count("damage: ") == 1, "a foreign COMPLETE is damage")
+    expect(place.call("inspect", foreign, "--verify", code=4)[0].count("corrupt: ") == 1, "a foreign COMPLETE is damage")
     expect(" unfinished " in place.call("inspect", half)[0], "lists a save that was cut short")
 
 
@@ -285,8 +285,14 @@ def reads_tokens(chosen):
     message = place.call("eval", place.run, "--data", "text.txt", "--format", "text", code=2)[1]
     expect("it reads token numbers" in message, "text for a model of tokens", message)
     message = place.call("sample", place.run, "--prompt", PROMPT, code=2)[1]
-    expect("Name the tokenizer that made them" in message, "nothing to make a text of", message)
+    expect("Give the tokenizer that made them" in message, "nothing to make a text of", message)
     print("ok: reads_tokens", flush=True)
+
+
+def run_checks(place, checks):
+    for check in checks:
+        check(place)
+        print(f"ok: {place.layout}: {check.__name__}", flush=True)
 
 
 def main():
@@ -294,17 +300,16 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--layout", choices=("data", "grid"), required=True, help="of the checkpoints")
     chosen = parser.parse_args()
+    if chosen.layout == "grid":
+        grid = Place(chosen, "gpt2", "tensor 2, context 1, data 1, pipeline 2", bound=1e-6)
+        grid.train("precision.compute=fp32", *GRID, ranks=GRID_RANKS)
+        return run_checks(grid, (lists, verifies, samples, evaluates))
     cut_by_data = Place(chosen, "llama")
     cut_by_data.train("sharding.zero=3")
-    grid = Place(chosen, "gpt2", "tensor 2, context 1, data 1, pipeline 2", bound=1e-6)
-    grid.train("precision.compute=fp32", *GRID, ranks=GRID_RANKS)
-    for place, checks in ((cut_by_data, (lists, compares, shows_numbers, verifies, samples, evaluates, evaluates_own_data,
-                                         looks_elsewhere, refuses)),
-                          (grid, (lists, verifies, samples, evaluates))):
-        for check in checks:
-            check(place)
-            print(f"ok: {place.layout}: {check.__name__}", flush=True)
+    run_checks(cut_by_data, (lists, compares, shows_numbers, verifies, samples, evaluates, evaluates_own_data, looks_elsewhere,
+                             refuses))
     reads_tokens(chosen)
 
 

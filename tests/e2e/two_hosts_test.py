@@ -96,7 +96,7 @@ def frozen_host(hosts):
         orted = int(open(f"/proc/{elsewhere[0]}/stat").read().rsplit(")", 1)[1].split()[1])
         for pid in (orted, *elsewhere):
             os.kill(pid, signal.SIGSTOP)
-        expect_named(training, "zgb does not answer", {0: "zga", 1: "zga"})
+        expect_named(training, "zgb does not respond", {0: "zga", 1: "zga"})
     say("a frozen host is named")
 
 
@@ -127,8 +127,8 @@ def node_without(hosts):
     runs.mkdir()
     with hidden_on_b(hosts, runs):
         with hosts.start("runs/a", 1, 1, "checkpoint.every=10 steps") as training:
-            expect(training.says("run.dir: 'runs/a' is not the same folder on all nodes (seen by rank 1 on zgb: it is not "
-                                 "there)"), training.tail())
+            expect(training.says("run.dir: 'runs/a' is not the same folder on all nodes (seen by rank 1 on zgb: it does "
+                                 "not exist)"), training.tail())
             expect(training.wait() == RESOURCE, training.tail())
     say("a node without the data, with other data or without the run's folder is named")
 
@@ -148,9 +148,9 @@ def examined(hosts):
                f"{done.returncode}, not {code} and {patterns}\n{done.stdout}{done.stderr}")
 
     doctor(0, r"^ok +ranks +3 ranks on 2 nodes", r"^ok +HDF5 .*\(on all 2 nodes\)$", r"^ok +folder .*examined/run': .*on all 2 nodes",
-           r"^ok +shared folder .*: all 2 nodes see one")
+           r"^ok +shared folder .*: one on all 2 nodes")
     with hidden_on_b(hosts, runs):
-        doctor(RESOURCE, r"^error +shared folder .*on 1 of 2 nodes \(zgb: a folder of that name is there, but another")
+        doctor(RESOURCE, r"^error +shared folder .*on 1 of 2 nodes \(zgb: a different folder of that name")
     hosts.hosts.on("zgb", "mount", "-o", "remount,size=1m", "/dev/shm")
     doctor(0, r"^warning +shared memory .*1\.00 MiB .*\(on 1 of 2 nodes: zgb\)\. Make it larger")
     hosts.hosts.on("zgb", "mount", "-o", "remount,size=50%", "/dev/shm")

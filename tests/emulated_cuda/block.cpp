@@ -8,7 +8,7 @@
 #include "tests/emulated_cuda/fiber.hpp"
 #include "tests/emulated_cuda/kernel_name.hpp"
 
-// With the thread sanitizer this source is compiled without it: here fibers share what is theirs in common.
+// With the thread sanitizer this file is compiled without it: here fibers share the state of the block.
 
 constinit thread_local uint3 threadIdx{};
 constinit thread_local uint3 blockIdx{};
@@ -30,7 +30,7 @@ Thread& me() {
     return the_block->threads[static_cast<std::size_t>(the_block->current)];
 }
 
-/// Until somebody makes the calling thread ready.
+/// Suspends the calling thread until another thread makes it ready.
 void pause(State state) {
     me().state = state;
     switch_fiber(*me().fiber, the_block->own);
@@ -45,7 +45,7 @@ void check_place(const Place& first, const Place& mine, const char* of) {
 }
 
 #ifdef EMULATED_CUDA_THREAD_SANITIZER
-// Each thread keeps a fiber of its own, for one that has run another thread is ordered behind that.
+// Each thread keeps its own fiber: the sanitizer considers a reused fiber ordered after its previous thread.
 void take_fiber(Block&, Thread& thread) {
     thread.fiber = thread.fiber == nullptr ? make_fiber() : thread.fiber;
 }
@@ -87,7 +87,7 @@ void resume(Block& block, int index) {
     block.is_in_thread = false;
 }
 
-/// What threads wait for that will not come.
+/// Describes the barriers at which threads wait forever.
 std::string standstill(const Block& block) {
     int ended = -1;
     for (int i = 0; i < block.num_threads; ++i) {
@@ -106,7 +106,7 @@ std::string standstill(const Block& block) {
     return "";
 }
 
-/// False when the block was given up.
+/// Returns false if the block failed.
 bool run_block(Block& block) {
     for (int i = 0; i < block.num_threads; ++i) {
         auto& thread = block.threads[static_cast<std::size_t>(i)];
@@ -148,7 +148,7 @@ bool run_block(Block& block) {
     return true;
 }
 
-/// Of a block that was given up: threads begin anew on their stacks.
+/// Returns the fibers of a failed block. Threads restart on their stacks.
 void give_back_fibers(Block& block) {
     for (int i = 0; i < block.num_threads; ++i) {
         auto& thread = block.threads[static_cast<std::size_t>(i)];

@@ -11,19 +11,19 @@ namespace emulated_cuda {
 struct Grid {
     dim3 blocks;
     dim3 threads;
-    std::size_t shared_bytes;  ///< dynamic
-    const void* kernel;        ///< its address, by which an error names it
+    std::size_t shared_bytes;  ///< dynamic shared memory
+    const void* kernel;        ///< its address, used for its name in errors
     std::function<void()> thread;
 };
 
-/// Runs all blocks, one after another. Nothing is said where all went well.
+/// Runs all blocks, one after another. Returns a description of the failure, empty on success.
 ///
-/// \param error  set to what a GPU would end with, when something is said
+/// \param error  set to the error of a GPU if there is a failure
 std::string run_grid(const Grid& grid, cudaError_t& error);
 
-/// Whether the calling thread is in a thread of a block.
+/// Returns true if the caller is a thread of a block.
 bool is_in_kernel() noexcept;
-/// Says what ends the grid, and ends it from there. Nothing on the stack may own memory then.
+/// Records the failure of the grid. end_kernel() then ends it; no object on the stack may own memory.
 void say_why_kernel_ends(std::string what);
 [[noreturn]] void end_kernel(cudaError_t error);
 

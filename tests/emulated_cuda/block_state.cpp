@@ -9,7 +9,7 @@ constinit thread_local Block* the_block = nullptr;
 
 namespace {
 
-/// Blocks, with their fibers, of threads that have ended.
+/// Blocks and fibers of threads that have ended, kept for reuse.
 struct Spare {
     std::mutex mutex;
     std::vector<Block*> blocks;

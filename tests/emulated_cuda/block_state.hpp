@@ -1,4 +1,4 @@
-/// A block while it runs; for block.cpp.
+/// State of a running block; for block.cpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,49 +23,50 @@ enum class State : unsigned char { fresh, ready, at_warp, at_block, ended };
 struct Thread {
     State state = State::fresh;
     Fiber* fiber = nullptr;
-    Place where = {};           ///< of the barrier that it is at
-    unsigned num_barriers = 0;  ///< of the block that it has come to
+    Place where = {};           ///< barrier at which it waits
+    unsigned num_barriers = 0;  ///< block barriers reached so far
     unsigned num_exchanges = 0;
 };
 
 struct Warp {
     int num_waiting = 0;
-    Place where = {};  ///< of the barrier that the first one came to
-    /// What lanes send. Of two exchanges, for one that begins while lanes still read.
+    Place where = {};  ///< barrier that the first thread reached
+    /// Values sent by lanes. Two buffers: the next exchange may start while lanes still read the previous
+    /// one.
     std::array<std::array<std::uint64_t, lanes>, 2> sent = {};
 };
 
-/// Copies that a thread has started and not waited for.
+/// Copies that a thread has started, but not waited for.
 struct AsyncCopies {
     struct Copy {
         void* to;
         const void* from;  ///< null: zeros
         int bytes;
     };
-    std::vector<Copy> started = {};  ///< in no group yet
+    std::vector<Copy> started = {};  ///< not yet committed to a group
     std::deque<std::vector<Copy>> groups = {};
 };
 
-/// As the hardware aligns it.
+/// Shared memory with the alignment of the hardware.
 struct alignas(128) SharedLine {
     std::array<unsigned char, 128> bytes;
 };
 
 struct Block {
-    Fiber own;  ///< where threads are chosen
+    Fiber own;  ///< fiber of the scheduler
     std::array<Thread, max_threads> threads = {};
     std::array<Warp, max_warps> warps = {};
     int num_threads = 0;
-    int num_waiting = 0;  ///< for the block
+    int num_waiting = 0;  ///< threads waiting at a block barrier
     int num_ended = 0;
     Place where = {};
     int current = 0;
     bool is_in_thread = false;
-    bool is_backwards = true;  ///< every other time: what no barrier orders goes wrong the sooner
+    bool is_backwards = true;  ///< alternates, which exposes missing barriers
     const std::function<void()>* work = nullptr;
     std::string failure = {};
     cudaError_t error = cudaSuccess;
-    /// Addresses that stand for what orders threads: begin, end, and two barriers in turn.
+    /// Addresses for order() and follow(): begin, end, and two alternating barriers.
     std::array<char, 4> orders = {};
     std::array<Fiber*, max_threads> idle = {};
     int num_idle = 0;
@@ -73,10 +74,10 @@ struct Block {
     std::vector<SharedLine> dynamic_shared = {};
 };
 
-/// Of the thread of the system; nothing before take_block().
+/// Block of the calling system thread; nullptr before take_block().
 extern constinit thread_local Block* the_block;
 
-/// Gives the calling thread a block, until the thread ends.
+/// Gives the calling thread a block until the thread ends.
 void take_block();
 
 }  // namespace emulated_cuda

@@ -1,6 +1,8 @@
-/// Products of cuBLASLt in plain loops, and refusals where the library refuses or would take a slow or
-/// changing way: without an algorithm, on other layouts than the algorithm was asked for, at addresses less
-/// aligned than was promised.
+/// Matrix products of cuBLASLt as plain loops, with the refusals of the library.
+///
+/// Also refuses calls for which the library would choose a slow or nondeterministic algorithm: calls
+/// without an algorithm, with other layouts than the algorithm was requested for, or at addresses with less
+/// alignment than promised.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,7 +26,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
     return (hash ^ value) * 0x9E3779B97F4A7C15U + (hash >> 29U);
 }
 
-/// What an algorithm was asked for.
+/// Returns a hash of the parameters that an algorithm was requested for.
 std::uint64_t hash_of(const Desc& desc, const Layout* const (&layouts)[4]) {
     auto hash = mixed(mixed(1, desc.compute), desc.epilogue);
     hash = mixed(hash, (desc.turns_a ? 2U : 0U) + (desc.turns_b ? 1U : 0U));
@@ -77,7 +79,7 @@ void write(void* to, cudaDataType type, std::size_t at, float value) {
     static_cast<std::uint16_t*>(to)[at] = static_cast<std::uint16_t>(rounded >> 16U);
 }
 
-// In its tanh form, as the library's.
+// In its tanh form, as in the library.
 constexpr float root_of_two_over_pi = 0.7978845608F;
 constexpr float cubic = 0.044715F;
 
@@ -90,7 +92,7 @@ float gelu_gradient(float x) {
     return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * root_of_two_over_pi * (1 + 3 * cubic * x * x);
 }
 
-/// One product, with copies of all that the caller may change meanwhile.
+/// One product, with copies of everything that the caller may change in the meantime.
 struct Product {
     Desc desc;
     Layout a_layout, b_layout, d_layout;
@@ -98,7 +100,8 @@ struct Product {
     void* d;
     float alpha, beta;
 
-    /// Element (i, k) of the turned or unturned first factor at [k * rows + i], as the inner loop reads it.
+    /// Copies element (i, k) of the first factor to [k * rows + i], the order in which the inner loop reads
+    /// it.
     void read_first_factor(std::size_t depth, std::vector<float>& read_in) const {
         const auto rows = d_layout.rows, ld = static_cast<std::size_t>(a_layout.ld);
         read_in.resize(depth * rows);
@@ -110,7 +113,7 @@ struct Product {
         }
     }
 
-    /// Each sum in the order of the depth.
+    /// Computes each sum in the order of the inner index.
     void run() const {
         const auto rows = d_layout.rows, ldb = static_cast<std::size_t>(b_layout.ld);
         const auto depth = desc.turns_a != CUBLAS_OP_N ? a_layout.rows : a_layout.columns;
@@ -184,7 +187,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
     }
     const bool changes = (preference->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) != 0;
     if (changes) {
-        return CUBLAS_STATUS_NOT_SUPPORTED;  // its sums may differ from run to run: nobody here may want it
+        return CUBLAS_STATUS_NOT_SUPPORTED;  // nondeterministic sums are not allowed in Ziggurat
     }
     const auto workspace = preference->workspace_bytes >= wanted_workspace ? wanted_workspace : 0;
     results[0] = {.algo = {{hash_of(*desc, {a, b, c, d}), workspace, preference->alignment[0],

@@ -1,4 +1,4 @@
-/// What stands behind the handles of cuBLASLt.
+/// Objects of the cuBLASLt handles.
 #pragma once
 
 #include <cublasLt.h>
@@ -26,7 +26,7 @@ struct cublasLtMatmulDescOpaque {
     std::int32_t turns_a = CUBLAS_OP_N, turns_b = CUBLAS_OP_N;
     std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     const void* bias = nullptr;
-    std::int32_t bias_type = -1;  ///< that of the result
+    std::int32_t bias_type = -1;  ///< type of the result
     void* aux = nullptr;
     std::int64_t aux_ld = 0;
 

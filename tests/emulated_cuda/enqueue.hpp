@@ -1,4 +1,4 @@
-/// Work of libraries that the emulated CUDA stands in for.
+/// Work of the libraries that the emulated CUDA replaces.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,8 +7,9 @@
 
 namespace emulated_cuda {
 
-/// Runs `work` behind what `stream` was given before, as a library's kernels would. It may use all memory
-/// that kernels may, throws nothing and calls nothing of CUDA.
+/// Runs `work` on `stream` after the work submitted before, as a library's kernels would.
+///
+/// `work` may access all memory that kernels may access. It must not throw, and must not call CUDA.
 ///
 /// Errors: those of a launch
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);

@@ -11,7 +11,7 @@ thread_local std::string last_text;
 struct Known {
     cudaError_t error;
     const char* name;
-    const char* text;  ///< of the real runtime
+    const char* text;  ///< text of the real runtime
 };
 constexpr std::array known{
     Known{cudaSuccess, "cudaSuccess", "no error"},

@@ -1,4 +1,4 @@
-/// Errors of calls, as the host's threads see them.
+/// Errors of calls, as host threads see them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,13 +7,13 @@
 
 namespace emulated_cuda {
 
-/// An error, and what exactly was wrong.
+/// An error and its exact cause.
 struct Failure {
     cudaError_t error = cudaSuccess;
     std::string what = {};
 };
 
-/// Keeps a failure as the calling thread's last error, and returns its number.
+/// Stores a failure as the calling thread's last error, and returns its code.
 cudaError_t give(const Failure& failure);
 
 }  // namespace emulated_cuda

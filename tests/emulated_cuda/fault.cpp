@@ -15,14 +15,14 @@ namespace {
 struct sigaction action_before {};
 thread_local Touched last_touched;
 
-/// Where a kernel goes on that has touched what it may not.
+/// Continuation of a kernel that accessed memory outside of its allocations.
 void end_by_fault() {
     say_why_kernel_ends("byte " + std::to_string(last_touched.byte) + " of " +
                         std::to_string(last_touched.bytes) + " of a GPU's memory was touched");
     end_kernel(cudaErrorIllegalAddress);
 }
 
-/// A kernel that touches nothing of its GPU, for instance behind a null address.
+/// Continuation of a kernel that accessed no GPU memory, for example a null pointer.
 void end_by_stray() {
     say_why_kernel_ends("an address was touched that is no memory");
     end_kernel(cudaErrorIllegalAddress);
@@ -55,7 +55,7 @@ void on_fault(int, siginfo_t* info, void* context) {
                      "emulated CUDA: a thread of the host touched byte %lld of %lld of a GPU's memory\n",
                      touch.byte, touch.bytes);
     }
-    sigaction(SIGSEGV, &action_before, nullptr);  // the fault happens again
+    sigaction(SIGSEGV, &action_before, nullptr);  // the fault repeats with the previous handler
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-/// What is said of a touch of memory that nobody may touch.
+/// Reports of invalid accesses to memory.
 #pragma once
 
 namespace emulated_cuda {
 
-/// From now on a kernel that touches memory beside its GPU's ends with cudaErrorIllegalAddress, and a thread
-/// of the host that touches a GPU's ends the process by SIGSEGV, with a line on stderr.
+/// Installs the handler of invalid accesses.
+///
+/// A kernel that accesses memory next to its GPU's then fails with cudaErrorIllegalAddress. A host thread
+/// that accesses GPU memory ends the process with SIGSEGV and a line on stderr.
 void tell_of_faults();
 
 }  // namespace emulated_cuda

@@ -26,7 +26,7 @@ void AnnotateIgnoreSyncEnd(const char* file, int line);
 #error "ZIGGURAT_CUDA=emulated: switch_stacks is written for x86-64 alone. Add this processor's."
 #endif
 
-// Keeps what a function keeps for its caller, and goes on where `to` did so.
+// Saves the callee-saved registers, and continues where `to` called this function.
 asm(R"(
 .text
 .globl emulated_cuda_switch_stacks
@@ -96,10 +96,10 @@ void adopt_thread([[maybe_unused]] Fiber& fiber) {
 
 void restart(Fiber& fiber, void (*entry)()) {
 #ifdef __SANITIZE_ADDRESS__
-    __asan_unpoison_memory_region(fiber.stack, fiber.stack_bytes);  // of a kernel that was given up
+    __asan_unpoison_memory_region(fiber.stack, fiber.stack_bytes);  // left poisoned by a failed kernel
 #endif
-    // What switch_stacks takes back: six registers and where to return to; behind that, an entry's own place
-    // to return to, which is never used and aligns the stack as a call does.
+    // Stack as switch_stacks expects it: six registers and the return address. The entry's own return
+    // address after them is never used, and aligns the stack as a call does.
     auto* const top = reinterpret_cast<void**>(fiber.stack + fiber.stack_bytes);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);

@@ -1,42 +1,44 @@
-/// Fibers: stacks between which one thread of the system goes back and forth.
+/// Fibers: stacks between which one system thread switches.
 #pragma once
 
 #include <cstddef>
 
 namespace emulated_cuda {
 
-/// A place that can be left and come back to: that of the thread itself, or one with a stack of its own.
+/// Point of execution that can be suspended and resumed: a thread's own, or one with a separate stack.
 struct Fiber {
     void* stack_pointer = nullptr;
-    // Of a stack of its own; for the thread's, where the address sanitizer found it.
+    // Own stack; for the thread's fiber, the stack as reported by the address sanitizer.
     std::byte* stack = nullptr;
     std::size_t stack_bytes = 0;
-    void* fake_stack = nullptr;  ///< of the address sanitizer
-    void* known_as = nullptr;    ///< to the thread sanitizer
+    void* fake_stack = nullptr;  ///< fake stack of the address sanitizer
+    void* known_as = nullptr;    ///< handle of the thread sanitizer
 };
 
-/// Makes a fiber with a stack, below which lies a page that faults. It lives as long as the process.
+/// Makes a fiber with a stack and a guard page below it. It lives as long as the process.
 Fiber* make_fiber();
-/// The place of the calling thread, which is none of make_fiber's.
+/// Makes `fiber` the fiber of the calling thread itself.
 void adopt_thread(Fiber& fiber);
-/// Has `fiber` begin with `entry` when it is switched to; where it was before is forgotten.
+/// Makes `fiber` start with `entry` at the next switch to it, and discards its previous state.
 void restart(Fiber& fiber, void (*entry)());
 
-/// Leaves `from` for `to`, until somebody switches back.
+/// Suspends `from` and runs `to`, until another fiber switches back.
 void switch_fiber(Fiber& from, Fiber& to);
-/// The same from a fiber that is not come back to before it is restarted.
+/// Same, for a fiber that is restarted before the next switch to it.
 void leave_fiber(Fiber& from, Fiber& to);
-/// The first thing that an `entry` calls.
+/// Must be the first call of an `entry`.
 ///
-/// \param from  where it was switched from
+/// \param from  fiber that switched to this one
 void begin_fiber(Fiber& from);
 
-/// To the thread sanitizer: what was done before `order` somewhere is done before what is done after
-/// `follow` of the same address. Switches alone order nothing.
+/// Orders for the thread sanitizer: code before order() happens before code after follow() of the same
+/// address.
+///
+/// Switches of fibers alone do not order anything.
 void order(void* address);
 void follow(void* address);
 
-/// What the calling thread does while this lives neither orders anything to the thread sanitizer nor races.
+/// Scope in which the thread sanitizer ignores the calling thread: no ordering and no races.
 class Unseen {
   public:
     Unseen();

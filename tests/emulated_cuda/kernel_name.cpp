@@ -12,13 +12,13 @@
 namespace emulated_cuda {
 namespace {
 
-/// Where the program itself was loaded.
+/// Returns the address at which the program was loaded.
 std::uintptr_t program_base() {
     std::uintptr_t base = 0;
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* found) {
             *static_cast<std::uintptr_t*>(found) = info->dlpi_addr;
-            return 1;  // the first one is the program
+            return 1;  // the first object is the program
         },
         &base);
     return base;

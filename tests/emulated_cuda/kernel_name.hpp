@@ -5,7 +5,7 @@
 
 namespace emulated_cuda {
 
-/// The function at `address` as its source writes it, read from the program's table of symbols.
+/// Returns the name of the function at `address`, as in the source, from the program's symbol table.
 std::string name_of_kernel(const void* address);
 
 }  // namespace emulated_cuda

@@ -13,7 +13,7 @@ struct Loaded {
 };
 
 Loaded& loaded() {
-    static auto* const all = new Loaded;  // streams may work until the process ends
+    static auto* const all = new Loaded;  // never freed: streams may run until the process ends
     return *all;
 }
 

@@ -8,17 +8,17 @@
 
 #include "tests/emulated_cuda/block_state.hpp"
 
-// With the thread sanitizer this source is compiled without it, as block.cpp is.
+// With the thread sanitizer this file is compiled without it, as block.cpp is.
 
 namespace emulated_cuda {
 namespace {
 
-/// Half `half` of a register, as a float.
+/// Returns half `half` of a register as a float.
 float element(std::uint32_t bits, int half) {
     return std::bit_cast<float>((half == 0 ? bits << 16 : bits & 0xffff0000u));
 }
 
-/// Two registers of each lane.
+/// Exchanges two registers of each lane.
 std::array<std::uint64_t, lanes> exchange_pair(std::uint32_t low, std::uint32_t high, const Place& where) {
     const auto* const sent = exchange(low | std::uint64_t{high} << 32, where);
     std::array<std::uint64_t, lanes> all;
@@ -73,7 +73,7 @@ void load_matrices(std::uint32_t (&to)[4], const void* row, bool is_transposed, 
         }
         to[matrix] = halves[0] | std::uint32_t{halves[1]} << 16;
     }
-    sync_warp(where);  // until then rows may not change
+    sync_warp(where);  // rows must not change before this point
 }
 
 void copy_async(void* to, const void* from, int bytes, bool exists, const Place& where) {

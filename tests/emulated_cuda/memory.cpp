@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard_bytes = 16 * page;
-constexpr std::size_t alignment = 256;  // what cudaMalloc promises
+constexpr std::size_t alignment = 256;  // guaranteed by cudaMalloc
 constexpr unsigned char between = 0xa5;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t to) {
@@ -29,8 +29,8 @@ struct Piece {
     int device;
     std::size_t bytes;
     std::byte* mapping;
-    std::size_t mapped_bytes;  ///< with guards
-    std::size_t told;          ///< place in the table for the signal handler
+    std::size_t mapped_bytes;  ///< including guard pages
+    std::size_t told;          ///< index in the table of the signal handler
 
     std::byte* usable() const { return mapping + guard_bytes; }
     std::size_t usable_bytes() const { return mapped_bytes - 2 * guard_bytes; }
@@ -41,7 +41,7 @@ std::map<std::uintptr_t, Piece> pieces;  // by their first byte
 std::map<std::uintptr_t, std::size_t> registered;
 bool is_closed = settings().mode == Mode::late;
 
-/// A signal handler can lock nothing.
+/// Entry of the signal handler's table: a signal handler cannot lock a mutex.
 struct Told {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::size_t> bytes{0};  // 0: free
@@ -56,7 +56,7 @@ void protect(const Piece& piece) {
     mprotect(piece.usable(), piece.usable_bytes(), is_closed ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-/// The entry of `map` that holds `address`, where `bytes_of` tells its size.
+/// Returns the entry of `map` that contains `address`; `bytes_of` returns the size of an entry.
 template <class Map, class BytesOf>
 auto find(Map& map, std::uintptr_t address, BytesOf bytes_of) {
     auto at = map.upper_bound(address);
@@ -86,7 +86,7 @@ void tell(Piece& piece, std::uintptr_t begin) {
     piece.told = told.size();
 }
 
-/// Whether nobody wrote between the piece's bytes and the end of its last page.
+/// Returns true if the bytes after the piece, up to the end of its last page, are unchanged.
 bool is_whole(const Piece& piece, std::uintptr_t begin) {
     const auto first = begin - number(piece.usable());
     const auto* const usable = reinterpret_cast<const unsigned char*>(piece.usable());
@@ -139,7 +139,7 @@ Failure reserve(int device, std::size_t bytes, void** address) {
     const std::lock_guard lock{mutex};
     mprotect(piece.usable(), usable_bytes, PROT_READ | PROT_WRITE);
     auto* const begin = piece.usable() + usable_bytes - rounded_up(bytes, alignment);
-    std::memset(begin, 0xff, bytes);  // nobody has said that it is zero
+    std::memset(begin, 0xff, bytes);  // new memory is not zero
     std::memset(begin + bytes, between, rounded_up(bytes, alignment) - bytes);
     tell(piece, number(begin));
     protect(piece);

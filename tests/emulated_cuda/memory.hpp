@@ -1,4 +1,4 @@
-/// Memory of the emulated GPUs, and memory of the host that is registered.
+/// Memory of the emulated GPUs, and registered host memory.
 #pragma once
 
 #include <cstddef>
@@ -8,33 +8,33 @@
 
 namespace emulated_cuda {
 
-/// Whose memory an address is in.
+/// Owner of the memory at an address.
 enum class Owner { gpu, registered_host, host };
 
 struct Owned {
     Owner owner = Owner::host;
-    int device = -1;     ///< of a GPU
-    bool is_all = true;  ///< whether all bytes are in one piece of it
+    int device = -1;     ///< GPU that owns it
+    bool is_all = true;  ///< all bytes are in one piece of memory
 };
 Owned owner_of(const void* address, std::size_t bytes);
 
-/// Memory of a GPU ends where a page ends that faults, and begins behind one.
+/// Reserves memory of a GPU between two guard pages; except for alignment, it ends at the second one.
 Failure reserve(int device, std::size_t bytes, void** address);
 Failure free(void* address);
-/// All of a GPU's.
+/// Frees all memory of a GPU.
 void free_all(int device);
 std::size_t reserved_bytes(int device);
 
 Failure register_host(void* address, std::size_t bytes);
 Failure unregister_host(void* address);
 
-/// Whether threads of the host may touch memory of GPUs from now on; for Mode::late.
+/// Sets if host threads may access GPU memory from now on; for Mode::late.
 void open_memory(bool is_open);
 
-/// For a signal handler: what is at `address`, where memory of a GPU or what lies around it is there.
+/// Memory of a GPU, or its guard pages, at an address; for a signal handler.
 struct Touched {
     bool is_known = false;
-    long long byte = 0;  ///< of the piece of memory; outside when negative, or not below `bytes`
+    long long byte = 0;  ///< offset in the allocation; outside if negative or >= `bytes`
     long long bytes = 0;
 };
 Touched touched(const void* address) noexcept;

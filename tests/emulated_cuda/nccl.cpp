@@ -1,5 +1,7 @@
-/// Operations of the emulated NCCL. Sums are those of a ring: block b begins at rank b + 1, and is rounded to
-/// its type at every rank that it comes by, so that nobody takes them for sums in rank order.
+/// Operations of the emulated NCCL. Sums are those of a ring.
+///
+/// Block b starts at rank b + 1, and is rounded to its type at each rank on the ring, so that no test can
+/// depend on sums in rank order.
 #include <nccl.h>
 
 #include <bit>
@@ -42,7 +44,7 @@ void write(std::byte* to, ncclDataType_t type, float value) {
     std::memcpy(to, &stored, sizeof stored);
 }
 
-/// One element of block `block`, of which `at` says where it is by rank.
+/// Sums one element of block `block`; `at` returns its address by rank.
 template <class At>
 void sum_in_ring(std::byte* to, ncclDataType_t type, int ranks, int block, const At& at) {
     std::byte sum[4];
@@ -59,7 +61,7 @@ struct Called {
     void* to;
     std::size_t count;
     ncclDataType_t type;
-    int root;  ///< of messages, the other end
+    int root;  ///< the peer of point-to-point messages
     bool sends = false;
 };
 
@@ -67,7 +69,7 @@ std::byte* bytes_at(const void* address) {
     return static_cast<std::byte*>(const_cast<void*>(address));
 }
 
-/// What is being put together between ncclGroupStart and ncclGroupEnd.
+/// Operations collected between ncclGroupStart and ncclGroupEnd.
 struct Grouped {
     int depth = 0;
     std::map<ncclComm_t, std::pair<cudaStream_t, std::vector<Message>>> messages = {};
@@ -100,7 +102,7 @@ ncclResult_t check(ncclComm_t comm, const Called& call) {
     return ncclSuccess;
 }
 
-/// The messages of a collective operation, and what is made of them.
+/// Returns the messages of a collective operation, and the reduction of their contents.
 Exchange exchange_of(ncclComm_t comm, const Called& call) {
     const int ranks = comm->state->ranks();
     const int me = comm->state->rank();

@@ -1,5 +1,7 @@
-/// Communicators of the emulated NCCL: they begin, give their operations to streams, tell of errors, end.
-/// None blocks: each call may be under way still when it returns, and another one is refused until it is not.
+/// Communicators of the emulated NCCL: creation, submission of operations to streams, errors, and end.
+///
+/// All are non-blocking: each call may still be in progress when it returns; until it is complete, other
+/// calls are rejected.
 #include "tests/emulated_cuda/nccl_comm.hpp"
 
 #include <unistd.h>
@@ -31,7 +33,7 @@ int random_below(int most) {
     return static_cast<int>(random() % static_cast<unsigned>(most));
 }
 
-/// The failure of a communicator that has one; else whether it is ready.
+/// Returns the failure of a communicator if it has one, else its state: ready or in progress.
 ncclResult_t state_of(ncclComm& comm) {
     if (!comm.has_started && comm.state->failure() == ncclSuccess && comm.state->have_all_come()) {
         comm.has_started = true;
@@ -75,15 +77,17 @@ ncclResult_t before_operation(ncclComm_t comm) {
 
 namespace {
 
-constexpr int multiprocessors = 132;  // of an H100
-constexpr int usual_blocks = 32;      // of a communicator whose config says nothing
+constexpr int multiprocessors = 132;  // as an H100
+constexpr int usual_blocks = 32;      // of a communicator with the default config
 
-/// Communicators of this process that have operations in flight, and the blocks that they take. Kernels of
-/// all of them must fit on a GPU together: in another order on another rank they would wait for each other
-/// for ever.
+/// Communicators of this process with operations in flight, and the blocks of their kernels.
+///
+/// Kernels of all of them must fit on a GPU together. Otherwise ranks that start them in different orders
+/// would deadlock.
 class BlocksInFlight {
   public:
-    /// Blocks of the GPU with one more operation of `comm`, which is in flight if they are not too many.
+    /// Returns the blocks in use with one more operation of `comm`. If they fit, the operation is in
+    /// flight.
     int begin(const CommState* comm, int device, int blocks) {
         const std::lock_guard lock{mutex_};
         int sum = blocks;
@@ -212,7 +216,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     }
     in_flight().forget(comm->state.get());
     comm->state->abort();
-    if (comm->state->rank() == 0 && comm->state->have_all_come()) {  // who comes late is to see why it failed
+    if (comm->state->rank() == 0 && comm->state->have_all_come()) {  // a late rank must see the failure
         forget_descriptor(comm->id);
     }
     all_comms().erase(comm);

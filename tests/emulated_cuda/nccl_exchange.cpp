@@ -109,7 +109,7 @@ bool Exchange::advance() {
         return false;
     }
     const auto me = static_cast<std::size_t>(comm->rank());
-    // One after the other between the same two.
+    // Messages between the same two ranks proceed one after the other.
     std::array<std::array<bool, most_ranks>, 2> is_taken{};
     bool is_over = true;
     for (auto& message : messages) {
@@ -119,7 +119,7 @@ bool Exchange::advance() {
             is_over = is_over && message.is_over;
             continue;
         }
-        // What was sent before its sender was lost is there all the same.
+        // Data that was sent before its sender was lost is still received.
         const bool is_lost = comm->is_lost(message.peer);
         const auto before = message.moved;
         auto& slots = comm->region().slots;

@@ -10,7 +10,7 @@
 
 namespace emulated_cuda {
 
-/// This rank's part of a communicator; operations that are under way keep it.
+/// This rank's part of a communicator; operations in flight share its ownership.
 class CommState {
   public:
     CommState(std::unique_ptr<MappedRegion> region, int ranks, int rank, int device);
@@ -20,16 +20,16 @@ class CommState {
     int rank() const noexcept { return rank_; }
     int device() const noexcept { return device_; }
 
-    /// Whether all have come. Two on one GPU, and ranks of another number, are failures.
+    /// Returns true if all ranks have joined. Fails if two are on one GPU, or if their number differs.
     bool have_all_come();
     bool is_lost(int peer) const;
 
-    /// Of failures the first is kept, and told on stderr.
+    /// Stores the first failure, and prints it on stderr.
     void fail(ncclResult_t result, const std::string& what);
     ncclResult_t failure() const noexcept { return failure_; }
     std::string what() const;
 
-    /// Ends operations that are under way here; to others this rank is lost.
+    /// Ends the operations in flight here. For other ranks, this rank is lost.
     void abort();
     bool is_aborted() const noexcept { return is_aborted_; }
 
@@ -53,16 +53,17 @@ struct Message {
     bool is_over = false;
 };
 
-/// Moved from when its stream comes to it, until all is there. A message is over when the other end has taken
-/// all of it: nobody may count on less.
+/// Messages of one operation. They advance from its turn in the stream until all are complete.
+///
+/// A message is complete when the other end has received all of it: a weaker guarantee cannot be relied on.
 struct Exchange {
     std::shared_ptr<CommState> comm;
     std::vector<Message> messages = {};
-    std::vector<std::vector<std::byte>> kept = {};  ///< what messages bring to be summed
+    std::vector<std::vector<std::byte>> kept = {};  ///< received data to be summed
     std::function<void()> finish = {};
 
-    /// As much as can be done now; true when it is over. Where something fails it is not over before the
-    /// communicator is aborted, as with the real one.
+    /// Transfers as much as currently possible. Returns true if complete. After a failure it is not
+    /// complete before the communicator is aborted, as with the real library.
     bool advance();
 };
 

@@ -46,7 +46,7 @@ std::unique_ptr<MappedRegion> MappedRegion::make(ncclUniqueId& id, std::string& 
     if (region != nullptr) {
         struct stat file {};
         fstat(descriptor, &file);
-        (*region)->cookie = file.st_ino;  // another one for each such file
+        (*region)->cookie = file.st_ino;  // differs for each such file
         const Origin origin{(*region)->cookie, getpid(), descriptor};
         id = {};
         std::memcpy(id.internal, &origin, sizeof origin);

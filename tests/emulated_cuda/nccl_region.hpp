@@ -1,4 +1,4 @@
-/// Memory in which the processes of a communicator of the emulated NCCL meet.
+/// Memory shared by the processes of a communicator of the emulated NCCL.
 #pragma once
 
 #include <nccl.h>
@@ -14,18 +14,18 @@ namespace emulated_cuda {
 constexpr int most_ranks = 8;
 constexpr std::size_t slot_bytes = std::size_t{128} << 10;
 
-/// What both ends of a message must say alike.
+/// Header that both ends of a message must agree on.
 struct MessageHead {
-    std::uint64_t operation = 0;  ///< of the communicator, counted; 0: between two alone
+    std::uint64_t operation = 0;  ///< number within the communicator; 0: point-to-point
     std::uint64_t count = 0;
-    std::int32_t kind = 0;  ///< of Operation
+    std::int32_t kind = 0;  ///< an Operation
     std::int32_t type = 0;
     std::int32_t root = 0;
 
     bool operator==(const MessageHead&) const = default;
 };
 
-/// The way of messages from one rank to another, a part at a time.
+/// Buffer for the messages from one rank to another, one part at a time.
 struct Slot {
     std::atomic<std::uint32_t> is_full;
     std::uint32_t bytes;
@@ -41,7 +41,7 @@ struct Member {
     std::atomic<Presence> presence;
 };
 
-/// As zeros it is ready.
+/// Shared state of a communicator. Filled with zeros, it is ready to use.
 struct Region {
     std::uint64_t cookie;
     std::atomic<int> size;
@@ -49,15 +49,17 @@ struct Region {
     std::array<std::array<Slot, most_ranks>, most_ranks> slots;  ///< by sender, then by receiver
 };
 
-/// A mapping. The memory has no name, so that nothing is left behind by whoever dies: others open it as a
-/// file of the process that made it, for as long as that one keeps it open.
+/// A mapping of the region.
+///
+/// The memory has no name, so that a process that dies leaves no file. Other processes open it through the
+/// file descriptor of the process that made it, as long as that is open.
 class MappedRegion {
   public:
-    /// Makes one, kept open until the process ends or forget_descriptor() is called.
+    /// Makes a region, kept open until the process ends or forget_descriptor() is called.
     ///
-    /// \param error  set when there is none
+    /// \param error  set if it cannot be made; the result is then null
     static std::unique_ptr<MappedRegion> make(ncclUniqueId& id, std::string& error);
-    /// That of `id`, which any process of the machine may have made.
+    /// Opens the region of `id`, which any process of the machine may have made.
     static std::unique_ptr<MappedRegion> open(const ncclUniqueId& id, std::string& error);
     explicit MappedRegion(void* at) noexcept : region_{static_cast<Region*>(at)} {}
     ~MappedRegion();
@@ -71,10 +73,10 @@ class MappedRegion {
     Region* region_;
 };
 
-/// Everybody has it: in the process that made it, closes its file.
+/// Closes the file in the process that made it. Call when all ranks have mapped it.
 void forget_descriptor(const ncclUniqueId& id);
 
-/// Notices the end of another process.
+/// Detects the end of another process.
 class ProcessWatch {
   public:
     explicit ProcessWatch(int process);

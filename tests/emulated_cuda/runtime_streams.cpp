@@ -17,7 +17,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 namespace {
 
 constexpr int lowest_priority = 0;
-constexpr int highest_priority = -5;  // of an H100
+constexpr int highest_priority = -5;  // as an H100
 
 }  // namespace
 

@@ -20,7 +20,7 @@ using namespace emulated_cuda;  // these are functions of no namespace
 
 namespace {
 
-/// What a copy between these sides returns at once.
+/// Returns the immediate failure of a copy between these sides.
 Failure judge_copy(const Owned& to, const Owned& from, int device) {
     for (const auto& side : {to, from}) {
         if (!side.is_all) {
@@ -62,7 +62,7 @@ Failure copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream)
 
 constexpr std::size_t plain_shared_bytes = 48 << 10;
 
-/// What cudaFuncSetAttribute has allowed to kernels, by their addresses.
+/// Limits set by cudaFuncSetAttribute, by the address of the kernel.
 struct SharedLimits {
     std::mutex mutex;
     std::map<const void*, std::size_t> of_kernel;
@@ -86,7 +86,7 @@ bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes,
            blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes <= shared_limit;
 }
 
-/// Launches by the addresses of their kernels.
+/// Number of launches by the address of the kernel.
 struct Launches {
     std::mutex mutex;
     std::map<const void*, std::int64_t> of_kernel;

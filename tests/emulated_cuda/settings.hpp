@@ -1,4 +1,4 @@
-/// What the environment says of the emulated GPUs.
+/// Settings of the emulated GPUs from the environment.
 #pragma once
 
 #include <cstddef>
@@ -8,37 +8,42 @@
 namespace emulated_cuda {
 
 enum class Mode {
-    late,    ///< work of streams runs when somebody polls or waits; until then device memory faults
-    threads  ///< each stream is a thread, which waits at random
+    late,    ///< work runs when the host polls or waits; until then device memory faults
+    threads  ///< each stream is a thread that waits at random
 };
 
-/// ZIGGURAT_EMULATED_CUDA=late|threads, and with that in front _SEED, _MEMORY (bytes of a GPU), _DEVICES,
-/// _FIRST, _SHARED. Where the first is not set, it is `late`; under the thread sanitizer `threads`, which it
-/// is for.
+/// Settings from ZIGGURAT_EMULATED_CUDA=late|threads and from variables with that prefix.
+///
+/// These are _SEED, _MEMORY (bytes of a GPU), _DEVICES, _FIRST, _SHARED. The default mode is `late`, and
+/// `threads` under the thread sanitizer, for which it exists.
 struct Settings {
     Mode mode;
     std::uint64_t seed;
     std::size_t memory;
-    int devices;  ///< as many as a process sees
-    int first;    ///< of the machine's GPUs, the first that a process sees; `rank`: as mpirun numbers it
-    std::size_t shared_bytes;  ///< of a block, if its kernel asks for it
+    int devices;  ///< number that a process sees
+    int first;    ///< index of the first GPU that a process sees; `rank`: the rank in mpirun
+    std::size_t shared_bytes;  ///< maximum per block, if its kernel requests it
 };
-/// Read once. A value that is none ends the process.
+/// Returns the settings, read once. An invalid value ends the process.
 const Settings& settings();
 
-/// What can be made to fail; `illegal` is the access of a launched kernel, found when it runs. `nccl` is an
-/// operation of NCCL, which tells of it when it is asked; `nccl_start` the start of a communicator.
+/// Operations that can be made to fail.
+///
+/// `illegal` is the access of a launched kernel, detected when it runs. `nccl` is an operation of NCCL,
+/// reported when its state is queried; `nccl_start` is the start of a communicator.
 enum class Fault { malloc, pin, copy, launch, illegal, lost, nccl, nccl_start };
 
-/// Counts a call, and says whether the environment has it fail: ZIGGURAT_EMULATED_CUDA_FAULT=malloc:3,lost:9
-/// is the third reservation, and the ninth of all calls that give a GPU work or reserve its memory.
+/// Counts a call, and returns true if the environment makes it fail.
+///
+/// ZIGGURAT_EMULATED_CUDA_FAULT=malloc:3,lost:9 fails the third allocation, and the ninth of all calls that
+/// submit work to a GPU or allocate its memory.
 bool is_to_fail(Fault fault);
-/// The same as if the environment had it; calls are counted from now on. An empty one: none.
+/// Sets the faults as if by the environment, and restarts the count of calls. Empty: no faults.
 void set_faults(const std::string& faults);
 
-/// The version of the driver: ZIGGURAT_EMULATED_CUDA_DRIVER=12040 is that of CUDA 12.4, 0 is none.
+/// Returns the driver version: ZIGGURAT_EMULATED_CUDA_DRIVER=12040 means CUDA 12.4; 0 means no driver.
 int driver_version();
-/// The same as if the environment had it.
+/// Sets the driver version as if by the environment.
 void set_driver_version(int version);
 
 }  // namespace emulated_cuda

@@ -12,7 +12,7 @@
 namespace emulated_cuda {
 namespace {
 
-/// While it lives, memory of GPUs can be touched.
+/// Scope in which host threads can access GPU memory.
 class Opened {
   public:
     Opened() { open_memory(true); }
@@ -44,7 +44,7 @@ void append(cudaStream_t stream, Piece piece) {
     all().news.notify_all();
 }
 
-/// Runs a few pieces where nobody else does, until `is_enough`.
+/// Runs a few pieces if streams have no threads, until `is_enough`.
 template <class Condition>
 bool poll(Lock& lock, const Condition& is_enough) {
     if (!has_threads() && !is_enough()) {
@@ -172,7 +172,7 @@ void finish_all(int device) {
             return stream->device != device || stream->pieces.empty();
         });
     });
-    // With the lock: a stream that is ending goes as soon as its thread has that.
+    // With the lock held: an ending stream is destroyed when its thread gets the lock.
     for (auto* const stream : all().streams) {
         if (stream->device == device) {
             lock.seen([stream] { follow(stream); });

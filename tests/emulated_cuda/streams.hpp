@@ -1,4 +1,4 @@
-/// Streams and events of the emulated GPUs: what runs next, and who runs it.
+/// Streams and events of the emulated GPUs: the next piece of work, and the thread that runs it.
 #pragma once
 
 #include <condition_variable>
@@ -12,10 +12,10 @@
 
 namespace emulated_cuda {
 
-/// A place in a stream, recorded any number of times.
+/// Event in a stream, recorded any number of times.
 struct Milestone {
     std::uint64_t recorded = 0;
-    std::uint64_t reached = 0;  ///< of those recorded, the last that was come to
+    std::uint64_t reached = 0;  ///< number of the last record that was reached
     std::int64_t time_ns = 0;
 };
 
@@ -23,17 +23,17 @@ struct Piece {
     enum class Kind { work, record, wait, outside };
     Kind kind = Kind::work;
     std::function<Failure()> run = {};
-    std::function<bool()> advance = {};              ///< of what waits for other processes
-    std::shared_ptr<Milestone> milestone = nullptr;  ///< of a record and a wait
-    std::uint64_t number = 0;                        ///< which of the times that it was recorded
-    std::unique_ptr<char> given = {};  ///< its address stands for what the host did before it gave the work
+    std::function<bool()> advance = {};              ///< for work that waits for other processes
+    std::shared_ptr<Milestone> milestone = nullptr;  ///< for a record and a wait
+    std::uint64_t number = 0;                        ///< number of the record
+    std::unique_ptr<char> given = {};  ///< address for order() and follow() with the host
 };
 
 }  // namespace emulated_cuda
 
 struct CUstream_st {
     int device = 0;
-    std::deque<emulated_cuda::Piece> pieces = {};  ///< the first one may be under way
+    std::deque<emulated_cuda::Piece> pieces = {};  ///< the first one may be running
     bool is_ending = false;
     std::thread thread = {};  ///< with Mode::threads
 };
@@ -45,33 +45,33 @@ struct CUevent_st {
 
 namespace emulated_cuda {
 
-/// What a GPU has ended with, and all calls return from then on.
+/// Returns the error of a GPU, which all calls return once it is set.
 Failure error_of(int device);
 void set_error(int device, Failure failure);
 
 cudaStream_t make_stream(int device);
-/// Returns at once; the stream ends when its work does.
+/// Returns immediately; the stream ends when its work is done.
 void end_stream(cudaStream_t stream);
 bool is_stream(cudaStream_t stream);
 
 void push(cudaStream_t stream, std::function<Failure()> work);
-/// Work that other processes have a part in: `advance` is called again and again, until it says true.
+/// Submits work that depends on other processes: `advance` is called repeatedly until it returns true.
 void push_outside(cudaStream_t stream, std::function<bool()> advance);
 void record(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone);
 void wait_for(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone);
 
-/// Whether it was come to, as it was recorded last. With Mode::late, runs some work first.
+/// Returns true if the latest record was reached. With Mode::late, first runs some work.
 bool is_done(const Milestone& milestone);
 bool is_done(cudaStream_t stream);
-/// Whether it was recorded at all, and when it was come to.
+/// Returns true if it was recorded at all; time_ns() returns when it was reached.
 bool is_recorded(const Milestone& milestone);
 std::int64_t time_ns(const Milestone& milestone);
 
-/// Return when it was come to; when a stream has done all; when all streams of a GPU have.
+/// Waits until the event is reached, a stream is idle, or all streams of a GPU are idle.
 void finish(const Milestone& milestone);
 void finish(cudaStream_t stream);
 void finish_all(int device);
-/// Forgets the work of a GPU's streams, and what the GPU has ended with.
+/// Discards the work of a GPU's streams, and the error of the GPU.
 void reset(int device);
 
 }  // namespace emulated_cuda

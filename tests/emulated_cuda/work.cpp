@@ -53,11 +53,11 @@ void run_work(cudaStream_t stream, Piece& piece, Lock& lock) {
     keep_error(stream->device, std::move(failure));
 }
 
-/// One attempt at what other processes have a part in; true when it is over.
+/// Attempts once to advance work that depends on other processes. Returns true if it is complete.
 bool advance(cudaStream_t stream, Piece& piece, Lock& lock) {
     constexpr std::chrono::microseconds between_attempts{50};
     bool is_over = false;
-    auto work = std::move(piece.advance);  // the list of pieces is read with the lock alone
+    auto work = std::move(piece.advance);  // `pieces` must only be accessed with the lock held
     auto given = std::move(piece.given);
     const auto attempt = [&] {
         follow(given.get());
@@ -73,8 +73,9 @@ bool advance(cudaStream_t stream, Piece& piece, Lock& lock) {
     return is_over;
 }
 
-/// Does the first piece, or as much of it as other processes let it; nothing more is computed once the GPU
-/// has an error. \pre it can begin
+/// Runs the first piece, or as much of it as other processes allow. Skips work if the GPU has an error.
+///
+/// \pre the piece can begin
 void run_first(cudaStream_t stream, Lock& lock) {
     auto& piece = stream->pieces.front();
     auto* const milestone = piece.milestone.get();

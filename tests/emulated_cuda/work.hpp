@@ -1,4 +1,4 @@
-/// What streams have been given, and how it is run; for streams.cpp.
+/// Work of the streams, and how it is run; for streams.cpp.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,8 @@
 
 namespace emulated_cuda {
 
-/// All that streams of this process have been given. It is never destroyed, for threads may be in it.
+/// All work submitted to streams of this process. It is never destroyed, because threads may still use
+/// it.
 struct Work {
     std::mutex mutex;
     std::condition_variable news;
@@ -25,7 +26,7 @@ struct Work {
 
 Work& all();
 
-/// To the thread sanitizer it orders nothing, for on a GPU no lock orders the work of streams.
+/// Lock that orders nothing for the thread sanitizer: on a GPU, no lock orders the work of streams.
 class Lock {
   public:
     Lock() : unseen_{std::in_place}, lock_{all().mutex} {}
@@ -40,7 +41,7 @@ class Lock {
         seen(work);
         lock_.lock();
     }
-    /// Keeps it locked.
+    /// Runs `work` visibly to the thread sanitizer, with the lock held.
     template <class F>
     void seen(const F& work) {
         unseen_.reset();
@@ -56,15 +57,15 @@ class Lock {
 bool has_threads();
 bool is_reached(const Milestone& milestone);
 
-// All that follows is called with the lock.
+// All following functions are called with the lock held.
 
-/// Of what the GPU has ended with, the first is kept.
+/// Stores the first error of a GPU.
 void keep_error(int device, Failure failure);
-/// Of a stream that is done and was destroyed.
+/// Destroys a stream that is done and was released.
 void forget(cudaStream_t stream);
-/// What the thread of a stream does until the stream ends; it takes the lock itself.
+/// Main function of the thread of a stream; it takes the lock itself.
 void run_stream(cudaStream_t stream);
-/// Runs a random piece of those that can begin; false when there is none.
+/// Runs a random piece of those that can begin. Returns false if no piece can.
 bool run_some(Lock& lock);
 
 }  // namespace emulated_cuda

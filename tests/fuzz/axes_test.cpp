@@ -1,9 +1,9 @@
-/// Any layout of tensor, pipeline and data ranks trains as one rank does: random decks, in fp32, beside one
-/// rank.
+/// Any layout of tensor, pipeline and data ranks trains as one rank does: random decks, in fp32,
+/// against one rank.
 ///
-/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
-/// train` takes, started in the root of the sources. And bugs of these axes, planted in the programs of
-/// twenty such decks, which show in at least one of them.
+/// Runs ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. A failing deck is printed in a form that
+/// `ziggurat train` accepts in the root of the sources. Further tests plant bugs of these axes in the
+/// programs of twenty such decks: each bug must change at least one of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,14 +48,15 @@ std::vector<RandomDeck> random_decks(std::int64_t count, const std::string& nvme
     return decks;
 }
 
-/// Gradients that are added up in bf16 are rounded in another order.
+/// Returns the bounds. Gradients accumulated in bf16 are rounded in another order.
 ClassBBounds bounds_of(const spec::RunSpec& run) {
     return run.precision.gradient == spec::DType::f32
                ? ClassBBounds{}
                : ClassBBounds{.gradient = 0.05, .norm = 0.05, .loss = 1e-3, .weights = 0.02};
 }
 
-/// The difference between the run and one rank that does all, which the first rank of the group trains.
+/// Describes the difference between the run and one rank with the whole work, trained by the group's
+/// first rank.
 ///
 /// Collective: over `group`, the ranks of the run
 std::string difference_to_one_rank(const RandomDeck& deck,
@@ -69,7 +70,7 @@ std::string difference_to_one_rank(const RandomDeck& deck,
     return class_b_difference(ours, expected, bounds_of(deck.run));
 }
 
-/// Trains, and looks at what was sent.
+/// Trains, and checks the sent bytes.
 ///
 /// Collective: over `group`, the ranks of the run
 std::string difference_in_one_layout(const RandomDeck& deck, const comm::Context& group) {
@@ -82,9 +83,9 @@ std::string difference_in_one_layout(const RandomDeck& deck, const comm::Context
     return difference + difference_to_one_rank(deck, group, ours);
 }
 
-/// One of two jobs of a training: until `last_step`, with a look at what was sent.
+/// Trains one of two jobs of a training, until `last_step`, and checks the sent bytes.
 ///
-/// \param difference  to it what is wrong with that is added
+/// \param difference  receives the description of wrong bytes
 /// Collective: over `group`, the ranks of the run
 TinyOutcome job_of(const spec::RunSpec& run,
                    const comm::Context& group,
@@ -97,7 +98,7 @@ TinyOutcome job_of(const spec::RunSpec& run,
     return std::move(outcome.training);
 }
 
-/// Trains the first half, and the second in another layout.
+/// Trains the first half in one layout, and the second half in another.
 ///
 /// Collective: over `group`, the ranks of the run
 std::string difference_over_two_layouts(const RandomDeck& deck,
@@ -136,7 +137,7 @@ std::string difference_over_two_layouts(const RandomDeck& deck,
 
 TEST(RandomAxes, TrainAsOneRankDoes) {
     const NvmeFolder nvme;
-    const SharedFolder folder{world()};  // beyond the runs: one that breaks down must not wait for others
+    const SharedFolder folder{world()};  // outlives the runs: a failing run must not wait for others
     const auto decks = random_decks(count_from_environment("ZIGGURAT_FUZZ", 30), nvme.path());
     if (world().rank() == 0) {
         Coverage coverage;
@@ -153,7 +154,7 @@ TEST(RandomAxes, TrainAsOneRankDoes) {
     });
 }
 
-/// What goes wrong in a program, on the ranks where it can; false where this one has no place for it.
+/// A bug, planted on the ranks where it is possible.
 struct AxesBug {
     const char* name;
     bool (*plant)(Program& program, const schedule::ModelLayout& model);
@@ -170,7 +171,7 @@ void forget(Op& op) {
     op.writes.clear();
 }
 
-/// Every op that `is_place` finds.
+/// Plants the bug in every op that `is_place` accepts.
 template <class IsPlace, class Spoil>
 bool spoil_all(Program& program, const IsPlace& is_place, const Spoil& spoil) {
     bool has_any = false;
@@ -243,7 +244,7 @@ constexpr std::array bugs = {
 
 class AxesBugs : public ::testing::TestWithParam<AxesBug> {};
 
-/// The first deck whose training shows it.
+/// Returns the first difference of a deck's training with the bug; empty if no deck shows it.
 ///
 /// Collective: over the world
 std::string first_difference(const std::vector<RandomDeck>& decks, const AxesBug& bug) {

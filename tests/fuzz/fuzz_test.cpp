@@ -1,7 +1,7 @@
-/// Spreading never changes the training: random decks beside the same training with its state replicated.
+/// Sharding never changes the training: random decks against the same training with replicated state.
 ///
-/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
-/// train` takes, started in the root of the sources.
+/// Runs ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. A failing deck is printed in a form that
+/// `ziggurat train` accepts in the root of the sources.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::vector<RandomDeck> random_decks() {
     return decks;
 }
 
-/// What was drawn, and what the rules said to it.
+/// Prints the coverage of the drawn decks, and the rules that rejected some.
 void print_draws(const std::vector<RandomDeck>& decks) {
     Coverage coverage;
     std::map<std::string, int> reasons;

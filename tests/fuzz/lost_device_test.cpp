@@ -1,4 +1,4 @@
-/// A training on a device that fails, wherever that is, ends with an error that names what has failed.
+/// A training on a device that fails at any call ends with an error that names the failed operation.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,17 +20,17 @@ namespace ziggurat::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t num_decks = 1;  // twenty times as slow
+constexpr std::uint64_t num_decks = 1;  // sanitizers are twenty times slower
 constexpr std::int64_t failures_per_deck = 5;
 #else
 constexpr std::uint64_t num_decks = 3;
 constexpr std::int64_t failures_per_deck = 12;
 #endif
 
-/// A save beside training after each step, so that saves are under way wherever the device fails.
+/// Saves after each step, so that a save is in progress when the device fails.
 constexpr Course course{.steps = 3, .saves = true};
 
-/// Of ops and buffers.
+/// Returns the names of ops and buffers.
 std::set<std::string> names_in(const spec::RunSpec& run) {
     std::set<std::string> names{"copying the state that a checkpoint takes"};
     const auto programs = train::build_programs(run, 0);
@@ -45,7 +45,7 @@ std::set<std::string> names_in(const spec::RunSpec& run) {
     return names;
 }
 
-/// Between the first two quotation marks of an error.
+/// Returns the text between the first two quotation marks of an error.
 std::string quoted_in(const std::string& text) {
     const auto begin = text.find('\'');
     const auto end = text.find('\'', begin + 1);
@@ -91,7 +91,7 @@ TEST_P(LostDevice, EndsTheTrainingAndNamesWhatHasFailed) {
         const auto well = train_with(run, GetParam(), 0);
         ASSERT_TRUE(well.outcome);
         for (std::int64_t i = 0; i < failures_per_deck; ++i) {
-            // Before the first op there is none to name, and saves differ in the number of their last calls.
+            // An error before the first op has no op to name. The number of the last calls of saves varies.
             const auto failing_call = 1 + (2 * i + 1) * well.num_calls / (2 * failures_per_deck);
             SCOPED_TRACE("deck " + std::to_string(seed) + ", call " + std::to_string(failing_call) + " of " +
                          std::to_string(well.num_calls));
@@ -99,7 +99,7 @@ TEST_P(LostDevice, EndsTheTrainingAndNamesWhatHasFailed) {
 
             const auto trial = train_with(run, GetParam(), failing_call);
 
-            if (trial.outcome) {  // it was a copy of a save that is not needed any more
+            if (trial.outcome) {  // the failed copy belonged to a save no longer needed
                 EXPECT_EQ(GetParam(), DeviceFailure::alone);
                 EXPECT_EQ(trial.outcome->first_difference(*well.outcome), "");
                 continue;

@@ -20,7 +20,7 @@ using schedule::StateKind;
 using spec::Home;
 using spec::Tier;
 
-/// Bytes of a kind of state by its tier, and those that each lane moves of it in a step.
+/// Bytes of a kind of state by tier, and the bytes of it that each lane moves in a step.
 struct Movement {
     std::map<Tier, std::int64_t> held;
     std::map<Engine, std::int64_t> moved;
@@ -46,8 +46,9 @@ Movement movement_of(const schedule::Program& program, const std::set<StateKind>
     return found;
 }
 
-/// Whether the rank has anything of a trained parameter: its part of small units may be nothing but padding,
-/// which need not move.
+/// Returns true if the rank has elements of a trained parameter.
+///
+/// Its part of small units may be only padding, which does not have to move.
 bool has_elements(const schedule::Program& program, const schedule::ModelLayout& model) {
     return std::ranges::any_of(program.buffers, [&](const schedule::Buffer& buffer) {
         return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == StateKind::parameters &&
@@ -84,7 +85,7 @@ bool is_whole(const Home& home) {
     return home == Home{1, 0, 0} || home == Home{0, 1, 0} || home == Home{0, 0, 1};
 }
 
-/// Of a step: state by the closed forms, activations out and the same back.
+/// Returns the bytes of a step by the closed forms of state, plus activations offloaded and fetched.
 std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
                                                   int rank,
                                                   const schedule::Program& program) {
@@ -138,7 +139,7 @@ std::string lack_of_movement(const spec::RunSpec& run,
     std::int64_t all = 0;
     const auto by_formula = closed_forms(run, group.rank(), program);
     for (std::size_t link = 0; link < counted.size(); ++link) {
-        // Before their first update, moments are not read.
+        // Moments are not read before their first update.
         const auto left_out =
             link == static_cast<std::size_t>(schedule::Link::nvme_read) ? schedule::moments_read(program) : 0;
         const auto planned = run.train.steps * in_a_step[link] - left_out;

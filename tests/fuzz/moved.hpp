@@ -1,4 +1,4 @@
-/// Whether the tiers of a run hold and move what its deck says.
+/// Checks that the tiers of a run hold and move the bytes that its deck implies.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace ziggurat::test {
 
-/// Whether all state is sharded over all ranks, and the rest of what schedule::link_volumes_by_formula asks
-/// for holds.
+/// Returns true if all state is sharded over all ranks, and schedule::link_volumes_by_formula applies.
 bool has_closed_forms(const spec::RunSpec& run);
 
-/// In words, where a kind of state that is away from the device as a whole lies elsewhere, or does not move
-/// over the lanes on its way, or where lanes have not moved in all steps what the program and, where they
-/// hold, the closed forms say; empty when all is as asked.
+/// Describes differences between the state's movement and the deck; empty if they agree.
 ///
-/// \param counted  on this rank, in all steps of the run
+/// Reports offloaded state in a wrong tier, or not moved over the lanes to its tier, and lanes whose bytes
+/// over all steps differ from those of the program or, if they apply, of the closed forms.
+///
+/// \param counted  bytes moved on this rank, over all steps of the run
 std::string lack_of_movement(const spec::RunSpec& run,
                              const comm::Context& group,
                              const schedule::BytesByLink& counted);

@@ -1,4 +1,4 @@
-/// A folder that plays the disk of all ranks of a test.
+/// Folder that represents the disk of all ranks of a test.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ziggurat::test {
 
-/// The same folder on all ranks, gone afterwards.
+/// The same folder on all ranks, deleted at the end.
 ///
 /// Collective: construction, over the world
 class NvmeFolder {

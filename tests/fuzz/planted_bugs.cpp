@@ -15,7 +15,7 @@ using schedule::OpKind;
 using schedule::Program;
 using schedule::Purpose;
 
-/// The op keeps its place and its lane, and does nothing.
+/// Makes the op a no-op. It keeps its position and its lane.
 void forget(Program&, Op& op) {
     op.kind = OpKind::fill;
     op.blocks.clear();
@@ -27,7 +27,7 @@ bool is_of(const Op& op, OpKind kind, Purpose purpose) {
     return op.kind == kind && op.purpose == purpose;
 }
 
-/// In its place it would be refused: the sum has to land in the rank's own block.
+/// Returns true for a reduce-scatter that is not in place: the planted bug would be rejected there.
 bool is_scatter_elsewhere(const Program& program, const Op& op) {
     return op.kind == OpKind::reduce_scatter &&
            program.groups.at(static_cast<std::size_t>(op.group)).size() > 1 &&
@@ -39,12 +39,12 @@ bool is_reduction(const Program&, const Op& op) {
            (op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce);
 }
 
-/// Of the first operand; blocks of a unit are of one size.
+/// Swaps two blocks of the first operand; blocks of a unit have equal sizes.
 void swap_two_blocks(Program&, Op& op) {
     std::swap(op.blocks[0], op.blocks[1]);
 }
 
-/// What is done to the last block of 256 elements of each run stays undone.
+/// Skips the last block of 256 elements of each range.
 void stop_a_block_early(Program& program, Op& op) {
     const auto shorten = [&](Operand& operand) {
         if (operand.role == schedule::Role::update_inputs) {
@@ -59,7 +59,7 @@ void stop_a_block_early(Program& program, Op& op) {
     std::ranges::for_each(op.writes, shorten);
 }
 
-/// The new values of a shard stay where the optimizer keeps its own.
+/// Writes the new values of a shard only to the optimizer's own copy.
 void keep_to_oneself(Program&, Op& op) {
     std::erase_if(op.writes,
                   [](const Operand& operand) { return operand.role == schedule::Role::parameters; });

@@ -1,4 +1,4 @@
-/// Bugs of the kind that passes over step programs can have, to be planted in programs that are right.
+/// Bugs that the passes of step programs could have, to be planted in correct programs.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace ziggurat::test {
 
-/// What goes wrong in which op.
+/// A bug and the ops that can have it.
 struct PlantedBug {
     const char* name;
-    /// Whether an op of the program is one that can have the bug.
+    /// Returns true if the op can have the bug.
     bool (*is_place)(const schedule::Program& program, const schedule::Op& op);
     void (*spoil)(schedule::Program& program, schedule::Op& op);
 };
 
-/// GoogleTest's print of a test's parameter.
+/// Prints a test's parameter for GoogleTest.
 void PrintTo(const PlantedBug& bug, std::ostream* out);
 
 std::span<const PlantedBug> planted_bugs();
 
-/// Spoils one op, on all ranks of a run the same: which of the possible ones follows from `seed`. False when
-/// the program has no place for the bug.
+/// Plants the bug in one op, the same on all ranks of a run, chosen by `seed`. Returns false if no op
+/// can have it.
 bool plant(const PlantedBug& bug, std::uint64_t seed, schedule::Program& program);
 
 }  // namespace ziggurat::test

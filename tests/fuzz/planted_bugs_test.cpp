@@ -1,5 +1,4 @@
-/// The fuzz finds what it is for: each of several bugs, planted in the programs of twenty random decks, shows
-/// in at least one of them.
+/// The fuzz tests detect bugs: each planted bug shows in at least one of twenty random decks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,13 +23,13 @@ namespace {
 
 constexpr int num_decks = 20;
 
-/// A training with something wrong in it; nothing where this deck has no place for it.
+/// A training with a planted bug; empty if no op of the deck can have it.
 ///
 /// Collective: over the ranks of the run
 using SpoiltTraining =
     std::function<std::optional<TrainingOutcome>(const RandomDeck& deck, const comm::Context& group)>;
 
-/// Twenty decks, the round in which each is run, and what each gives without a bug.
+/// Twenty decks, the rounds in which they run, and their results without a bug.
 class Trainings {
   public:
     Trainings() {
@@ -43,7 +42,8 @@ class Trainings {
         rounds_ = rounds_of(ranks, world().size());
     }
 
-    /// What a rank says that was the first to see another training than the right one; empty when none does.
+    /// Returns the first difference from the correct training that a rank found; empty if there is no
+    /// difference.
     ///
     /// Collective: over the world
     std::string first_difference(const SpoiltTraining& spoilt) {

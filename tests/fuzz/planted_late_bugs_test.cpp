@@ -1,8 +1,8 @@
-/// A device whose streams run late finds what it is for: each of several mistakes of issuing, planted in the
-/// programs of random decks, shows in at least one of them.
+/// A device with delayed streams detects missing waits: each planted bug shows in at least one random
+/// deck.
 ///
-/// The host's own streams are done when calls return and forgive all of them, so this runs on delayed devices
-/// alone.
+/// Calls on the host's own streams are complete when they return, so they hide these bugs. This test
+/// therefore runs only on delayed devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using schedule::Program;
 
 constexpr std::uint64_t num_decks = 20;
 
-/// Enough for a wrong value of one step to be seen in the losses of the others.
+/// Enough steps to show a wrong value of one step in the losses of the others.
 constexpr Course course{.steps = 3};
 
 Engine engine_of(const Program& program, int op) {
@@ -40,7 +40,7 @@ Engine engine_of(const Program& program, int op) {
     return program.lanes[static_cast<std::size_t>(lane)].engine;
 }
 
-/// Takes from all ops of `waiting` their waits for ops of `awaited`. Gives how many there were.
+/// Removes the waits of all ops on `waiting` for ops on `awaited`. Returns their number.
 std::size_t forget_waits(Program& program, Engine waiting, Engine awaited) {
     std::size_t forgotten = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -53,15 +53,14 @@ std::size_t forget_waits(Program& program, Engine waiting, Engine awaited) {
     return forgotten;
 }
 
-/// Takes one wait of an op of the device for another on another stream, in this step: which one follows from
-/// `seed`.
+/// Removes one wait of a device op for an op on another stream in the same step, chosen by `seed`.
 std::size_t forget_one_wait(Program& program, std::uint64_t seed) {
     const auto is_late = [&](int op) {
         const auto engine = engine_of(program, op);
         return engine == Engine::compute || schedule::link_of(engine) == schedule::Link::host_to_device ||
                schedule::link_of(engine) == schedule::Link::device_to_host;
     };
-    std::vector<std::pair<std::size_t, std::size_t>> waits;  // op, place
+    std::vector<std::pair<std::size_t, std::size_t>> waits;  // op, index of the wait
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (std::size_t w = 0; is_late(static_cast<int>(i)) && w < program.ops[i].waits_for.size(); ++w) {
             if (is_late(program.ops[i].waits_for[w])) {
@@ -80,9 +79,9 @@ std::size_t forget_one_wait(Program& program, std::uint64_t seed) {
 
 struct LateBug {
     const char* name;
-    /// Gives in how many places it was planted. Nothing: the program stays as it is.
+    /// Plants the bug and returns the number of changed ops. Null: the program stays unchanged.
     std::size_t (*plant)(Program& program, std::uint64_t seed) = nullptr;
-    /// Of kernels that stray to another stream; nothing: none does.
+    /// Order of kernels that run on a wrong stream; empty: all kernels run on theirs.
     std::optional<KeptOrder> strays = {};
 };
 
@@ -90,14 +89,14 @@ void PrintTo(const LateBug& bug, std::ostream* out) {
     *out << bug.name;
 }
 
-/// Copies to the device wait for nobody that computes: they write where others still read.
+/// Copies to the device do not wait for compute ops: they overwrite buffers that are still read.
 std::size_t reuse_under_readers(Program& program, std::uint64_t) {
     return forget_waits(program, Engine::host_to_device, Engine::compute);
 }
 std::size_t compute_before_copies(Program& program, std::uint64_t) {
     return forget_waits(program, Engine::compute, Engine::host_to_device);
 }
-/// What computes does not wait for copies out of the device: it writes where they still read.
+/// Compute ops do not wait for copies from the device: they overwrite buffers that are still copied.
 std::size_t reuse_under_copies(Program& program, std::uint64_t) {
     return forget_waits(program, Engine::compute, Engine::device_to_host);
 }
@@ -105,8 +104,9 @@ std::size_t copy_before_computed(Program& program, std::uint64_t) {
     return forget_waits(program, Engine::device_to_host, Engine::compute);
 }
 
-/// What is said of the training of a spoilt deck: what it differs in, or by whom it was refused; empty when
-/// it is right or has no place for the bug.
+/// Describes the training of a deck with the bug: its difference, or the error that rejected it.
+///
+/// Empty if it is correct, or if no op can have the bug.
 std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
     auto programs = train::build_programs(deck.run, 0);
     if (bug.plant != nullptr && bug.plant(programs.train, deck.seed) == 0) {
@@ -126,7 +126,7 @@ std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
         return train_on_made_up_batches(deck.run, world(), std::move(programs), course, processors)
             .first_difference(expected);
     } catch (const Error& error) {
-        return error.what();  // such as a token that there is not
+        return error.what();  // for example an invalid token
     }
 }
 
@@ -134,7 +134,7 @@ class DelayedDevice : public ::testing::TestWithParam<LateBug> {};
 
 TEST_P(DelayedDevice, FindsTheMistake) {
     ASSERT_TRUE(tests_on_delayed_device()) << "the host's streams are never late";
-    ASSERT_EQ(world().size(), 1);  // a rank that is refused leaves the others alone
+    ASSERT_EQ(world().size(), 1);  // a rejected rank would leave the others waiting
     const NvmeFolder folder;
     std::string said;
     for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {

@@ -38,7 +38,7 @@ void forget(Program&, Op& op) {
     op.writes.clear();
 }
 
-/// The op in front of `op` that last writes what it reads first; nothing where none of this step does.
+/// Returns the last op before `op` that writes its first input; nullptr if this step has no such op.
 Op* last_writer(Program& program, const Op& op) {
     const auto& wanted = op.reads.front();
     const schedule::ByteRuns runs{wanted.runs};
@@ -58,7 +58,7 @@ bool is_fetch_of_a_change(const Program& program, const Op& op) {
     return is_fetch(program, op) && last_writer(const_cast<Program&>(program), op) != nullptr;
 }
 
-/// As if the fetch had been issued one op ahead of where it may.
+/// Issues the fetch one op too early.
 void fetch_before_the_change(Program& program, Op& op) {
     auto* writer = last_writer(program, op);
     std::rotate(writer, &op, &op + 1);
@@ -70,7 +70,7 @@ bool is_transfer_of_pages(const Program&, const Op& op) {
            op.reads.front().runs.front().bytes > page_bytes;
 }
 
-/// The last page of the first run stays what it was.
+/// Leaves the last page of the first range unchanged.
 void leave_a_page(Program&, Op& op) {
     for (auto* operands : {&op.reads, &op.writes}) {
         auto& run = operands->front().runs.front();

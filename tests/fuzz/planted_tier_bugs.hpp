@@ -1,4 +1,4 @@
-/// Bugs of the kind that moving state between tiers can have, to be planted in programs that are right.
+/// Bugs that moving state between tiers could have, to be planted in correct programs.
 #pragma once
 
 #include <span>
@@ -7,7 +7,8 @@
 
 namespace ziggurat::test {
 
-/// To be planted with plant(). A fetch comes from home to where it is used; an eviction goes home.
+/// Returns the bugs for plant(). A fetch copies from the home to the working buffer; an eviction copies
+/// back.
 std::span<const PlantedBug> planted_tier_bugs();
 
 }  // namespace ziggurat::test

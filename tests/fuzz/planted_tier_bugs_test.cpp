@@ -1,5 +1,4 @@
-/// The fuzz of tiers finds what it is for: each of several bugs, planted in the programs of random decks,
-/// shows in at least one of them.
+/// The fuzz tests of tiers detect bugs: each planted bug shows in at least one random deck.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +21,11 @@ namespace {
 
 constexpr std::uint64_t num_decks = 12;
 
-/// Two steps and a look at the next batch: what comes too late for the first shows in them.
+/// Two steps and an evaluation of the next batch, which show transfers too late for the first step.
 constexpr Course course{.steps = 2};
 
-/// What the training of a spoilt deck differs in; empty when it is right or has no place for the bug.
+/// Describes the difference of a training with the bug; empty if it is correct, or if no op can have
+/// the bug.
 ///
 /// Collective: over `group`, the ranks of the deck
 std::string difference_in(const RandomDeck& deck, const PlantedBug& bug, const comm::Context& group) {
@@ -57,7 +57,7 @@ TEST_P(FuzzForATierBug, FindsIt) {
     EXPECT_NE(said, "") << "in " << num_decks << " decks";
 }
 
-/// The disk may be quick enough for nobody to see it: the waits themselves are looked at.
+/// Checks the waits themselves: on a fast disk, a missing wait may not change results.
 TEST(PlantedTierBugs, AWriteThatIsNotWaitedForIsARace) {
     int planted = 0;
     for (std::uint64_t seed = 1; seed <= num_decks; ++seed) {

@@ -1,4 +1,4 @@
-/// Several small runs beside each other on the ranks of one job.
+/// Several small runs at the same time on the ranks of one job.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace ziggurat::test {
 
-/// By rank of the job: the index of the run that it takes part in, -1 when it looks on. A run has consecutive
-/// ranks.
+/// Index of the run of each rank of the job, -1 if the rank is idle. The ranks of a run are
+/// consecutive.
 using Round = std::vector<int>;
 
 /// Puts each run into the first round that has enough ranks left.

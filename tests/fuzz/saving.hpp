@@ -16,17 +16,17 @@
 
 namespace ziggurat::test {
 
-/// Saves what an assembly trains as run.checkpoint says, and goes on from where run.resume says.
+/// Saves an assembly's state according to run.checkpoint, and resumes according to run.resume.
 ///
 /// Collective: all, over the ranks of the run
 class Saving {
   public:
     Saving(const spec::RunSpec& run, const comm::Context& group, train::Assembly& assembly);
 
-    /// What was done before.
+    /// Returns the progress at the start.
     const checkpoint::TrainingProgress& before() const noexcept { return before_; }
     void after_step(const checkpoint::TrainingProgress& progress);
-    /// What is under way ends, and the last step is saved.
+    /// Finishes the save in progress, and saves the last step.
     void finish(const checkpoint::TrainingProgress& progress);
 
   private:
@@ -39,7 +39,7 @@ class Saving {
     std::optional<train::Checkpointer> checkpointer_;
 };
 
-/// Where a run leaves the checkpoint of a step.
+/// Returns the folder of a run's checkpoint of a step.
 std::string checkpoint_folder(const spec::RunSpec& run, std::int64_t step);
 
 }  // namespace ziggurat::test

@@ -15,9 +15,10 @@ namespace {
 
 using schedule::Purpose;
 
-/// By how much a step may differ: each collective rounds down what a rank sends, for every operand, one that
-/// sums twice. What goes between phases divides evenly, but for statistics of tokens that tensor ranks do not
-/// divide.
+/// Returns the tolerance of a step: each collective rounds down the bytes that a rank sends.
+///
+/// It does so once per operand, and a sum does so twice. Bytes between phases divide evenly, except
+/// statistics of tokens if tensor ranks do not divide them.
 std::int64_t rounding(const schedule::Program& program, const schedule::ModelLayout& model, Purpose purpose) {
     if (purpose == Purpose::pipeline || purpose == Purpose::tensor) {
         return purpose == Purpose::tensor && model.tokens % model.tensor() != 0 ? 1 : 0;

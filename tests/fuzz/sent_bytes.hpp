@@ -1,4 +1,4 @@
-/// Whether the ranks of a run have sent what the closed forms of all axes say.
+/// Checks that the ranks of a run have sent the bytes of the closed forms of all axes.
 #pragma once
 
 #include <string>
@@ -9,11 +9,14 @@
 
 namespace ziggurat::test {
 
-/// In words; empty when they have, all of them together: of a message either end may copy, and count. On
-/// several nodes the bounds are with gradients as they are and in fp32 (see volume_difference).
+/// Describes the difference between the sent bytes of all ranks and the closed forms; empty if they
+/// agree.
 ///
-/// \param program  that of this rank
-/// \param counted  on this rank, in `steps` steps
+/// Only the total over ranks is checked, because either end of a message may copy and count it. On several
+/// nodes the bounds are those with gradients as they are, and with gradients in fp32 (see volume_difference).
+///
+/// \param program  program of this rank
+/// \param counted  bytes counted on this rank over `steps` steps
 /// Collective: over `group`, the ranks of the run
 std::string sent_bytes_difference(const spec::RunSpec& run,
                                   const comm::Context& group,

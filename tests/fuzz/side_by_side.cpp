@@ -19,7 +19,7 @@ std::string examined(const RandomDeck& deck, const comm::Context& group, const E
     try {
         return examination(deck, group);
     } catch (const std::exception& error) {
-        // The others may wait for this rank: main ends the job, and nobody gathers what was found.
+        // Other ranks may wait for this one: main ends the job, and no rank gathers the results.
         std::fprintf(stderr, "[rank %d] %s\n%s\n", group.rank(), error.what(), described(deck).c_str());
         throw;
     }
@@ -43,7 +43,7 @@ void examine(const std::vector<RandomDeck>& decks, const Examination& examinatio
             run < 0 ? std::string{}
                     : examined(decks[static_cast<std::size_t>(run)], world().in(group), examination);
         const auto by_rank = comm::gather(world(), found);
-        std::map<int, std::set<std::string>> by_run;  // what its ranks say alike is said once
+        std::map<int, std::set<std::string>> by_run;  // identical results of its ranks are printed once
         for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
             if (!by_rank[rank].empty()) {
                 by_run[round[rank]].insert(by_rank[rank]);

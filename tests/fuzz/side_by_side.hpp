@@ -1,4 +1,4 @@
-/// Several small runs at a time on the ranks of one job, and what is wrong with them.
+/// Runs several small runs at a time on the ranks of one job, and reports their failures.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace ziggurat::test {
 
-/// The deck with its seed, as what fails is printed.
+/// Returns the deck with its seed, as printed for failures.
 std::string described(const RandomDeck& deck);
 
-/// What is wrong on this rank of a run, in words; empty when nothing is.
+/// Describes the failure on this rank of a run; empty on success.
 ///
 /// Collective: over `group`, the ranks of the run
 using Examination = std::function<std::string(const RandomDeck& deck, const comm::Context& group)>;
 
-/// Examines every deck, several beside each other where there are ranks enough; what is wrong fails the test
-/// that is running.
+/// Examines every deck, several at the same time if there are enough ranks. Failures fail the running
+/// test.
 ///
 /// Collective: over the world
 void examine(const std::vector<RandomDeck>& decks, const Examination& examination);

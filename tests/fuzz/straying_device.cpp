@@ -28,7 +28,7 @@ class StrayingQueue final : public DelayedQueue {
     std::unique_ptr<Mark> make_mark() override { return own_.make_mark(); }
     void record(Mark& mark) override { own_.record(mark); }
     void wait_for(const Mark& mark) override { own_.wait_for(mark); }
-    /// Of both: what was called may hold addresses of what is gone afterwards.
+    /// Finishes both streams: pending calls may hold addresses that are invalid later.
     void finish() override {
         try {
             other_.finish();

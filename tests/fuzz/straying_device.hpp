@@ -1,4 +1,4 @@
-/// StrayingDevice: a device with a planted mistake, kernels on another stream than they were given to.
+/// StrayingDevice: a device with a planted bug, kernels on a wrong stream.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,15 @@
 
 namespace ziggurat::test {
 
-/// The order that a kernel on the wrong stream keeps. On its own stream it would need no wait for any.
+/// Order that a kernel on the wrong stream keeps. On the right stream it would not need waits.
 enum class KeptOrder {
-    all,      ///< no mistake: the stream is another one, and nothing can tell
-    behind,   ///< begins when what was called before it is done; what comes after it does not wait for it
-    in_front  ///< is done before what comes after it begins; does not wait for what was called before it
+    all,      ///< no bug: another stream with full ordering, which has no effect
+    behind,   ///< begins after the calls before it; the calls after it do not wait for it
+    in_front  ///< ends before the calls after it begin; does not wait for the calls before it
 };
 
-/// Runs every third kernel of a stream on another one. Copies, events and all other kernels are where they
-/// belong, so that who issues them sees nothing unusual.
+/// Runs every third kernel of a stream on another one. Copies, events and all other kernels run on the
+/// right stream, so that the caller does not notice a difference.
 class StrayingDevice final : public device::Device {
   public:
     /// \param device  a DelayedHost

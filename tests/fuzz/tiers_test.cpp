@@ -1,7 +1,7 @@
-/// Tiers never change the training: random decks with state away from the device beside the same without.
+/// Tiers never change the training: random decks with offloaded state against the same without.
 ///
-/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
-/// train` takes, started in the root of the sources.
+/// Runs ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. A failing deck is printed in a form that
+/// `ziggurat train` accepts in the root of the sources.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ void print_draws(const std::vector<RandomDeck>& decks) {
     std::cout << (decks.size() == 1 ? described(decks.front()) : coverage.report());
 }
 
-/// One step is not finite and a validation falls inside, anywhere.
+/// Draws a course with one step that is not finite, and with a validation at a random step.
 Course drawn_course(Draw& draw, std::int64_t steps) {
     Course course;
     course.non_finite_step = draw.between(1, steps);
@@ -56,7 +56,8 @@ Course drawn_course(Draw& draw, std::int64_t steps) {
     return course;
 }
 
-/// So small that half the steps clip: the least norm of the first ones, for norms fall.
+/// Returns a norm at which half the steps clip: the minimum norm of the first steps, because norms
+/// fall.
 ///
 /// Collective: over `group`, the ranks of `run`
 double low_norm(spec::RunSpec run, const comm::Context& group) {
@@ -95,7 +96,7 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
     examine(decks, [&](const RandomDeck& deck, const comm::Context& group) {
         Draw draw{deck.seed + 1'000'000};
         auto course = drawn_course(draw, deck.run.train.steps);
-        // One save, with steps behind it.
+        // One save, followed by further steps.
         const auto saved_step = draw.between(deck.run.train.steps / 2 + 1, deck.run.train.steps - 1);
         const bool goes_on = draw.chance(0.3);
         auto run = deck.run;

@@ -19,13 +19,13 @@
 namespace ziggurat::test {
 namespace {
 
-/// A number of 64 bits that looks random and is a function of its arguments alone.
+/// Returns a pseudo-random number of 64 bits that depends only on its arguments.
 std::uint64_t mixed(std::int64_t sample, std::int64_t position) {
     const std::int64_t pair[2] = {sample, position};
     return XXH3_64bits(pair, sizeof pair);
 }
 
-/// Token `position` of a sample: one that depends on its predecessor often enough to be learnt from.
+/// Returns token `position` of a sample: it depends on its predecessor often enough to be learnt.
 std::int32_t token(const spec::RunSpec& run, std::int64_t sample, std::int64_t position) {
     const auto random = mixed(sample, position);
     const auto of = static_cast<std::uint64_t>(run.model.vocab);
@@ -33,12 +33,13 @@ std::int32_t token(const spec::RunSpec& run, std::int64_t sample, std::int64_t p
                                                      : static_cast<std::uint64_t>(position * 7 + 3) % of);
 }
 
-/// One sample in six counts nowhere, one target in five does not.
+/// Returns true for targets that count: not in one sample of six, nor in one target of five.
 bool is_target(std::int64_t sample, std::int64_t position) {
     return mixed(sample, -1) % 6 != 0 && mixed(sample, position + 1000) % 5 != 0;
 }
 
-/// Documents begin anywhere in every second sample.
+/// Returns the start of the document at `position`. Every second sample has document starts at random
+/// positions.
 std::int32_t document_start(std::int64_t sample, std::int64_t position) {
     for (auto at = position; at > 0; --at) {
         if (mixed(sample, at + 2000) % 4 == 0 && sample % 2 == 0) {
@@ -76,7 +77,7 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// Of all that an update changes, wherever it lies.
+/// Returns a hash of all state that an update changes, in any tier.
 std::uint64_t state_hash(const train::HeldState& state) {
     std::uint64_t hash = 0;
     std::vector<std::byte> bytes;
@@ -93,7 +94,7 @@ std::uint64_t state_hash(const train::HeldState& state) {
     return hash;
 }
 
-/// Forward of one micro-batch that no training sees.
+/// Evaluates one micro-batch that is not trained on.
 ///
 /// Collective: over the ranks of the run
 std::uint64_t hash_of_losses(train::Assembly& assembly, const spec::RunSpec& run, std::int64_t sample) {
@@ -164,7 +165,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         assembly.train_executor().run_step();
         if (is_non_finite && course.looks_at_that_step) {
             assembly.train_executor().finish();
-            // Where nothing is a target, nothing is infinite.
+            // Without targets, no gradient is infinite.
             outcome.changed_state_in_a_skipped_step =
                 assembly.outcome().is_skipped && state_hash(assembly.state()) != before;
         }

@@ -1,4 +1,4 @@
-/// Trains a small run on made-up batches and keeps every number that spreading must not change.
+/// Trains a small run on generated batches, and keeps every number that sharding must not change.
 #pragma once
 
 #include <cstdint>
@@ -13,53 +13,58 @@
 
 namespace ziggurat::test {
 
-/// What happens between the steps of a training, and to one of them; steps count from 1, 0 is none.
+/// Events between the steps of a training and in one of them. Steps count from 1; 0: no step.
 struct Course {
-    std::int64_t steps = 0;            ///< after which it ends; 0: all of the run
-    std::int64_t non_finite_step = 0;  ///< its gradients are infinite
-    bool looks_at_that_step = false;   ///< whether it changes state: all ends before it and after it
+    std::int64_t steps = 0;            ///< number of steps; 0: all steps of the run
+    std::int64_t non_finite_step = 0;  ///< step with infinite gradients
+    bool looks_at_that_step = false;   ///< checks that it changes no state; waits before and after it
     std::int64_t validated_after = 0;
-    bool saves = false;  ///< as run.checkpoint says, and begins where run.resume says
+    bool saves = false;  ///< saves by run.checkpoint, and resumes by run.resume
 };
 
-/// What a training leaves on one rank: its steps, the weights at the end and a look at the next batch.
+/// Result of a training on one rank: its steps, the final weights, and the losses of the next batch.
 struct TrainingOutcome {
     std::vector<double> loss_sums;
     std::vector<double> grad_norms;
     std::vector<std::int64_t> skipped_steps;
     bool changed_state_in_a_skipped_step = false;
-    std::uint64_t validation_hash = 0;  ///< of the losses of a batch after Course::validated_after
+    std::uint64_t validation_hash = 0;  ///< hash of the losses of a batch after Course::validated_after
     std::uint64_t weights_hash = 0;
-    std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
-    schedule::BytesByPurpose bytes_moved{};   ///< in all steps, as the collectives count them
-    schedule::BytesByLink bytes_by_link{};    ///< in all steps, counted where they move
+    std::uint64_t evaluated_losses_hash = 0;  ///< hash for this rank's micro-batch, without dropout
+    schedule::BytesByPurpose bytes_moved{};   ///< over all steps, as counted by the collectives
+    schedule::BytesByLink bytes_by_link{};    ///< over all steps, as counted by the transfers
 
-    /// In words; empty when the bits are the same. What it moved is another matter.
+    /// Describes the first difference; empty if all bits are equal. Moved bytes are not compared.
     std::string first_difference(const TrainingOutcome& expected) const;
 };
 
-/// Trains all of `run.train.steps`. Tokens, targets, masks and documents are functions of step and global
-/// sample alone; some samples are masked whole.
+/// Trains all of `run.train.steps`. Tokens, targets, masks and documents depend only on step and global
+/// sample.
+///
+/// Some samples are masked completely.
 ///
 /// Collective: over `group`, the ranks of the run
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Context& group);
 
-/// The same with these programs in the place of those of `run`.
+/// Same, with these programs instead of those of `run`.
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course = {});
-/// The same on other processors than processors_for_tests().
+/// Same, with other processors than processors_for_tests().
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course,
                                          const device::Processors& processors);
 
-/// In words, where the collectives have not moved what the closed forms say of the steps; empty when they
-/// have: each rank on one node, all of them together on several, which deal out their work unevenly where the
-/// order of sums or the size of groups does not fit the nodes. Partial sums of narrow gradients travel
-/// between nodes in fp32, so that the closed forms are bounds there: with gradients as they are, and in fp32.
+/// Describes the difference between the bytes moved by collectives and the closed forms; empty if they
+/// agree.
+///
+/// On one node each rank is checked. On several nodes only the total over ranks is checked, because the
+/// work is uneven if the order of sums or the size of groups does not fit the nodes. Partial sums of bf16
+/// gradients are sent between nodes in fp32, so the closed forms are bounds there: with gradients as they
+/// are, and with fp32.
 ///
 /// Collective: over `group`, the ranks of the run
 std::string volume_difference(const spec::RunSpec& run,

@@ -1,5 +1,7 @@
-/// A step that ranks give up where they are leaves all states as the step before has left them, whatever was
-/// computed of it, however the state is cut, and the training can go on from there.
+/// An aborted step leaves all state as after the previous step, for any sharding and any amount of
+/// computed work.
+///
+/// The training can continue from there.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -19,7 +21,7 @@ struct Case {
     const char* name;
     std::string family;
     spec::DType compute;
-    int zero;  ///< stage, over all ranks
+    int zero;  ///< ZeRO stage over all ranks
 };
 
 spec::RunSpec run_of(const Case& chosen) {
@@ -33,7 +35,7 @@ spec::RunSpec run_of(const Case& chosen) {
     return run;
 }
 
-/// Ops of a step that its executor computes itself.
+/// Returns the number of ops of a step that the executor runs on its own thread.
 int num_ops(const Executor& executor) {
     int found = 0;
     for (const auto& op : executor.program().ops) {
@@ -43,8 +45,9 @@ int num_ops(const Executor& executor) {
     return found;
 }
 
-/// A rank that trains nothing, or whose gradients are complete early, gives its part of a step's end long
-/// before it is through: what it gives up then is the next step.
+/// A rank may contribute to the end of a step early: without trained tensors, or with early gradients.
+///
+/// A request to abort that comes after that applies to the next step.
 TEST(AbandonedStepOfStages, IsTheNextOneWhereOthersDoNotHearOfThisOne) {
     const int ranks = test::world().size();
     if (ranks % 2 != 0) {
@@ -70,7 +73,7 @@ TEST(AbandonedStepOfStages, IsTheNextOneWhereOthersDoNotHearOfThisOne) {
                 layout::Mesh{run.parallel}.coordinate(spec::Axis::pipeline, test::world().rank()) == 0;
             const auto begun = assembly->train_executor().steps_begun();
             seen += begun == 3 ? 1 : 0;
-            // From then on, until the step that hears of it has ended.
+            // From then on, until the step that receives the request has ended.
             const bool asks =
                 is_giver && seen >= after && begun <= 4 && assembly->outcome().is_abandoned == false;
             assembly->step_requests().ask_to_stop(asks ? StopSignals::after_microbatch : StopSignals::none);
@@ -92,13 +95,13 @@ class AbandonedStep : public ::testing::TestWithParam<Case> {};
 TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
     const auto run = run_of(GetParam());
     const auto expected = test::train_on_host(run, test::world());
-    // Rank 1, or the only one, gives up the third step after so many ops; the others learn of it at its end.
+    // Rank 1, or the only rank, aborts the third step after `after` ops; other ranks are notified at its end.
     const int giver = test::world().size() > 1 ? 1 : 0;
     for (const int after : {1, 7, 23}) {
         SCOPED_TRACE("given up after op " + std::to_string(after));
         Assembly* assembly = nullptr;
         std::int64_t done = 0;
-        std::optional<float> loss_given_up, loss_done;  ///< of the third step and of its second run
+        std::optional<float> loss_given_up, loss_done;  ///< losses of the third step and of its repetition
         test::TinyHooks hooks;
         hooks.begin = [&](Assembly& made) {
             assembly = &made;
@@ -113,7 +116,7 @@ TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
             if (gives_up) {
                 assembly->abandon_step();
             }
-            if (begun == 4 || begun == 5) {  // what the step before has left
+            if (begun == 4 || begun == 5) {  // result of the previous step
                 auto& left = begun == 4 ? loss_given_up : loss_done;
                 left = left ? left : assembly->train_slots().back().losses.back();
             }

@@ -10,7 +10,7 @@
 
 namespace ziggurat::test {
 
-/// Gives memory and never takes it back.
+/// Allocates from an arena, and never frees.
 class ArenaVectors {
   public:
     /// Collective: over the world of `node`

@@ -18,13 +18,13 @@ using test::world;
 
 enum class Way { mpi, seats, nodes };
 
-/// A sum as a step does it: started, then polled beside other work.
+/// A sum as in a training step: started, then polled between other work.
 class AsyncSumBy : public ::testing::TestWithParam<Way> {
   protected:
     AsyncSumBy() {
         if (GetParam() != Way::mpi) {
             const int pretended = GetParam() == Way::nodes ? world().size() : 0;
-            // A wake-up that is lost must not look like one that was slow.
+            // A lost wake-up must not look like a slow one.
             node_ = std::make_unique<NodeMemory>(
                 world(),
                 NodeMemory::Options{.pretended_nodes = pretended, .longest_sleep_ns = 600'000'000'000});
@@ -48,7 +48,7 @@ TEST_P(AsyncSumBy, GivesAllRanksTheSumsAndMaximaOfEveryRound) {
 
     for (std::int64_t round = 0; round < 200; ++round) {
         if (round % 50 == world().rank()) {
-            usleep(3000);  // some come late, others are a round ahead by then
+            usleep(3000);  // some ranks are late, others are a round ahead by then
         }
         sum.words()[0] = world().rank() * 1000 + round;
         sum.words()[1] = -world().rank();

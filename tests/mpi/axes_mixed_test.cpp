@@ -1,4 +1,5 @@
-/// Class B of the model axes mixed with sharding, on up to twelve ranks, beside one rank that does all.
+/// Class B of the model axes with sharding, on up to twelve ranks, against one rank with the whole
+/// work.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -18,10 +19,10 @@ using spec::PipelineSchedule;
 using test::Keep;
 using test::TinyOutcome;
 
-/// All layouts divide it.
+/// Divisible by all layouts.
 constexpr std::int64_t global_batch = 12;
 
-/// Degrees of the axes, and the state that data ranks share: as in ZeRO `zero`.
+/// Degrees of the axes, and the state that data ranks shard: ZeRO `zero`.
 struct Layout {
     int data = 1;
     int tensor = 1;
@@ -57,8 +58,10 @@ std::vector<Layout> mixed_layouts() {
     };
 }
 
-/// Extents that 2, 3, 4 and 6 tensor ranks share, heads of keys and values that do not suffice for four of
-/// them, and layers for three stages of two chunks.
+/// Returns a run whose sizes 2, 3, 4 and 6 tensor ranks divide, and with layers for three stages of two
+/// chunks.
+///
+/// It has too few key-value heads for four of them.
 spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64_t micro) {
     auto run = test::tiny_run(family, layout.data, micro, global_batch / layout.data / micro);
     run.model.layers = 7;
@@ -84,11 +87,11 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
 
 class AxesMixed : public ::testing::TestWithParam<std::string> {};
 
-/// Layouts of fewer ranks train on the first of them.
+/// Layouts with fewer ranks train on the first ranks.
 TEST_P(AxesMixed, TrainAsOneRankDoes) {
     const auto& world = test::world();
     const auto myself = world.group().split(world.rank());
-    std::map<std::int64_t, TinyOutcome> alone;  // by heads of keys and values
+    std::map<std::int64_t, TinyOutcome> alone;  // by number of key-value heads
     for (const auto& layout : mixed_layouts()) {
         SCOPED_TRACE(layout.text());
         const auto is_used = world.rank() < layout.ranks();

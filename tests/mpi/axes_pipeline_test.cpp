@@ -1,4 +1,4 @@
-/// Pipelines: beside one rank that does all (class B), and among themselves (class A).
+/// Pipelines: against one rank with the whole work (class B), and against each other (class A).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,7 +22,7 @@ using spec::ReducePlan;
 using test::Keep;
 using test::TinyOutcome;
 
-/// One way to spread a model over the ranks.
+/// One layout of a model over the ranks.
 struct Layout {
     int stages = 1;
     PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
@@ -41,14 +41,14 @@ struct Layout {
     }
 };
 
-/// A model of its family, of odd sizes that two tensor ranks divide.
+/// A model with odd sizes that two tensor ranks divide.
 struct Model {
     std::string family;
     bool is_tied;
     std::int64_t layers;
 };
 
-/// `samples` of a batch in micro-batches of one, as many as the layout has.
+/// Returns a run of `samples` in micro-batches of one, with the layout's number of micro-batches.
 spec::RunSpec run_of(const Model& model, const Layout& layout) {
     auto run = test::tiny_run(model.family, layout.data, 1, layout.microbatches);
     run.model.tie_embeddings = model.is_tied;
@@ -64,8 +64,9 @@ spec::RunSpec run_of(const Model& model, const Layout& layout) {
     return run;
 }
 
-/// Every schedule for stages alone, with numbers of micro-batches below, equal to and above theirs, that they
-/// divide and do not; then beside other axes.
+/// Returns every schedule with stages only, then with other axes.
+///
+/// The numbers of micro-batches are below, equal to and above the number of stages, divisible and not.
 std::vector<Layout> layouts() {
     constexpr auto gpipe = PipelineSchedule::gpipe;
     constexpr auto in_turn = PipelineSchedule::one_f_one_b;
@@ -145,7 +146,7 @@ TinyOutcome train(const spec::RunSpec& run) {
     return test::train_tiny(run, test::world(), Keep::nothing);
 }
 
-/// Degrees whose bits are compared, for the number of ranks of the test.
+/// Returns the layouts whose bits are compared, for the number of ranks of the test.
 std::vector<Layout> degrees() {
     constexpr auto in_turn = PipelineSchedule::one_f_one_b;
     switch (test::world().size()) {
@@ -171,7 +172,7 @@ class PipelineBits : public ::testing::TestWithParam<std::string> {
     }
 };
 
-/// Layers lie elsewhere, so that the sums of norms over tensors, which are exact, meet other ranks.
+/// Layers are on other ranks, so the exact sums of norms over tensors are computed on different ranks.
 TEST_P(PipelineBits, AreThoseOfAnySchedule) {
     for (const auto& layout : degrees()) {
         SCOPED_TRACE(layout.text());
@@ -210,7 +211,7 @@ TEST_P(PipelineBits, AreThoseOfAnyRecomputationAndSharding) {
     }
 }
 
-/// Layers anywhere, and parameters gathered for each pass or once a step.
+/// Layers on any stage, and parameters gathered for each pass or once per step.
 TEST_P(PipelineBits, AreThoseOfAnySpreadOfLayersAndLeases) {
     for (const auto& layout : degrees()) {
         SCOPED_TRACE(layout.text());
@@ -259,7 +260,7 @@ TEST_P(PipelineBits, AreThoseOfAnyHome) {
     }
 }
 
-/// Stages with layers, recomputation and homes of their own.
+/// Stages with individual layers, recomputation and homes.
 TEST_P(PipelineBits, AreThoseOfAnyStages) {
     const test::ScratchFolder folder;
     constexpr spec::Home host{0, 1, 0};

@@ -1,4 +1,4 @@
-/// Sequence parallelism beside one rank that does all (class B); activations cut over tensor ranks (class A).
+/// Sequence parallelism against one rank (class B); activations sharded over tensor ranks (class A).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -28,7 +28,8 @@ struct Layout {
     }
 };
 
-/// Sequences of 12 in micro-batches of 2 and 4: slices of a third begin inside of one.
+/// Returns a run with sequences of 12 in micro-batches of 2 and 4: slices of a third start inside a
+/// sequence.
 spec::RunSpec run_of(const std::string& family,
                      const Layout& layout,
                      std::int64_t micro,

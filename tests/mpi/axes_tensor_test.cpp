@@ -1,5 +1,5 @@
-/// The tensor axis: class B beside one rank, class A of all that does not change the order of sums, the bytes
-/// it sends.
+/// The tensor axis: class B against one rank, class A of variants with the same order of sums, and sent
+/// bytes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,9 @@ using spec::Home;
 using test::Keep;
 using test::TinyOutcome;
 
-/// Twelve heads and a padded vocabulary that all tested degrees divide; two micro-batches of each data rank.
+/// Returns a run with twelve heads and a padded vocabulary, divisible by all tested degrees.
+///
+/// Each data rank has two micro-batches.
 spec::RunSpec run_of(const std::string& family, int tensor, int data = 1) {
     auto run = test::tiny_run(family, data, 2, 2);
     run.model.hidden = 48;
@@ -36,7 +38,7 @@ spec::RunSpec run_of(const std::string& family, int tensor, int data = 1) {
     return run;
 }
 
-/// The same model on one rank, with all the samples.
+/// Returns the same model on one rank, with all samples.
 spec::RunSpec alone(spec::RunSpec run) {
     run.train.micro_batches *= run.parallel.data;
     run.parallel.tensor = run.parallel.data = run.parallel.ranks = run.parallel.ranks_per_node = 1;
@@ -152,10 +154,10 @@ TEST_P(Tensor, SendsWhatTheFormulaSays) {
     }
 }
 
-/// What a model with its initial values makes of one micro-batch.
+/// Results of a model with its initial values for one micro-batch.
 struct Evaluated {
     std::vector<float> losses;
-    std::vector<std::vector<float>> logits;  ///< of some rows
+    std::vector<std::vector<float>> logits;  ///< logits of some rows
 };
 
 Evaluated evaluate(const spec::RunSpec& run, const comm::Context& world) {

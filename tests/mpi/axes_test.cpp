@@ -1,4 +1,4 @@
-/// Class B of the model axes: tensor and pipeline degrees beside one rank that does all.
+/// Class B of the model axes: tensor and pipeline degrees against one rank with the whole work.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,13 +24,14 @@ struct Layout {
     int ranks() const { return tensor * stages * data; }
 };
 
-/// Heads of keys and values, where the family lets queries share them: of four and six tensor ranks, two
-/// share each.
+/// Returns the number of key-value heads if the family has grouped queries.
+///
+/// For four and six tensor ranks, two ranks share each head.
 std::int64_t shared_key_heads(int tensor) {
     return tensor == 4 ? 2 : tensor == 6 ? 3 : 6;
 }
 
-/// Five layers with twelve heads: extents that 2, 3, 4 and 6 divide, and no power of two.
+/// Returns a run of five layers with twelve heads: divisible by 2, 3, 4 and 6, and not powers of two.
 spec::RunSpec run_of(const std::string& family,
                      const Layout& layout,
                      std::int64_t key_heads,
@@ -61,7 +62,7 @@ TEST_P(Axes, TrainAsOneRankDoes) {
     const int ranks = test::world().size();
     const comm::Communicator myself = test::world().group().split(test::world().rank());
     constexpr std::int64_t samples = 12;
-    std::map<std::int64_t, TinyOutcome> alone;  // by heads of keys
+    std::map<std::int64_t, TinyOutcome> alone;  // by number of key-value heads
 
     for (const auto& layout :
          {Layout{.tensor = 2}, Layout{.tensor = 3}, Layout{.tensor = 4}, Layout{.tensor = 6},

@@ -25,7 +25,7 @@ using namespace ziggurat::test;
 
 const WaitContext unwatched;
 
-/// What carries the calls under test, and the elements.
+/// Transport of the calls under test, and their element type.
 template <class Element>
 struct OverMpi {
     using T = Element;
@@ -240,7 +240,7 @@ TYPED_TEST(CollectivesOfFloats, AllToAllTransposesBlocksOfAnySize) {
                .label = "transpose"});
 
     for (int from = 0; from < this->size(); ++from) {
-        std::int64_t first = 0;  // of the block for this member, in the vector of `from`
+        std::int64_t first = 0;  // offset of this member's block in the vector of `from`
         for (int m = 0; m < this->rank(); ++m) {
             first += count(from, m);
         }
@@ -272,7 +272,7 @@ TYPED_TEST(CollectivesOfFloats, MessagesBetweenTwoKeepTheirTagsApart) {
     const int next = (this->rank() + 1) % this->size();
     const int previous = (this->rank() - 1 + this->size()) % this->size();
     if (next == this->rank()) {
-        return;  // nobody to talk to
+        return;  // one rank has no peer
     }
     const auto small = this->vectors(filled<float>(3, this->rank(), numbered));
     const auto large = this->vectors(filled<float>(600'000, this->rank(), numbered));
@@ -336,7 +336,7 @@ TYPED_TEST(CollectivesOfFloats, AResultIsReadableBeforeTheInputsAreFree) {
 
 TYPED_TEST(CollectivesOfFloats, AnUnlikeCallIsRefusedByAllMembers) {
     if (this->size() == 1) {
-        return;  // one alone always agrees
+        return;  // one rank always agrees
     }
     std::vector<float> vector(static_cast<std::size_t>(this->size()) * 4);
     auto blocks = test::even_blocks(std::ssize(vector), 4, this->size(), 1);

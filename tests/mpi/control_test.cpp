@@ -77,7 +77,7 @@ TEST(Control, ManyExchangesOfTheWorldAndItsPartsStayApart) {
         std::int64_t rank = world().rank();
         std::int64_t one = 1;
 
-        all_reduce_sum(world(), words);  // beyond the board's places, too
+        all_reduce_sum(world(), words);  // more words than the board has slots
         all_reduce_sum(parity, {&one, 1});
         all_reduce_max(copy, {&rank, 1});
         barrier(world());
@@ -105,7 +105,7 @@ TEST(Control, SumsWrapLikeLimbsAndMaximaKeepSigns) {
     EXPECT_EQ((std::vector<double>{0.0, 0.25}), seconds);
 }
 
-/// What rank 0 needs of another rank before it joins the others: a message that this one sends in between.
+/// Background work that rank 0 depends on before it joins the exchange: a message of each other rank.
 class Messenger final : public Background {
   public:
     void advance() override {
@@ -128,7 +128,7 @@ TEST(Control, GoesOnWithItsBackgroundWhileItWaits) {
             ZG_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, world().group().native(), MPI_STATUS_IGNORE));
         }
         exchange(world().going_on_with(messenger));
-        messenger.advance();  // of those who did not have to wait
+        messenger.advance();  // for ranks that did not have to wait
     }
 }
 

@@ -1,4 +1,4 @@
-/// Ranks that read different data are told so, all of them.
+/// Ranks that read different data all report it.
 #include "train/save/data_guard.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A folder for each rank, with a file of the same name: as if each had a machine of its own.
+/// A folder for each rank, with a file of the same name, as if each rank had a node of its own.
 class DataGuardTest : public ::testing::Test {
   protected:
     const comm::Context& world_ = test::world();
@@ -46,7 +46,7 @@ class DataGuardTest : public ::testing::Test {
     }
     static void write(const std::string& text) { std::ofstream{"text.txt"} << text; }
 
-    /// What the guard of `num_nodes` nodes says, on this rank.
+    /// Returns the error of the guard with `num_nodes` nodes on this rank.
     std::string problem(int num_nodes) {
         try {
             const auto corpus = open_corpus(spec_, world_);
@@ -69,7 +69,8 @@ TEST_F(DataGuardTest, EveryRankNamesTheNodeWithOtherBytes) {
     write(world_.rank() == last ? "another text of mine" : "the same text on all");
     EXPECT_THAT(problem(world_.size()),
                 HasSubstr("'text.txt' is not the same on all nodes (20 bytes for rank 0 on "));
-    EXPECT_THAT(problem(world_.size()), HasSubstr("as many, but others for rank " + std::to_string(last)));
+    EXPECT_THAT(problem(world_.size()),
+                HasSubstr("same size, but other bytes for rank " + std::to_string(last)));
 }
 
 TEST_F(DataGuardTest, EveryRankNamesTheNodeWithoutTheFile) {

@@ -1,4 +1,4 @@
-/// model.embedding_gradient: the part of a step's gradient that it scales, and nothing else.
+/// model.embedding_gradient scales exactly the embedding's part of a step's gradient.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 using test::Keep;
 using Gradients = decltype(test::TinyOutcome::gradients);
 
-/// Of the first step, on all ranks.
+/// Gradients of the first step, on all ranks.
 class EmbeddingGradient : public ::testing::TestWithParam<bool> {
   protected:
     static Gradients with(double factor, bool is_cut = false) {

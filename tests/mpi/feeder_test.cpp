@@ -12,7 +12,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Memory of one slot, for as many sequences as a micro-batch has.
+/// Memory of one slot for the sequences of a micro-batch.
 struct SlotMemory {
     std::vector<std::int32_t> ints;
     std::vector<std::uint8_t> mask;
@@ -48,7 +48,7 @@ spec::RunSpec run_with(std::int64_t global_batch) {
     return run;
 }
 
-/// Global indices of the samples of one step on one rank that does all.
+/// Returns the global indices of the samples of one step on one rank with the whole batch.
 std::vector<std::int64_t> samples_of_step(Feeder& feeder, const spec::RunSpec& run, std::int64_t step) {
     std::vector<SlotMemory> memory(static_cast<std::size_t>(run.train.micro_batches), SlotMemory{run});
     std::vector<BatchSlot> slots;

@@ -1,5 +1,5 @@
-/// Trainings in which tensors are frozen: what stays, what is the same as without, and that sharding changes
-/// nothing.
+/// Trainings with frozen tensors: frozen values, results equal to those without, and independence of
+/// sharding.
 #include <gtest/gtest.h>
 
 #include <algorithm>

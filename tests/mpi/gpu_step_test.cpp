@@ -1,4 +1,4 @@
-/// Steps on a GPU reserve nothing of it and never stand still for it, wherever state lies.
+/// Steps on a GPU never allocate on it and never block on it, with state in any tier.
 #include <gtest/gtest.h>
 
 #include "tests/emulated_cuda/calls.hpp"

@@ -1,5 +1,4 @@
-/// Several groups on several pretended nodes at once, with many calls of each on their way, and ranks that
-/// dawdle.
+/// Several groups on several emulated nodes, with many calls of each in flight, and slow ranks.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,12 +29,12 @@ using K = CollectiveKind;
 
 constexpr int num_calls = 9;
 
-/// A group whose calls work in place, each on a vector of its own, and the results that they must have.
+/// A group whose calls work in place, each on its own vector, and the expected results.
 class BusyGroup {
   public:
     BusyGroup(const Communicator& group, NodeMemory& memory, SharedVectors& vectors, unsigned seed)
         : collectives_{make_collectives(group, memory)} {
-        std::mt19937 random{seed};  // the same on all members
+        std::mt19937 random{seed};  // same seed on all members
         constexpr K kinds[] = {K::all_reduce, K::reduce_scatter, K::all_gather};
         for (int i = 0; i < num_calls; ++i) {
             const std::int64_t unit =
@@ -47,7 +46,7 @@ class BusyGroup {
         std::iota(order_.begin(), order_.end(), 0);
     }
 
-    /// \param shared  gives the same numbers on all members
+    /// \param shared  generator with the same state on all members
     void shuffle(std::mt19937& shared) {
         std::shuffle(order_.begin(), order_.end(), shared);
         started_ = 0;
@@ -119,7 +118,7 @@ class BusyGroup {
 
 using Groups = std::vector<std::unique_ptr<BusyGroup>>;
 
-/// The world, pairs, every second rank, the world in reverse order.
+/// Returns the world, pairs, every second rank, and the world in reverse order.
 Groups make_groups(NodeMemory& memory, SharedVectors& vectors) {
     const int rank = world().rank();
     Groups groups;
@@ -172,7 +171,7 @@ TEST(HierarchicalInterleaving, ManyCallsOfManyGroupsKeepTheirBitsAndAllocateNoth
 
 TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
     if (world().size() < 3) {
-        return;  // nobody has a neighbour
+        return;  // one rank has no neighbour
     }
     NodeMemory memory{world(), {.pretended_nodes = 2}};
     SharedVectors vectors{memory, 1 << 20};
@@ -194,7 +193,7 @@ TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
             idle.idle();
         }
     };
-    if (memory.nodes().node == 0) {  // which has as many ranks as any; the others stay out of it
+    if (memory.nodes().node == 0) {  // the largest node; other nodes do not take part
         EXPECT_THROW(run(), Error);
     }
     barrier(world());

@@ -1,4 +1,5 @@
-/// Collectives across pretended nodes against the one order of sums, and against the other implementations.
+/// Collectives across emulated nodes against the defined order of sums, and against other
+/// implementations.
 #include "comm/hierarchical/hierarchical_collectives.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ void run(Collectives& collectives, CollectiveCall call) {
     wait(collectives, id, unwatched);
 }
 
-/// What a sum of `ragged` vectors must be, by the one function that says so.
+/// Returns the expected sum of `ragged` vectors, by the function that defines it.
 template <class T>
 std::vector<T> folded(int members, std::int64_t elements, int sum_group) {
     std::vector<std::vector<T>> vectors;
@@ -49,7 +50,7 @@ std::vector<T> folded(int members, std::int64_t elements, int sum_group) {
     return sum;
 }
 
-/// Blocks of 0, 1, 17 ... elements, one of them of several pieces.
+/// Returns blocks of 0, 1, 17 ... elements; one of them has several pieces.
 template <class T>
 std::vector<Block> blocks_with_a_long_one(int members, int long_one) {
     constexpr std::int64_t sizes[] = {1, 0, 17, 3001, 16};
@@ -66,7 +67,7 @@ std::vector<Block> blocks_with_a_long_one(int members, int long_one) {
 template <class T>
 class HierarchicalOf : public ::testing::Test {
   protected:
-    /// Calls `body` for the world on 2, 3 and 4 pretended nodes, and for its ranks in reverse order.
+    /// Calls `body` for the world on 2, 3 and 4 emulated nodes, and for its ranks in reverse order.
     template <class Body>
     static void on_nodes(const Body& body) {
         for (int nodes = 2; nodes <= std::min(4, world().size()); ++nodes) {
@@ -93,7 +94,7 @@ class HierarchicalOf : public ::testing::Test {
         }
     }
 
-    /// All ways to write the sum.
+    /// Checks all output modes of the sum.
     static void expect_sums(Collectives& collectives,
                             SharedVectors& vectors,
                             const std::vector<Block>& blocks,
@@ -259,7 +260,7 @@ TEST_F(HierarchicalOfFloats, AllToAllTransposesBlocksOfAnySize) {
                           .label = "transpose"});
 
         for (int from = 0; from < collectives.size(); ++from) {
-            std::int64_t first = 0;  // of the block for this member, in the vector of `from`
+            std::int64_t first = 0;  // offset of this member's block in the vector of `from`
             for (int m = 0; m < rank; ++m) {
                 first += count(from, m);
             }

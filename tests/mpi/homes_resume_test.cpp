@@ -1,5 +1,7 @@
-/// Class A of saves of state on any tier: what is saved beside training, and what goes on from it, has the
-/// bits of a training at home on the device; and of state on NVMe a save reads nothing again.
+/// Class A of saves with state on any tier.
+///
+/// Checkpoints saved during training, and trainings resumed from them, have the bits of a training with
+/// state on the device. A save reads state on NVMe from memory, not again from the disk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +53,7 @@ void give(spec::RunSpec& run, const Homes& homes) {
     run.tiers.optimizer = homes.optimizer;
 }
 
-/// ZeRO 3 on all ranks, chunks that cut units and tensors anywhere.
+/// Returns a run with ZeRO 3 on all ranks and chunks that split units and tensors at any position.
 spec::RunSpec run_in(const test::SharedFolder& folder, const std::string& family, DType compute) {
     auto run = test::tiny_run(family, test::world().size(), 1, 2);
     run.train.steps = steps;
@@ -96,7 +98,7 @@ TEST_P(HomesResume, GoOnWithTheSameBitsFromAnyHomeToAnyOther) {
         EXPECT_EQ(saving.training.weights_hash, expected.weights_hash);
         EXPECT_EQ(saving.saved_step, steps);
 
-        // A step after which training went on, and the last, which was written from home.
+        // A step followed by further training, and the last step, which is written from its home.
         for (const std::int64_t step : {std::int64_t{2}, steps}) {
             SCOPED_TRACE("from step " + std::to_string(step));
             auto again = run;
@@ -170,7 +172,7 @@ TEST(HomesSave, ReadsNothingTwiceAndWritesTheStateOnce) {
         test::train_and_save(run, test::world(), Keep::nothing, 5);
         return std::array<std::int64_t, 3>{read_bytes, written_bytes, shard_bytes};
     };
-    // Both end with a save of step 5 from home; one of them saves step 3 as well.
+    // Both end with a save of step 5 from home. One of them also saves step 3.
     const auto plain = counts_with_saves_every(100);
     const auto saving = counts_with_saves_every(3);
     storage::set_read_fault(nullptr);
@@ -183,7 +185,7 @@ TEST(HomesSave, ReadsNothingTwiceAndWritesTheStateOnce) {
     const auto rank = test::world().rank();
     const auto size = static_cast<std::int64_t>(
         std::filesystem::file_size(step_folder(folder, "every3", 3) + "/" + checkpoint::shard_name(rank)));
-    // Reserved, then written; without direct transfers a write is asked about on two levels.
+    // Reserved, then written. Without direct I/O, the fault handler counts a write at two levels.
     const auto written = saving[2] - size;
     const auto once = round_up_to_page(size);
     EXPECT_TRUE(written == once || written == 2 * once) << written << " of " << once;

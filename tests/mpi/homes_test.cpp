@@ -1,4 +1,4 @@
-/// Class A of homes: wherever state lies, the bits of a training are those of the device alone.
+/// Class A of homes: with state in any tier, a training has the bits of state on the device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +41,10 @@ std::vector<Homes> all_homes() {
             {"everything in shares", shares, shares, shares, shares}};
 }
 
-/// Every link has moved what the program says, to the byte, but for the moments in the first step, and every
-/// tier that is a home holds something.
+/// Checks that every link has moved exactly the bytes of the program, and that every home tier holds
+/// state.
+///
+/// The moments of the first step are an exception.
 void check_moves(const spec::RunSpec& run, const Assembly& assembly) {
     const auto program = schedule::build_program(run, test::world().rank(), schedule::Variant::train);
     const auto planned = schedule::bytes_by_link(program);
@@ -97,8 +99,8 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
     }
 }
 
-// The last rank's share of a unit is the shortest, or padding alone: it has computed all of a step while
-// others still update, and publish, through memory that is used again.
+// The last rank's share of a unit is the shortest, or only padding. It finishes a step while other ranks
+// still update and publish through memory that is reused.
 TEST_P(HomesOfState, LetRanksWaitForEachOtherBetweenSteps) {
     const test::ScratchFolder folder;
     const int ranks = test::world().size();

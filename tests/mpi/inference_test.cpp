@@ -13,7 +13,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// One micro-batch of this rank and its losses, after a training.
+/// One micro-batch of this rank and its losses after a training.
 struct Looked {
     test::Tensors weights;
     std::vector<std::int32_t> tokens, targets, positions, document_starts;
@@ -41,7 +41,7 @@ Looked train_and_look(const spec::RunSpec& run, const comm::Context& world) {
     return looked;
 }
 
-/// The losses of the same micro-batch by a model that only evaluates.
+/// Returns the losses of the same micro-batch from a model that only evaluates.
 std::vector<float> losses_of(const Looked& looked, const spec::RunSpec& run, const comm::Context& world) {
     Inference inference{run, world, test::processors_for_tests(run.parallel.threads)};
     for (const auto& [name, values] : looked.weights) {

@@ -1,4 +1,4 @@
-/// Several groups at once, calls of each in an order that all members know and nobody else.
+/// Several groups at once. The members of each group share a random order of its calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,14 +26,14 @@ namespace {
 
 using namespace ziggurat::test;
 
-/// A group with calls of many kinds and sizes, their memory and their dry-run twin.
+/// A group with calls of many kinds and sizes, their memory, and their dry-run counterpart.
 class BusyGroup {
   public:
     BusyGroup(std::unique_ptr<Collectives> collectives, ArenaVectors& vectors, int seed)
         : collectives_{std::move(collectives)},
           vectors_{vectors},
           dry_run_{collectives_->size(), collectives_->rank()} {
-        std::mt19937 random(static_cast<unsigned>(seed));  // the same on all members
+        std::mt19937 random(static_cast<unsigned>(seed));  // same seed on all members
         for (int i = 0; i < 8; ++i) {
             const std::int64_t unit = i % 4 == 3 ? 8'000 : static_cast<std::int64_t>(random() % 3000);
             add(i % 3, uneven_blocks<float>(collectives_->size(), unit), static_cast<int>(random() % 4));
@@ -42,7 +42,7 @@ class BusyGroup {
 
     int num_calls() const { return static_cast<int>(runs_.size()); }
     Collectives& collectives() { return *collectives_; }
-    /// What this member has moved beyond what it would have sent: nothing, all members together.
+    /// Returns the bytes moved by this member minus those it should send; the sum over members is 0.
     std::int64_t surplus_bytes(int call) const {
         return collectives_->bytes_moved(call) - dry_run_.bytes_moved(call);
     }
@@ -115,18 +115,19 @@ class BusyGroup {
     std::vector<std::unique_ptr<Run>> runs_;
 };
 
-/// How the groups' calls travel. Ranks in shared memory unwatched spin, and their counters are about to wrap
-/// around.
+/// Transport of the groups' calls.
+///
+/// Without a watchdog, ranks in shared memory spin, and their counters start close to the wrap-around.
 enum class Transport { messages, shared_memory };
 
 NodeMemory::Options options_of(Transport transport) {
     return {.may_share = transport == Transport::shared_memory,
             .wait = transport == Transport::shared_memory ? std::optional{WaitPolicy{0, 0}} : std::nullopt,
-            .longest_sleep_ns = 600'000'000'000,  // a lost wake-up would last so long, and be counted
+            .longest_sleep_ns = 600'000'000'000,  // a lost wake-up would last that long, and be counted
             .first_operation = 0xfffffff0u};
 }
 
-/// All ranks, pairs, every second rank, and all in reverse order: of each, the group that has this rank.
+/// The group of this rank among: all ranks, pairs, every second rank, all in reverse order.
 struct BusyGroups {
     BusyGroups(Transport transport, int seed) : node{world(), options_of(transport)}, vectors{node} {
         const int rank = world().rank();
@@ -145,8 +146,9 @@ struct BusyGroups {
     std::vector<std::unique_ptr<BusyGroup>> groups;
 };
 
-/// Starts the calls of every group in an order that its members share and groups in an order that is this
-/// rank's own; looks after them at random; keeps up to four of a group running.
+/// Starts the calls of every group and polls them at random, with at most four of a group running.
+///
+/// Members share the order of a group's calls; each rank has its own order of groups.
 void run_interleaved(BusyGroups& busy, std::mt19937& shared, std::mt19937& own) {
     auto& groups = busy.groups;
     struct Progress {
@@ -163,8 +165,8 @@ void run_interleaved(BusyGroups& busy, std::mt19937& shared, std::mt19937& own) 
     }
     IdleWait idle{&busy.node};
     for (int unfinished = 4; unfinished > 0;) {
-        // From a random group on, the first that may start something: who could start and sleeps instead
-        // would let others wait.
+        // Start the first possible call, from a random group on: a rank that sleeps instead of starting a
+        // call would block others.
         const auto first = static_cast<std::size_t>(own() % 4);
         for (std::size_t i = 0; i < 4; ++i) {
             const std::size_t g = (first + i) % 4;

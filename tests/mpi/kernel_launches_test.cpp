@@ -1,4 +1,4 @@
-/// A step on a GPU launches the kernels that plan::KernelTraffic names, and no others.
+/// A step on a GPU launches exactly the kernels that plan::KernelTraffic lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 using Launches = std::map<std::string, std::int64_t>;
 
-/// `void a::(anonymous namespace)::turn<float>(...)` is `turn`; of map_packs, its function is the name.
+/// Returns `turn` for `void a::(anonymous namespace)::turn<float>(...)`; for map_packs, its function's
+/// name.
 std::string short_name(std::string symbol) {
     const std::string anonymous = "(anonymous namespace)::";
     for (auto at = symbol.find(anonymous); at != std::string::npos; at = symbol.find(anonymous)) {
@@ -30,7 +31,8 @@ std::string short_name(std::string symbol) {
     return name == "map_packs" ? last_part(symbol.substr(symbol.find('<') + 1)) : name;
 }
 
-/// What functions of kernels/cuda and of libraries are called in plans; of what shares a function, the first.
+/// Returns the names in plans by function of kernels/cuda and of libraries; the first if several share
+/// one.
 const std::map<std::string, std::string>& kernels_by_function() {
     static const std::map<std::string, std::string> kernels{
         {"cublasLtMatmul", "product"},
@@ -73,7 +75,7 @@ const std::map<std::string, std::string>& kernels_by_function() {
     return kernels;
 }
 
-/// The name under which a kernel of a plan is compared with functions.
+/// Returns the name by which a kernel of a plan is compared with functions.
 std::string name_of_function(const std::string& kernel) {
     static const std::map<std::string, std::string> shared{
         {"layer_norm_forward", "norm forward"},     {"residual_layer_norm_forward", "norm forward"},
@@ -97,7 +99,7 @@ Launches launched_so_far() {
     return launches;
 }
 
-/// Launches of the second step.
+/// Returns the launches of the second step.
 Launches launched_in_a_step(spec::RunSpec run) {
     run.train.steps = 3;
     Launches before, after;

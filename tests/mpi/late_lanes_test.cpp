@@ -1,5 +1,7 @@
-/// What a rank does while a stream is late: it polls, throttled links wait for it, bytes count when they have
-/// moved, failures name their op, and an evaluation goes on between its passes.
+/// Behaviour of a rank whose stream is late.
+///
+/// It polls; throttled links wait for the stream; bytes count once they have moved; failures name their op;
+/// and an evaluation continues between its passes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,7 +134,7 @@ TEST(LateLanes, SayWhichOpOfATrainingHasFailed) {
     const auto run = test::tiny_run("gpt2", 1, 1, 1);
     const auto processors = polled_device();
     Assembly assembly{run, test::world(), processors};
-    std::ranges::fill(assembly.train_slots().front().tokens, 1'000'000);  // which its kernel sees, late
+    std::ranges::fill(assembly.train_slots().front().tokens, 1'000'000);  // detected by the kernel, late
     auto& executor = assembly.train_executor();
     const auto& program = executor.program();
     const auto failing = std::ranges::find_if(program.ops, [&](const schedule::Op& op) {
@@ -151,7 +153,7 @@ TEST(LateLanes, SayWhichOpOfATrainingHasFailed) {
     }
 }
 
-/// The programs of `run`, whose evaluation ends with a copy to the device that nobody waits for.
+/// Returns the programs of `run`; the evaluation ends with a copy to the device that no op waits for.
 Programs with_a_last_copy(const spec::RunSpec& run) {
     auto programs = build_programs(run, 0);
     auto& evaluate = programs.evaluate;

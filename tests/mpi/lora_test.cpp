@@ -1,5 +1,6 @@
-/// Trainings of adapters: the base at step 0, their gradients beside those of the merged weights, and that
-/// spreading, homes, recomputation and resuming change nothing.
+/// Trainings of adapters: base at step 0, gradients against those of the merged weights.
+///
+/// Sharding, homes, recomputation and resuming do not change results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ spec::RunSpec with_adapters(spec::RunSpec run, const Training& training) {
     return run;
 }
 
-/// A number for each element of a tensor, unlike for each, so that no factor is zero.
+/// Returns a different nonzero number for each element of a tensor, so that no factor is zero.
 std::vector<float> numbers(const std::string& name, std::size_t size) {
     std::vector<float> made(size);
     for (std::size_t i = 0; i < size; ++i) {
@@ -58,7 +59,7 @@ std::vector<float> numbers(const std::string& name, std::size_t size) {
     return made;
 }
 
-/// Weights beside which there is an adapter, with their extents.
+/// Returns the weights that have an adapter, with their extents.
 std::vector<layout::Parameter> adapted(const spec::RunSpec& run) {
     std::vector<layout::Parameter> found;
     for (const auto& unit : layout::family_table(run.model, 1, false).units) {
@@ -210,7 +211,7 @@ TEST_P(Adapters, GoOnFromACheckpointAsIfNothingHadHappened) {
     EXPECT_EQ(rest.training.weights_hash, expected.weights_hash);
 }
 
-/// The order of sums differs, and nothing else.
+/// Only the order of sums differs.
 TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
     if (ranks() % 2 != 0 || GetParam().compute != spec::DType::f32) {
         GTEST_SKIP() << "an axis of two ranks is asked for";

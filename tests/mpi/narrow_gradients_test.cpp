@@ -1,5 +1,6 @@
-/// Sums of gradients in bf16 beside those in fp32, where they are furthest apart: with the same gradient in
-/// every micro-batch.
+/// Sums of gradients in bf16 against sums in fp32, for the largest difference.
+///
+/// The gradient is the same in every micro-batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// The norm of the first step's gradient.
+/// Returns the norm of the first step's gradient.
 double norm_of(const spec::RunSpec& run) {
     Assembly assembly{run, build_programs(run, test::world().rank()), test::world(),
                       test::processors_for_tests(run.parallel.threads)};

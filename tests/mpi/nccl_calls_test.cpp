@@ -1,4 +1,4 @@
-/// Calls of other kinds by NCCL, several at once, and vectors of the host.
+/// Other kinds of calls by NCCL, several calls at once, and vectors on the host.
 #include "tests/mpi/nccl_fixture.hpp"
 
 namespace ziggurat::comm {
@@ -6,7 +6,7 @@ namespace {
 
 TEST_F(OverNccl, SumsLongerThanTheScratchAreMadeInPieces) {
     if (size() < 3) {
-        return;  // the library's own, or longer than is worth it
+        return;  // the real library, or too slow
     }
     const std::int64_t longest = 16'000'000 / (size() - 1) / 4 + 600'000;
     std::vector<Block> blocks;
@@ -87,10 +87,11 @@ TEST_F(OverNccl, BroadcastReachesAllFromAnyRoot) {
     }
 }
 
-/// Both ends begin their messages in other orders, and those of the other direction go on meanwhile.
+/// The two ends start their messages in different orders, while messages of the other direction are in
+/// flight.
 TEST_F(OverNccl, MessagesBetweenTwoKeepTheirTagsApart) {
     if (size() == 1) {
-        return;  // nobody to talk to
+        return;  // one rank has no peer
     }
     const int next = (rank() + 1) % size();
     const int previous = (rank() - 1 + size()) % size();
@@ -176,7 +177,7 @@ TEST_F(OverNccl, VectorsOfTheHostStayThere) {
     }
 }
 
-/// One member has its gradients at home on the host, the others on their GPUs.
+/// The home of the gradients is the host on one member and the GPU on the others.
 TEST_F(OverNccl, MembersMayHaveTheirVectorsInOtherTiers) {
     const auto blocks = uneven_blocks<float>(size(), 100);
     const auto values = filled<float>(elements_of<float>(blocks), rank(), ragged);

@@ -1,4 +1,4 @@
-/// Sums and gathers by NCCL, of equal and of unlike blocks.
+/// Sums and gathers by NCCL, with equal and unequal blocks.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ TYPED_TEST_SUITE(OverNcclOf, Elements);
 
 constexpr std::int64_t units[] = {0, 1, 5, 1023, 20'000};
 
-/// Sums in any order.
+/// Checks sums in any order.
 void expect_near_sums(const float* sums, const Block& block, int members) {
     for (std::int64_t i = 0; i < block.bytes / 4; ++i) {
         const auto at = block.offset_bytes / 4 + i;
@@ -135,7 +135,7 @@ TYPED_TEST(OverNcclOf, AllGatherPutsEachBlockInItsPlace) {
     }
 }
 
-/// Sums of the library, in an order of its own; of bfloat16 they are ours where it would round twice.
+/// The library sums in its own order. Ziggurat sums bfloat16 itself if the library would round twice.
 TYPED_TEST(OverNcclOf, EqualBlocksAreSummedByTheLibraryWhereItRoundsOnce) {
     using T = TypeParam;
     const auto blocks = equal_blocks<T>(this->size(), 1200);

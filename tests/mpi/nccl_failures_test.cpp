@@ -1,4 +1,4 @@
-/// Errors of NCCL: named, on all that they concern, and none waits for ever.
+/// Errors of NCCL: they are named on all affected ranks, and no rank waits forever.
 #include <gmock/gmock.h>
 
 #include "comm/control.hpp"
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 TEST_F(OverNccl, AnUnlikeCallIsRefusedByAllMembers) {
     if (size() == 1) {
-        return;  // one alone always agrees
+        return;  // one rank always agrees
     }
     const auto vector = put(size() * 4, 1.0F);
     const auto blocks = equal_blocks<float>(size(), rank() == 0 ? 3 : 4);
@@ -26,7 +26,7 @@ TEST_F(OverNccl, AnUnlikeCallIsRefusedByAllMembers) {
 
 TEST_F(OverNccl, AFailureNamesTheCallAndTheGroup) {
     if (size() == 1) {
-        return;  // which needs no library
+        return;  // does not need the library
     }
     const auto vector = put(size() * 4, 1.0F);
     const int call = collectives->prepare({.kind = CollectiveKind::all_reduce,
@@ -46,10 +46,10 @@ TEST_F(OverNccl, AFailureNamesTheCallAndTheGroup) {
     EXPECT_EQ(kind, ErrorKind::communication);
     EXPECT_THAT(text, AllOf(HasSubstr("the all_reduce 'sums 3' of group 'data' by NCCL"),
                             HasSubstr("unhandled system error")));
-    collectives.reset();  // and does not wait for what does not come
+    collectives.reset();  // does not wait for data that never arrives
 }
 
-/// The others hear of a rank that ends in the middle of a step, and do not wait for it.
+/// Other ranks are notified when a rank ends in the middle of a step, and do not wait for it.
 TEST_F(OverNccl, ALostMemberIsNoHang) {
     if (size() == 1) {
         return;
@@ -61,7 +61,7 @@ TEST_F(OverNccl, ALostMemberIsNoHang) {
                                            .blocks = equal_blocks<float>(size(), 60'000),
                                            .label = "sums"});
     if (rank() == size() - 1) {
-        emulated_cuda::set_faults("nccl:1");  // it ends before it takes part
+        emulated_cuda::set_faults("nccl:1");  // this rank ends before it takes part
     }
 
     const auto [kind, text] = error_of([&] {
@@ -88,9 +88,9 @@ TEST_F(OverNccl, CallsThatAreUnderWayEndWithTheirGroup) {
                                            .blocks = equal_blocks<float>(size(), 6000),
                                            .label = "sums"});
     if (rank() != 0) {
-        collectives->start(call);  // rank 0 does not come
+        collectives->start(call);  // rank 0 does not take part
     }
-    barrier(world());  // for one that starts after another has left hears of that
+    barrier(world());  // a call started after another rank closed would fail instead
     collectives.reset();
     copies->finish();
 }
@@ -114,14 +114,14 @@ TEST_F(OverNccl, ACommunicatorThatCannotStartIsAnErrorOfAll) {
     EXPECT_THAT(text, HasSubstr("the start of group 'data' by NCCL"));
 }
 
-constexpr int most_ranks = 4;  // and so many GPUs
+constexpr int most_ranks = 4;  // and number of GPUs
 
 TEST_F(OverNccl, RanksThatShareAGpuAreRefused) {
     if (size() == 1) {
         return;
     }
     collectives.reset();
-    const auto shared = make(most_ranks - 1 - rank(), "sharers");  // of each rank, that is the last one's
+    const auto shared = make(most_ranks - 1 - rank(), "sharers");  // the last rank's GPU, for each rank
     const auto vector = put(size() * 4, 1.0F);
 
     const auto [kind, text] = error_of([&] {

@@ -1,5 +1,6 @@
-/// What tests of collectives by NCCL share: a GPU of its own for each rank, on what the emulated CUDA has in
-/// the place of both.
+/// Fixture of tests of collectives by NCCL, with a GPU for each rank.
+///
+/// GPUs and NCCL are those of the emulated CUDA.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ using namespace ziggurat::test;
 inline const WaitContext unwatched;
 inline constexpr std::int64_t arena_bytes = std::int64_t{32} << 20;
 
-/// A vector of `count` elements on this rank's GPU, and what was and will be there on the host.
+/// A vector of `count` elements on this rank's GPU.
 template <class T>
 struct Vector {
     std::byte* at;
@@ -41,8 +42,7 @@ class OverNccl : public ::testing::Test {
     OverNccl() { collectives = make(0, "data"); }
     ~OverNccl() override { emulated_cuda::set_faults(""); }
 
-    /// Those of this rank with GPU number `index` of those that it sees, of which the first is no other
-    /// rank's.
+    /// Makes the collectives of this rank on visible GPU number `index`; GPU 0 belongs to this rank alone.
     std::unique_ptr<Collectives> make(int index, const std::string& name) {
         if (index != used_gpu) {
             arenas.clear();
@@ -94,10 +94,10 @@ class OverNccl : public ::testing::Test {
         const int id = collectives->prepare(std::move(call));
         collectives->start(id);
         wait(*collectives, id, unwatched, &node);
-        used_bytes = 0;  // for the next one's vectors
+        used_bytes = 0;  // free the space for the next vectors
         return id;
     }
-    /// What `act` throws.
+    /// Returns the error that `act` throws.
     template <class Act>
     static std::pair<std::optional<ErrorKind>, std::string> error_of(const Act& act) {
         try {
@@ -124,7 +124,7 @@ std::vector<Block> equal_blocks(int members, std::int64_t unit) {
     return test::even_blocks(unit * members, sizeof(T), members, 1);
 }
 
-/// The bits of the fold.
+/// Checks that sums have the bits of the fold.
 template <class T>
 void expect_sums(const T* sums, const Block& block, int members, int sum_group) {
     const auto first = block.offset_bytes / static_cast<std::int64_t>(sizeof(T));

@@ -1,4 +1,4 @@
-/// Trainings with state on the host, of which all, a part or nothing is pinned: the same bits.
+/// Trainings with state on the host, fully, partly or not pinned: equal bits.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using emulated_cuda::Counted;
 using emulated_cuda::num_calls;
 
-/// With parameters and optimizer on the host.
+/// Returns a run with parameters and optimizer state on the host.
 spec::RunSpec run_with_state_on_the_host(spec::Transport transport) {
     const int ranks = test::world().size();
     auto run = test::tiny_run("gpt2", ranks, 2, 1);
@@ -28,7 +28,8 @@ spec::RunSpec run_with_state_on_the_host(spec::Transport transport) {
     return run;
 }
 
-/// What a training leaves, and rank 0 is told. Behind its first step nothing is reserved.
+/// Returns the outcome of a training, and the notes on rank 0. Checks that later steps make no
+/// allocations.
 std::pair<test::TinyOutcome, std::string> trained(const spec::RunSpec& run) {
     std::int64_t reserving = 0;
     test::TinyHooks hooks;
@@ -62,7 +63,7 @@ TEST_P(Pinning, ChangesNoBits) {
     }
 }
 
-/// The first is what copies between steps go by, without which there are none.
+/// The first pinned buffer serves copies between steps, which are impossible without it.
 TEST_P(Pinning, GoesOnWithoutWhatTheSystemRefuses) {
     const auto run = run_with_state_on_the_host(GetParam());
     const auto expected = trained(run).first;

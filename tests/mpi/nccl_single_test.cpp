@@ -1,4 +1,5 @@
-/// A communicator of one rank, which needs no second GPU: the library is found, starts, computes, and ends.
+/// A communicator of one rank, which needs no second GPU: the library is found, starts, computes, and
+/// ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ class SingleNccl : public testing::Test {
     cudaStream_t stream() const { return device::cuda::handle_of(stream_); }
     ncclComm_t handle() const { return communicator_.handle(); }
 
-    /// Waits until a call is in the stream, then compares what it wrote with what it read.
+    /// Waits until a call is in the stream, then compares its output with its input.
     void expect_copy(ncclResult_t result) {
         communicator_.check(result, "a call of a test");
         wait();

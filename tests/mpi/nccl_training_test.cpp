@@ -1,4 +1,5 @@
-/// Trainings whose GPUs talk by NCCL, beside those that go by way of the host: class B, and the same bytes.
+/// Trainings whose GPUs communicate by NCCL, against those through the host: class B, and the same
+/// bytes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +23,7 @@ int ranks() {
     return test::world().size();
 }
 
-/// Six heads and a width that two tensor ranks divide.
+/// Returns a run with six heads and a width that two tensor ranks divide.
 spec::RunSpec run_of(const std::string& family, int tensor, int stages) {
     const int data = ranks() / (tensor * stages);
     auto run = test::tiny_run(family, data, 2, 2);
@@ -32,7 +33,7 @@ spec::RunSpec run_of(const std::string& family, int tensor, int stages) {
     return run;
 }
 
-/// Bytes by purpose, of all ranks.
+/// Returns bytes by purpose, over all ranks.
 schedule::BytesByPurpose bytes_of_all(const Assembly& assembly) {
     auto moved = assembly.bytes_moved();
     static_assert(sizeof(moved[0]) == sizeof(std::int64_t));
@@ -40,13 +41,13 @@ schedule::BytesByPurpose bytes_of_all(const Assembly& assembly) {
     return moved;
 }
 
-/// Bytes of this rank's GPU, which is the first that it sees, that lie in no arena.
+/// Returns the bytes of this rank's GPU, the first visible one, outside of arenas.
 std::int64_t bytes_beside_arenas(const Assembly& assembly) {
     return static_cast<std::int64_t>(emulated_cuda::reserved_bytes(0)) -
            assembly.arena_bytes(spec::Tier::device);
 }
 
-/// What a plan says that comm/nccl reserves on this rank.
+/// Returns the bytes that a plan counts for comm/nccl on this rank.
 std::int64_t planned_exchange(const spec::RunSpec& run) {
     const auto programs = build_programs(run, test::world().rank());
     return plan::library_memory(run, std::array{&programs.train, &programs.evaluate}).exchange;
@@ -112,7 +113,7 @@ TEST_P(NcclTraining, WithStages) {
     }
 }
 
-/// Stages share the embedding, whose gradients are at home on the host in one of them.
+/// Stages share the embedding. The home of its gradients is the host in one of them.
 TEST_P(NcclTraining, WithStateOnTheHost) {
     auto run = run_of(GetParam(), 1, ranks() % 2 == 0 ? 2 : 1);
     run.tiers.parameters = run.tiers.optimizer = {.device = 0, .host = 1, .nvme = 0};

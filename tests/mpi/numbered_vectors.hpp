@@ -1,4 +1,4 @@
-/// Vectors whose values say where they come from, and the scalar truth of their sums.
+/// Vectors whose values identify their origin, and a scalar reference of their sums.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,14 @@
 
 namespace ziggurat::test {
 
-/// Element i of rank r: r * 1000 + i, so a wrong rank and a wrong offset read differently.
+/// Returns element i of rank r: r * 1000 + i, so that a wrong rank and a wrong offset give different
+/// values.
 inline float numbered(int rank, std::int64_t i) {
     return static_cast<float>(rank * 1000 + i);
 }
 
-/// Element i of rank r with a fraction whose sums round: the order of additions shows in the last bits.
+/// Returns element i of rank r with a fraction whose sums round: the last bits depend on the order of
+/// sums.
 inline float ragged(int rank, std::int64_t i) {
     return static_cast<float>((rank % 2 == 0 ? 1.0 : -1.0) * (1.0 + 0.3 * rank) *
                               (0.1 + static_cast<double>(i % 97)) /
@@ -31,7 +33,7 @@ std::vector<T> filled(std::int64_t elements, int rank, const Value& value) {
     return result;
 }
 
-/// The fold of comm/fold.hpp, element by element and in so many words.
+/// Computes the fold of comm/fold.hpp element by element.
 template <class T, class Value>
 T expected_sum(int members, int sum_group, std::int64_t i, const Value& value) {
     const int group = sum_group == 0 ? members : sum_group;
@@ -59,7 +61,7 @@ std::byte* bytes(std::vector<T, Allocator>& vector) {
     return reinterpret_cast<std::byte*>(vector.data());
 }
 
-/// Blocks of unlike sizes that touch each other: member 1 has none, the others more and more.
+/// Returns adjacent blocks of different sizes: member 1 has an empty one, the others have growing ones.
 template <class T>
 std::vector<comm::Block> uneven_blocks(int members, std::int64_t unit) {
     std::vector<comm::Block> blocks;

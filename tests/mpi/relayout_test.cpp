@@ -1,7 +1,8 @@
-/// Class B of resuming: a training that goes on again and again, each time on another number of ranks and cut
-/// another way, walks the loss curve of one that was never interrupted, sample by sample.
+/// Class B of resuming: a training that resumes repeatedly with other ranks and layouts has the same
+/// loss curve.
 ///
-/// ZIGGURAT_PAIRS=N draws so many random pairs of layouts.
+/// It is compared sample by sample with a training without interruptions. ZIGGURAT_PAIRS=N draws N random
+/// pairs of layouts.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +23,7 @@ namespace {
 using spec::ReducePlan;
 using test::Keep;
 
-/// All layouts divide it.
+/// Divisible by all layouts.
 constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t steps = 20;
 
@@ -69,8 +70,8 @@ spec::RunSpec spread(const spec::RunSpec& training, const Layout& layout) {
     return run;
 }
 
-/// Goes through the layouts on the first ranks of the test, `steps` steps in all, and compares with one rank
-/// that does not stop. Collective: over all ranks of the test
+/// Trains with the layouts in turn on the first ranks of the test, `steps` steps in total, and compares
+/// with one rank without interruptions. Collective: over all ranks of the test
 void expect_one_curve(const spec::RunSpec& training, const std::vector<Layout>& layouts) {
     const auto& world = test::world();
     const test::SharedFolder folder{world};
@@ -135,8 +136,10 @@ TEST(Relayout, OfTenPairsKeepsTheCurve) {
     }
 }
 
-/// Extents that 2, 3 and 4 tensor ranks share, and layers for three stages of two chunks; fewer heads of keys
-/// and values than ranks.
+/// Returns a run whose sizes 2, 3 and 4 tensor ranks divide, with layers for three stages of two
+/// chunks.
+///
+/// It has fewer key-value heads than ranks.
 spec::RunSpec training_of_axes(const std::string& family) {
     auto training = test::tiny_run(family, 1, 1, 1);
     training.model.layers = 6;

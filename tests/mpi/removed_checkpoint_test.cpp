@@ -1,5 +1,6 @@
-/// Ranks that read a checkpoint which its training removes meanwhile agree on another, whichever of them
-/// meets it.
+/// Ranks agree on another checkpoint if a training removes the one that they read.
+///
+/// Any rank may be the one that detects it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +28,8 @@ constexpr std::int64_t steps = 2;
 std::function<void()> at_first_read;
 std::atomic<bool> was_read{false};
 
-/// The first read of a shard of step 2 finds that it has just been removed, as a client of NFS says it.
+/// Makes the first read of a shard of step 2 fail as if it was just removed, with the error of an NFS
+/// client.
 int lose_the_newest(const char* path, std::int64_t, std::int64_t) {
     if (std::strstr(path, "step-000000002/shard") == nullptr) {
         return 0;
@@ -53,7 +55,7 @@ class RemovedCheckpoint : public ::testing::Test {
   protected:
     ~RemovedCheckpoint() override { storage::set_read_fault(nullptr); }
 
-    /// Rank `rank` alone meets it.
+    /// Makes only rank `rank` detect it.
     void remove_the_newest_at(int rank) const {
         const auto newest = folder_.file("old/ckpt/step-000000002");
         at_first_read = [newest] {
@@ -102,7 +104,7 @@ TEST_F(RemovedCheckpoint, ThatWasNamedItselfIsAnErrorOnAllRanks) {
     run.model.init_path = folder_.file("old/ckpt/step-000000002");
     for (const bool resumes : {false, true}) {
         if (resumes) {
-            save_in(folder_.file("old"));  // makes step 2 anew
+            save_in(folder_.file("old"));  // writes step 2 again
             run.run.resume = spec::Resume::path;
             run.run.resume_path = run.model.init_path;
         }

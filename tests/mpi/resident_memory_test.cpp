@@ -1,4 +1,4 @@
-/// What a plan says that a rank takes is what it takes: arenas and resident pages, for each ZeRO stage.
+/// The memory of a rank equals that of the plan: arenas and resident pages, for each ZeRO stage.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Bytes of data that this process has in memory; of pages that n processes share, one n-th.
+/// Returns the resident data bytes of this process; pages shared by n processes count one n-th.
 std::int64_t resident_bytes() {
     std::ifstream file{"/proc/self/smaps_rollup"};
     std::int64_t kibibytes = 0;
@@ -29,13 +29,13 @@ std::int64_t resident_bytes() {
     return 1024 * kibibytes;
 }
 
-/// The sum over the ranks.
+/// Returns the sum over the ranks.
 std::int64_t of_all_ranks(std::int64_t mine) {
     comm::all_reduce_sum(test::world(), {&mine, 1});
     return mine;
 }
 
-/// Large beside what the libraries keep for themselves, with few tokens.
+/// Returns a run that is large compared with the libraries' own memory, with few tokens.
 spec::RunSpec large_run(int ranks) {
     auto run = test::tiny_run("llama", ranks, 1, 2);
     run.model.layers = 4;

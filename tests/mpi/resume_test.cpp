@@ -1,5 +1,6 @@
-/// Class A of resuming: a training that goes on from a checkpoint, on the same layout and after any step, has
-/// the bits of one that was never interrupted; and a training that saves has those of one that does not.
+/// Class A of resuming: a training resumed on the same layout has the bits of one without interruption.
+///
+/// This holds after any step. A training that saves has the bits of one that does not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::vector<Number> from(const std::vector<Number>& all, std::int64_t first) {
     return {all.begin() + first, all.end()};
 }
 
-/// `ours` has the steps after the first `before` of `expected`.
+/// Checks that `ours` has the steps of `expected` after the first `before`.
 void expect_rest(const TinyOutcome& ours, const TinyOutcome& expected, std::int64_t before) {
     EXPECT_TRUE(same_bits(ours.losses, from(expected.losses, before)));
     EXPECT_TRUE(same_bits(ours.norms, from(expected.norms, before)));
@@ -50,7 +51,7 @@ struct Layout {
     spec::ReducePlan reduce;
 };
 
-/// ZeRO 0 and 3, and spans in between where there are enough ranks.
+/// Returns ZeRO 0 and 3, and spans in between if there are enough ranks.
 std::vector<Layout> layouts() {
     using spec::ReducePlan;
     const int d = ranks();
@@ -78,7 +79,7 @@ spec::RunSpec spread(const std::string& family, DType compute, const Layout& lay
     return run;
 }
 
-/// Trains without saving, then saving after every step, then on from each of the checkpoints.
+/// Trains without saving, then with a save after every step, then resumes from each checkpoint.
 void expect_same_bits_after_any_step(spec::RunSpec run, bool is_async) {
     const test::SharedFolder folder{test::world()};
     const auto expected = test::train_on_host(run, test::world());
@@ -107,10 +108,10 @@ class Resuming : public ::testing::TestWithParam<bool> {};
 TEST_P(Resuming, GivesTheSameBits) {
     bool is_odd = GetParam();
     for (const auto& layout : layouts()) {
-        // Over both ways to save, every family with every type; of each layout two.
+        // Over both save modes: every family with every type; two of them for each layout.
         for (const std::string family : {"gpt2", "llama"}) {
             if (layouts().size() > 2 && (family == "gpt2") == GetParam()) {
-                continue;  // the other way to save has it
+                continue;  // tested with the other save mode
             }
             const auto compute = (family == "gpt2") == is_odd ? DType::f32 : DType::bf16;
             SCOPED_TRACE(std::string{family == "gpt2" ? "gpt2" : "llama"} +
@@ -163,13 +164,14 @@ TEST(Resume, ReadsTheCheckpointOnceOverAllRanks) {
 
         EXPECT_EQ(resumed.steps_before, 1);
         EXPECT_GT(resumed.bytes_read, resumed.bytes_on_disk / 2);
-        // Tensors this small do not fill the blocks that are read; twice would be twice as much.
+        // Such small tensors do not fill the blocks read. Reading everything twice would exceed this bound.
         EXPECT_LE(resumed.bytes_read, resumed.bytes_on_disk * 3 / 2);
     }
 }
 
-/// Kinds of tensors that ranks of other axes hold alike, each most of a model: key and value heads that
-/// tensor ranks share, a table on the first and the last stage.
+/// Tensors replicated over other axes, each most of a model.
+///
+/// They are key and value heads shared by tensor ranks, and a table on the first and the last stage.
 TEST(Resume, ReadsReplicasOfOtherAxesOnce) {
     const int ranks = test::world().size();
     const test::SharedFolder folder{test::world()};
@@ -202,7 +204,7 @@ TEST(Resume, ReadsReplicasOfOtherAxesOnce) {
 
         EXPECT_EQ(resumed.steps_before, 1);
         EXPECT_GT(resumed.bytes_read, resumed.bytes_on_disk / 2);
-        // Small tensors do not fill the blocks that are read; what is held alike would be twice as much.
+        // Small tensors do not fill the blocks read. Reading replicas again would exceed this bound.
         EXPECT_LE(resumed.bytes_read, resumed.bytes_on_disk * 7 / 4);
     }
 }

@@ -1,4 +1,4 @@
-/// Ranks that were built differently are refused, and a training begins with that.
+/// Ranks of different builds are rejected at the start of a training.
 #include "train/step/same_program.hpp"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST(SameProgram, IsWhatATrainingBeginsWith) {
         EXPECT_EQ(ErrorKind::resource, error.kind());
         EXPECT_THAT(error.what(), HasSubstr("not all ranks run the same program"));
     }
-    comm::barrier(world);  // the folder is the first rank's
+    comm::barrier(world);  // the first rank owns the folder
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Updates that let their state pass to a save, and the threads that do them while the ring is full.
+/// Updates that copy their state to a save, and the threads that run them while the ring is full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Many small chunks of optimizer state on NVMe.
+/// Returns a run with many small chunks of optimizer state on NVMe.
 spec::RunSpec run_in(const test::ScratchFolder& folder) {
     auto run = test::tiny_run("gpt2", 1, 1, 1);
     run.tiers.optimizer = {0, 0, 1};
@@ -46,7 +46,7 @@ void do_step(Assembly& assembly, const spec::RunSpec& run, std::int64_t step) {
     assembly.train_executor().finish();
 }
 
-/// Whether `thread` comes to what it is given, though nobody takes anything from the ring.
+/// Returns true if `thread` runs its tasks although no part is taken from the ring.
 bool is_free(device::HostThread& thread) {
     using namespace std::chrono_literals;
     device::Task probe{.work = [] {}};
@@ -60,7 +60,7 @@ bool is_free(device::HostThread& thread) {
     return false;
 }
 
-/// What lies on NVMe, by buffer.
+/// Returns the bytes on NVMe, by buffer.
 std::map<int, std::vector<std::byte>> bytes_at_home(const HeldState& state) {
     std::map<int, std::vector<std::byte>> found;
     for (std::size_t b = 0; b < state.program.buffers.size(); ++b) {
@@ -114,7 +114,7 @@ TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
     EXPECT_GT(taken, schedule::places_of_save_ring) << "so some were held up";
 }
 
-/// The updates that let their state pass, each of which changes nothing, in their order.
+/// Returns the updates that copy their state to the save, made to change nothing, in order.
 std::vector<Action> idle_updates(const HeldState& state) {
     std::vector<Action> updates;
     int last = -1;
@@ -151,7 +151,7 @@ TEST(SaveRing, LetsNoUpdateChangeWhatIsReadAtHome) {
         ASSERT_TRUE(update.may_begin());
         update.run();
         while (stream.next(true) != SaveStream::Next::parts) {
-            first.may_begin();  // looks at what has passed
+            first.may_begin();  // updates the ring's progress
         }
         stream.take([](const SaveStream::Part&) {});
     }

@@ -1,4 +1,4 @@
-/// Saving beside training: what is saved, when, and what a failure of one rank leads to.
+/// Saving during training: the saved steps and state, and the effects of a failure on one rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ int ranks() {
     return test::world().size();
 }
 
-/// ZeRO 3 on all ranks.
+/// Returns a run with ZeRO 3 on all ranks.
 spec::RunSpec saving_run(const test::SharedFolder& folder, std::int64_t every_steps) {
     auto run = test::tiny_run("llama", ranks(), 1, 1);
     run.train.steps = 1000;
@@ -57,7 +57,7 @@ std::vector<std::int64_t> complete_steps(const test::SharedFolder& folder) {
     return steps;
 }
 
-/// Rows of metrics.jsonl of one event.
+/// Returns the rows of one event in metrics.jsonl.
 std::vector<nlohmann::json> rows(const test::SharedFolder& folder, const std::string& event) {
     std::vector<nlohmann::json> found;
     std::ifstream file{folder.file("run/metrics.jsonl")};
@@ -109,7 +109,7 @@ TEST(Save, StoresTheStateOfItsStepThoughTrainingGoesOnMeanwhile) {
     gate_is_open = false;
     {
         const ScopedFault fault{wait_at_gate};
-        // Nothing of step 2 is written before step 3 has changed the state.
+        // No data of step 2 is written before step 3 has changed the state.
         test::train_and_save(run, test::world(), Keep::nothing, 4,
                              [](Checkpointer& checkpointer, std::int64_t step) {
                                  if (step == 3) {
@@ -164,7 +164,7 @@ TEST(Save, ThatCannotBeCommittedLeavesTheOlderOne) {
     const auto outcome =
         test::train_and_save(run, test::world(), Keep::nothing, 4, [&](Checkpointer&, std::int64_t step) {
             if (step == 3 && test::world().rank() == 0) {
-                // A folder in the place of the pointer cannot be replaced by a file.
+                // A folder with the name of the pointer file cannot be replaced by a file.
                 fs::remove(folder.file("run/ckpt/LATEST"));
                 fs::create_directories(folder.file("run/ckpt/LATEST/in the way"));
             }
@@ -183,7 +183,7 @@ TEST(Save, ThatCannotBeCommittedLeavesTheOlderOne) {
 TEST(Save, GoesIntoTheFolderOfTheRunWhateverItIsCalled) {
     const test::SharedFolder folder{test::world()};
     const auto run = saving_run(folder, 2);
-    // While the save of step 2 may be under way.
+    // The save of step 2 may still be running.
     test::train_and_save(run, test::world(), Keep::nothing, 4, [&](Checkpointer&, std::int64_t step) {
         if (step == 3 && test::world().rank() == 0) {
             fs::rename(folder.file("run"), folder.file("other"));
@@ -314,7 +314,7 @@ TEST(Resume, FallsBackToTheNewestThatCanBeRead) {
     const auto run = saving_run(folder, 1);
     test::train_and_save(run, test::world(), Keep::nothing, 3);
     if (test::world().rank() == 0) {
-        // One bit of what only the last rank reads.
+        // Flip one bit in data that only the last rank reads.
         const checkpoint::CheckpointReader reader{folder.file("run/ckpt/step-000000003")};
         const auto& piece = reader.manifest().pieces.back();
         const auto name = reader.manifest().files[static_cast<std::size_t>(piece.file)].name;

@@ -1,5 +1,5 @@
-/// Class A of sharding: however the state of a training is cut over the data ranks, and however that is
-/// carried out, its bits are those of ZeRO 0 with the same sum plan.
+/// Class A of sharding: with any sharding and execution, a training has the bits of ZeRO 0 with the
+/// same sum plan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Spans {
     }
 };
 
-/// ZeRO 1 to 3, AMSP's choices in between and second copies, for `d` data ranks.
+/// Returns ZeRO 1 to 3, AMSP's choices in between and with replicas, for `d` data ranks.
 std::vector<Spans> ways_to_shard(int d) {
     std::vector<Spans> ways = {{1, 1, d}, {1, d, d}, {d, d, d}};
     if (d == 4) {
@@ -99,7 +99,7 @@ TEST_P(Sharding, GivesTheBitsOfZeRO0) {
     }
 }
 
-/// Under by_span the gradient span is part of the order of sums; the other two are not.
+/// With by_span, the order of sums depends on the gradient span, but not on the other two.
 TEST_P(Sharding, GivesTheSameBitsWithTheSameGradientSpan) {
     std::map<int, TinyOutcome> expected;
     auto ways = ways_to_shard(ranks());
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Trainings,
                              return made.param.family + "_in_" + std::to_string(made.param.micro_batches);
                          });
 
-/// ZeRO 3, and spans and a second copy with which several groups take part.
+/// Returns ZeRO 3, and spans with a replica that involve several groups.
 std::vector<Spans> busy_ways() {
     const int d = ranks();
     std::vector<Spans> ways = {{d, d, d}};
@@ -182,7 +182,8 @@ TEST_P(Execution, KeepsBitsOfBf16AndOfEitherTying) {
     }
 }
 
-/// Every micro-batch is rounded into the accumulator, so three of them; another plan rounds elsewhere.
+/// Every micro-batch is rounded into the accumulator: three of them, because another plan rounds
+/// elsewhere.
 TEST_P(Execution, KeepsBitsOfGradientsAccumulatedInBf16) {
     for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span}) {
         auto run = test::tiny_run(GetParam(), ranks(), 1, 3);
@@ -203,7 +204,7 @@ TEST_P(Execution, KeepsBitsOfGradientsAccumulatedInBf16) {
     }
 }
 
-/// Of one micro-batch that is summed in fp32 the accumulator is the rounded sum.
+/// With one micro-batch summed in fp32, the accumulator is the rounded sum.
 TEST_P(Execution, RoundsTheSumOfEachMicrobatchOnce) {
     auto run = test::tiny_run(GetParam(), ranks(), 2, 1);
     run.train.steps = 1;

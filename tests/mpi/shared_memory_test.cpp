@@ -1,4 +1,4 @@
-/// What ranks of a node share, and what they do where they may not.
+/// Memory shared by the ranks of a node, and the fallback if sharing is not allowed.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -30,7 +30,7 @@ using namespace ziggurat::test;
 const WaitContext unwatched;
 constexpr std::int64_t elements = 5000;
 
-/// Every rank's vector summed over all ranks, in place; whether the sums are right.
+/// Sums every rank's vector over all ranks, in place. Returns true if the sums are correct.
 bool sums_are_right(Collectives& collectives, NodeMemory& node, std::pmr::vector<float>& vector) {
     const int call = collectives.prepare({.kind = CollectiveKind::all_reduce,
                                           .input = bytes(vector),
@@ -79,7 +79,7 @@ TEST(NodeMemory, ADeniedShareIsAgreedOnAndNamed) {
 
 TEST(NodeMemory, WhatOneRankMayNotShareNobodyShares) {
     if (world().size() == 1) {
-        return;  // one alone has nobody to deny
+        return;  // one rank has no peer that could be denied
     }
     NodeMemory node{world(), {.may_share = world().rank() != world().size() - 1}};
     ArenaVectors vectors{node};
@@ -89,7 +89,7 @@ TEST(NodeMemory, WhatOneRankMayNotShareNobodyShares) {
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
     EXPECT_FALSE(node.is_shared());
-    EXPECT_EQ("sharing is switched off", node.why_not_shared());
+    EXPECT_EQ("sharing is disabled", node.why_not_shared());
 }
 
 TEST(NodeMemory, PretendedNodesShareNothing) {
@@ -122,7 +122,7 @@ TEST(SharedCollectives, AVectorOutsideOfTheArenasOnOneRankGoesByMpiOnAll) {
     EXPECT_TRUE(sums_are_right(*collectives, node, is_last ? elsewhere : vector));
 
     EXPECT_EQ(world().size() == 1, goes_through_shared_memory(*collectives, 0));
-    EXPECT_FALSE(node.must_poll());  // nothing is under way any more
+    EXPECT_FALSE(node.must_poll());  // no call is in progress
 }
 
 TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
@@ -134,7 +134,7 @@ TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
     const auto collectives = make_collectives(world().group(), node);
     const int next = (world().rank() + 1) % world().size();
     const int previous = (world().rank() + world().size() - 1) % world().size();
-    // Every second message leaves from memory that nobody sees.
+    // Every second message is sent from memory that is not shared.
     std::vector<std::vector<float>> hidden;
     std::vector<std::pmr::vector<float>> seen;
     std::vector<std::vector<float>> arrived(6, std::vector<float>(elements));
@@ -172,7 +172,7 @@ TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
 }
 
 TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
-    // A lost wake-up would last a minute and be counted; without spins every wait is a sleep.
+    // A lost wake-up would last a minute and be counted. Without spins every wait sleeps.
     NodeMemory node{world(), {.wait = WaitPolicy{0, 0}, .longest_sleep_ns = 600'000'000'000}};
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(64, world().rank(), numbered));
@@ -203,7 +203,7 @@ TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
 TEST(SharedCollectives, ThreadsOfARankShareALargePull) {
     NodeMemory node{world(), {.threads = 3}};
     ArenaVectors vectors{node};
-    const std::int64_t many = 400'000;  // blocks of several pieces
+    const std::int64_t many = 400'000;  // blocks with several pieces
     const auto input = vectors(filled<float>(many, world().rank(), ragged));
     auto output = vectors(static_cast<std::size_t>(many), 0.0f);
     const auto collectives = make_collectives(world().group(), node);
@@ -221,7 +221,7 @@ TEST(SharedCollectives, ThreadsOfARankShareALargePull) {
     }
 }
 
-/// Inodes of shared segments that this process maps or holds open.
+/// Returns the inodes of shared segments that this process maps or holds open.
 std::set<std::string> segments_of_this_process() {
     std::set<std::string> found;
     std::ifstream maps{"/proc/self/maps"};

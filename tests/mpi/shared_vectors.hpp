@@ -1,4 +1,4 @@
-/// Vectors in memory that the ranks of a node share.
+/// Vectors in memory shared by the ranks of a node.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace ziggurat::test {
 
-/// An arena and what is carved from it until it is cleared.
+/// An arena, and the vectors allocated from it until it is cleared.
 class SharedVectors {
   public:
     /// Collective: over the world of `node`
@@ -22,7 +22,7 @@ class SharedVectors {
         node.share(arena_);
     }
 
-    /// At an odd place: aligned for elements and nothing more.
+    /// Returns a vector at an odd offset: aligned for its elements only.
     template <class T>
     std::span<T> take(std::int64_t elements) {
         const std::int64_t begin = used_;

@@ -1,7 +1,6 @@
-/// Class B of the data axis: gradients of the first step and weights after 20 steps, beside one rank that
-/// does all.
+/// Class B of the data axis: gradients of the first step and weights after 20 steps, against one rank.
 ///
-/// Every rank trains the whole global batch alone as well, with other micro-batches, and compares.
+/// Every rank also trains the whole global batch alone, with other micro-batches, and compares.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,7 +16,7 @@ namespace {
 using test::Keep;
 using test::TinyOutcome;
 
-/// Divides by all rank counts that are tested but 5 and 7.
+/// Divisible by all tested numbers of ranks except 5 and 7.
 constexpr std::int64_t samples_of(int ranks) {
     return ranks == 5 ? 30 : ranks == 7 ? 28 : 24;
 }
@@ -27,7 +26,7 @@ TinyOutcome train(spec::RunSpec run, const comm::Context& group) {
     return test::train_tiny(run, group, Keep::tensors);
 }
 
-/// `samples` on `ranks`, in micro-batches of one sample or of all that a rank has.
+/// Returns `samples` on `ranks`, in micro-batches of one sample, or of all samples of a rank.
 spec::RunSpec spread(const std::string& family, int ranks, std::int64_t samples, bool is_cut) {
     const auto own = samples / ranks;
     return is_cut ? test::tiny_run(family, ranks, 1, own) : test::tiny_run(family, ranks, own, 1);

@@ -1,4 +1,4 @@
-/// Collectives of vectors in the memory of a device that runs late, beside those of the host.
+/// Collectives of vectors in the memory of a device with delayed streams, against those of the host.
 #include "comm/staged_collectives.hpp"
 
 #include <gtest/gtest.h>
@@ -25,12 +25,12 @@ using Bytes = std::vector<std::byte>;
 
 const WaitContext unwatched;
 constexpr std::int64_t arena_bytes = std::int64_t{4} << 20;
-/// Where outputs lie that are apart from their inputs.
+/// Offset of outputs that are not in place.
 constexpr std::int64_t apart = std::int64_t{2} << 20;
 constexpr std::int64_t calls_at_once = 4;
 constexpr std::int64_t bytes_of_one = arena_bytes / calls_at_once;
 
-/// The same group twice: with vectors of the host, and with vectors of a device.
+/// The same group twice: with host vectors, and with device vectors.
 class Staged : public ::testing::TestWithParam<bool> {
   protected:
     Staged() {
@@ -54,7 +54,7 @@ class Staged : public ::testing::TestWithParam<bool> {
     }
     Bytes host_contents() const { return {of_host.data(), of_host.data() + arena_bytes}; }
 
-    /// `call`, whose addresses count from an arena's begin.
+    /// Returns `call` with addresses relative to the arena's start made absolute.
     static CollectiveCall within(const device::Arena& arena, CollectiveCall call) {
         call.input = arena.data() + (call.input - static_cast<const std::byte*>(nullptr));
         call.output = arena.data() + (call.output - static_cast<const std::byte*>(nullptr));
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Staged, ::testing::Values(false, true), [](const 
     return std::string{over.param ? "SharedMemory" : "Messages"};
 });
 
-/// Floats of this rank in all of an arena.
+/// Returns floats of this rank that fill an arena.
 Bytes numbers(int of_rank) {
     const auto values = filled<float>(arena_bytes / 4, of_rank, ragged);
     Bytes contents(arena_bytes);
@@ -92,7 +92,7 @@ std::byte* place(std::int64_t offset) {
     return static_cast<std::byte*>(nullptr) + offset;
 }
 
-/// Blocks with gaps between them, one of them empty.
+/// Returns blocks with gaps between them; one of them is empty.
 std::vector<Block> scattered_blocks(int members, std::int64_t unit) {
     auto blocks = uneven_blocks<float>(members, unit);
     for (std::size_t m = 0; m < blocks.size(); ++m) {
@@ -101,7 +101,7 @@ std::vector<Block> scattered_blocks(int members, std::int64_t unit) {
     return blocks;
 }
 
-/// Every kind, in place and not. Messages go round in a ring.
+/// Returns every kind of call, in place and not. Messages go around a ring.
 std::vector<std::vector<CollectiveCall>> all_calls(int members, int rank) {
     const auto blocks = scattered_blocks(members, 2000);
     const Block own = blocks[static_cast<std::size_t>(rank)];
@@ -181,7 +181,7 @@ TEST_P(Staged, CallsBeginInTheirOrderHoweverTheirCopiesEnd) {
         for (const int call : calls) {
             staged->start(call);
         }
-        // Each rank asks for another one first.
+        // Each rank waits for a different call first.
         for (std::size_t i = 0; i < calls.size(); ++i) {
             wait(*staged, calls[(i + static_cast<std::size_t>(world().rank() + round)) % calls.size()],
                  unwatched, &node);

@@ -1,7 +1,7 @@
-/// A step allocates nothing on the heap: a run of twice as many steps allocates as often.
+/// A step makes no heap allocations: the number of allocations does not depend on the number of steps.
 ///
-/// Counts calls of malloc and its kin that our own code makes, at any depth of the C and C++ libraries. What
-/// oneDNN and MPI allocate within their own calls is theirs and not counted.
+/// Counts calls of malloc and related functions by Ziggurat's own code, at any depth of the C and C++
+/// libraries. Allocations of oneDNN and MPI within their own calls are not counted.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
@@ -33,19 +33,20 @@ std::atomic<bool> is_counting{false};
 std::atomic<long> ours{0};
 thread_local bool is_looking = false;
 
-/// The program or library that holds an address; null when none does. It looks for no symbol, as dladdr does,
-/// which took most of this test's time.
+/// Returns the program or library that contains an address; nullptr if none does.
+///
+/// Unlike dladdr, it does not look up a symbol, which took most of this test's time.
 const link_map* object_of(void* address) {
     dl_find_object found{};
     return _dl_find_object(address, &found) == 0 ? found.dlfo_link_map : nullptr;
 }
 
-/// Whether the innermost caller outside libc and libstdc++ is this program.
+/// Returns true if the innermost caller outside libc and libstdc++ is this program.
 bool called_by_us() {
     std::array<void*, 24> frames{};
     const int depth = backtrace(frames.data(), int(frames.size()));
     static const link_map* const me = object_of(reinterpret_cast<void*>(&called_by_us));
-    for (int i = 3; i < depth; ++i) {  // behind this function, the counter and malloc
+    for (int i = 3; i < depth; ++i) {  // skips this function, the counter and malloc
         const link_map* const object = object_of(frames[std::size_t(i)]);
         if (object == nullptr || object == me) {
             return object == me;
@@ -88,7 +89,7 @@ struct Training {
     const char* sharding;
 };
 
-/// Allocations of our code in a run of `steps` steps, start and end included.
+/// Returns the allocations of Ziggurat's code in a run of `steps` steps, including start and end.
 long allocations_of_run(const std::string& folder, const Training& training, int steps) {
     const int ranks = test::world().size();
     deck::LoadOptions options;
@@ -108,7 +109,7 @@ long allocations_of_run(const std::string& folder, const Training& training, int
     if (!loaded.ok()) {
         return -1;
     }
-    if (test::world().rank() == 0) {  // nothing of an earlier run to be moved aside
+    if (test::world().rank() == 0) {  // leave no earlier run to move aside
         std::filesystem::remove_all(folder + "/run");
     }
     MPI_Barrier(test::world().group().native());
@@ -125,7 +126,7 @@ long allocations_of_run(const std::string& folder, const Training& training, int
 class StepAllocations : public ::testing::TestWithParam<Training> {};
 
 TEST_P(StepAllocations, AreNone) {
-    // One of this job's own: others may run the same test.
+    // A folder of this job: other jobs may run the same test.
     const auto job = comm::broadcast(test::world(), std::to_string(::getpid()));
     const auto folder = std::filesystem::temp_directory_path() / ("ziggurat-step-allocations-" + job);
     std::filesystem::create_directories(folder);
@@ -136,14 +137,14 @@ TEST_P(StepAllocations, AreNone) {
         }
     }
     MPI_Barrier(test::world().group().native());
-    allocations_of_run(folder, GetParam(), 10);  // what happens once per process
+    allocations_of_run(folder, GetParam(), 10);  // allocations made once per process
 
     const long shorter = allocations_of_run(folder, GetParam(), 20);
     const long longer = allocations_of_run(folder, GetParam(), 620);
 
     EXPECT_GT(shorter, 100) << "the counter counts nothing";
-    // The account at the end names what was waited for, and so allocates more or less in each run; one
-    // allocation per step would be 600.
+    // The final account names the waits, so its number of allocations varies between runs. One allocation
+    // per step would be 600.
     EXPECT_LT(longer - shorter, 200) << "allocations in 600 more steps";
     MPI_Barrier(test::world().group().native());
     if (test::world().rank() == 0) {

@@ -1,4 +1,4 @@
-/// Whole tensors in and out of sharded state, and the one number for all of it.
+/// Reading and writing whole tensors of sharded state, and the hash over all state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using schedule::StateKind;
 
-/// An assembly with what it refers to.
+/// An assembly with the objects that it refers to.
 struct Model {
     Model(const spec::RunSpec& asked, const comm::Context& group)
         : run{asked}, assembly{run, group, test::processors_for_tests(1)} {}
@@ -37,7 +37,7 @@ spec::RunSpec zero_3(const std::string& family, int over) {
     return run;
 }
 
-/// One-half more of each element than of the one before: no two are alike, and each is its own rounding.
+/// Returns multiples of one half that repeat after 200 elements. All are exact in bf16.
 std::vector<float> ramp(std::size_t size) {
     std::vector<float> values(size);
     for (std::size_t i = 0; i < size; ++i) {
@@ -99,7 +99,7 @@ TEST_P(TensorAccess, HashIsThatOfOneRankAloneOnEveryAxis) {
     const auto myself = test::world().group().split(test::world().rank());
     auto run = zero_3(GetParam(), 1);
     run.model.hidden = 48;
-    run.model.heads = 12;  // so that four ranks share two heads of keys and values
+    run.model.heads = 12;  // so that four ranks share two key-value heads
     run.model.head_dim = 4;
     run.model.ffn_hidden = 60;
     run.model.kv_heads = run.model.kv_heads == 2 ? 2 : 12;
@@ -123,7 +123,7 @@ TEST_P(TensorAccess, HashIsThatOfOneRankAloneOnEveryAxis) {
 
 TEST_P(TensorAccess, HashSeesAFlippedBitAnywhere) {
     auto run = zero_3(GetParam(), ranks());
-    run.precision.compute = spec::DType::bf16;  // the parameters do not have the lowest bit of a master
+    run.precision.compute = spec::DType::bf16;  // parameters lack the lowest bits of a master weight
     Model model{run, test::world()};
     const auto before = model.assembly.weights_hash();
     std::set<std::uint64_t> seen{before};

@@ -1,4 +1,5 @@
-/// Throttled ways between tiers and throttled layers: when ops end, and what a rank does until then.
+/// Throttled links between tiers and throttled layers: end times of ops, and the work of a rank until
+/// then.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -25,7 +26,8 @@ using schedule::OpKind;
 constexpr double mebibyte = 1 << 20;
 const device::Stream host{1};
 
-/// Copies of a mebibyte to the device, all ready at once, and a computation that wants the last of them.
+/// Returns copies of 1 MiB to the device, all ready at once, and a computation that needs the last of
+/// them.
 schedule::Program copies_and_a_use(int num_copies) {
     schedule::Program program;
     schedule::Buffer there;
@@ -61,7 +63,7 @@ struct Timed {
     int moves = 0;
 };
 
-/// One step of that program.
+/// Runs one step of that program.
 Timed run(const spec::Throttle& rates, int num_copies) {
     comm::NodeMemory node{test::world(), {}};
     const auto program = copies_and_a_use(num_copies);
@@ -172,7 +174,7 @@ TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
 }
 
-/// A forward and a backward of one layer, two ops each, and a loss between them.
+/// Returns a forward and a backward pass of one layer, two ops each, with a loss between them.
 schedule::Program one_layer() {
     schedule::Program program;
     program.layers = 1;
@@ -194,7 +196,7 @@ schedule::Program one_layer() {
     return program;
 }
 
-/// One step of it. `ran` hears of each op with the executor that runs it.
+/// Runs one step of it. `ran` is called for each op with the executor that runs it.
 Timed run_layer(double seconds, const std::function<void(Executor&, int)>& ran = {}) {
     comm::NodeMemory node{test::world(), {}};
     const auto program = one_layer();

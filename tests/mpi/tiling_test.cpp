@@ -1,5 +1,7 @@
-/// Class A of tiles among themselves: with the same tiles, the bits are the same wherever state is. Against
-/// whole weights forward is class A; the gradient of a tiled product's input is a sum over tiles: class B.
+/// Class A of tiles: with the same tiles, the bits are the same for state in any tier.
+///
+/// Against whole weights, forward is class A. The gradient of a tiled product's input is a sum over tiles:
+/// class B.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +57,7 @@ TEST_P(Tiles, OfLinearsLeaveTheBitsAloneWhateverTheSharding) {
     }
 }
 
-/// Of a vocabulary of three tiles, in which the tokens of the test are in the first.
+/// Returns a run with a vocabulary of three tiles; the tokens of the test are in the first tile.
 spec::RunSpec wide_run(const std::string& family) {
     auto run = small_run(family, 2);
     run.model.vocab = 2500;
@@ -64,7 +66,7 @@ spec::RunSpec wide_run(const std::string& family) {
 }
 
 void expect_near(const TinyOutcome& ours, const TinyOutcome& expected) {
-    // Forward, its products and sums, are the same to the bit.
+    // Forward is equal bit for bit: the products and their sums are the same.
     EXPECT_EQ(ours.losses.front(), expected.losses.front());
     for (std::size_t step = 0; step < expected.losses.size(); ++step) {
         EXPECT_NEAR(ours.losses[step], expected.losses[step], 1e-5 * std::abs(expected.losses[step]));

@@ -23,7 +23,7 @@ using test::TensorFile;
 struct Case {
     const char* name;
     spec::DType compute;
-    std::int64_t micro_batch;  ///< sequences; with several ranks no more than each has
+    std::int64_t micro_batch;  ///< sequences; at most those of one rank
     spec::RecomputeKind recompute;
 };
 
@@ -80,7 +80,7 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     return run;
 }
 
-/// Rows [first, first + count) of the oracle's batch.
+/// Fills `slot` with consecutive rows of the oracle's batch, from `first_sample` on.
 void fill(const BatchSlot& slot, const TensorFile& oracle, std::int64_t first_sample, std::int64_t seq) {
     const auto copy = [&](const char* name, auto into) {
         const auto& rows = oracle.at(std::string{"batch/"} + name).integers;

@@ -1,5 +1,6 @@
-/// AdamW whose moments decay slowly against PyTorch in float64; tests/oracle/README.md defines bounds and
-/// files.
+/// AdamW with slowly decaying moments against PyTorch in float64.
+///
+/// tests/oracle/README.md defines bounds and files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

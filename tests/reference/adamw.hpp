@@ -11,7 +11,7 @@ struct AdamWState {
     double v = 0;
 };
 
-/// Update number `t`, from 1.
+/// Returns the state after update number `t`, from 1.
 inline AdamWState adamw(AdamWState state,
                         double gradient,
                         int t,

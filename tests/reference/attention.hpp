@@ -9,12 +9,12 @@
 
 namespace ziggurat::reference {
 
-/// Rows of queries, keys and values, [seq][head_dim] each, and what decides who meets whom.
+/// Rows of queries, keys and values, [seq][head_dim] each, and the mask and dropout.
 struct AttentionHead {
     std::size_t seq, head_dim;
     std::vector<double> q, k, v;
     std::function<std::size_t(std::size_t query)> first_key;
-    std::function<double(std::size_t query, std::size_t key)> factor;  ///< of the weight, by dropout
+    std::function<double(std::size_t query, std::size_t key)> factor;  ///< dropout factor of the weight
 
     double score(std::size_t query, std::size_t key) const {
         double sum = 0;
@@ -24,7 +24,7 @@ struct AttentionHead {
         return sum / std::sqrt(double(head_dim));
     }
 
-    /// log of the sum of exp(score) over the keys that `query` sees.
+    /// Returns the log of the sum of exp(score) over the keys that `query` attends to.
     double log_sum_exp(std::size_t query) const {
         double top = -HUGE_VAL;
         for (std::size_t key = first_key(query); key <= query; ++key) {

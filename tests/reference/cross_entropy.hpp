@@ -21,7 +21,7 @@ inline double cross_entropy(const std::vector<double>& logits, std::size_t targe
     return log_sum_exp(logits) - logits[target];
 }
 
-/// softmax(logits) - onehot(target).
+/// Returns softmax(logits) - onehot(target).
 inline std::vector<double> cross_entropy_backward(const std::vector<double>& logits, std::size_t target) {
     const double log_sum = log_sum_exp(logits);
     std::vector<double> d(logits.size());

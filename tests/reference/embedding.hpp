@@ -7,7 +7,7 @@
 
 namespace ziggurat::reference {
 
-/// Row r is row indices[r] of the table.
+/// Returns rows of the table: row r is row indices[r].
 inline std::vector<double> lookup(const std::vector<std::int32_t>& indices,
                                   const std::vector<double>& table,
                                   std::size_t width) {

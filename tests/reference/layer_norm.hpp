@@ -1,4 +1,4 @@
-/// Layer normalization in double precision, written for reading.
+/// Layer normalization in double precision, written for readability.
 #pragma once
 
 #include <cmath>

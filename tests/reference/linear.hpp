@@ -6,7 +6,7 @@
 
 namespace ziggurat::reference {
 
-/// x [rows][in], w [out][in], bias [out] or empty; gives [rows][out].
+/// Returns y [rows][out] for x [rows][in], w [out][in], and bias [out] or empty.
 inline std::vector<double> linear(const std::vector<double>& x,
                                   const std::vector<double>& w,
                                   const std::vector<double>& bias,
@@ -26,7 +26,7 @@ inline std::vector<double> linear(const std::vector<double>& x,
     return y;
 }
 
-/// The gradients of sum(y * dy), added to dx [rows][in] and dw [out][in].
+/// Adds the gradients of sum(y * dy) to dx [rows][in] and dw [out][in].
 inline void linear_backward(const std::vector<double>& x,
                             const std::vector<double>& w,
                             const std::vector<double>& dy,

@@ -1,4 +1,4 @@
-/// Root-mean-square normalization in double precision, written for reading.
+/// Root-mean-square normalization in double precision, written for readability.
 #pragma once
 
 #include <cmath>

@@ -8,7 +8,7 @@
 
 namespace ziggurat::reference {
 
-/// Pair i is the complex number head[i] + j head[i + n / 2], turned by position * theta^(-2 i / n).
+/// Pair i is the complex number head[i] + j head[i + n / 2], rotated by position * theta^(-2 i / n).
 inline std::vector<double> rope(const std::vector<double>& head, int position, double theta) {
     const std::size_t pairs = head.size() / 2;
     std::vector<double> turned(head.size());

@@ -1,4 +1,4 @@
-/// Bytes that a call between nodes moves: what tests hold HierarchicalCollectives to.
+/// Bytes that a call between nodes moves: the reference for HierarchicalCollectives.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline std::int64_t bytes_of_sums(const comm::HierarchicalPlan& plan,
         if (owner == member) {
             bytes += (neighbours - 1) * block.bytes;
         } else if (!plan.are_neighbours(owner, member) && plan.summer(part, owner) == member) {
-            bytes += part.count * block.bytes;  // the others' are read, the sum is sent
+            bytes += part.count * block.bytes;  // the inputs of other members are read, the sum is sent
         }
     }
     return bytes;
@@ -43,12 +43,13 @@ inline std::int64_t bytes_of_gathering(const comm::HierarchicalPlan& plan,
     return bytes;
 }
 
-/// Bytes that `member` moves in one execution of a call: those that it reads from other members' memory on
-/// its node and those that it sends to other nodes. A partial sum counts as the elements that it stands for,
-/// though it travels in fp32.
+/// Returns the bytes that `member` moves in one execution of a call.
 ///
-/// With blocks of one size s, on nodes of one size and of whole runs, each of the n members moves (n - 1) s
-/// in a reduce-scatter or an all-gather and twice that in an all-reduce. All members together move
+/// It reads from the memory of other members on its node, and sends to other nodes. A partial sum counts as
+/// the elements that it represents, although it is sent in fp32.
+///
+/// With blocks of one size s, on nodes of equal size with whole ranges, each of the n members moves (n - 1)
+/// s in a reduce-scatter or an all-gather, and twice that in an all-reduce. All members together move
 /// n (n - 1) s, or twice that, on any nodes and for any sum_group.
 ///
 /// \pre the call is a collective of the whole group

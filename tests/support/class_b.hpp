@@ -1,4 +1,4 @@
-/// class_b_difference: of two trainings that may differ in the order of sums alone.
+/// class_b_difference: comparison of two trainings that may differ only in the order of sums.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,15 +16,17 @@
 
 namespace ziggurat::test {
 
-/// Relative differences that the order of sums in fp32 explains.
+/// Maximum relative differences caused by the order of sums in fp32.
 struct ClassBBounds {
-    double gradient = 1e-5;  ///< of the first step, of the norm of its tensor
-    double norm = 1e-4;      ///< of all gradients, of every step
-    double loss = 1e-5;      ///< of every step
-    double weights = 1e-4;   ///< at the end, of the norm of all
+    double gradient = 1e-5;  ///< first step, relative to the norm of its tensor
+    double norm = 1e-4;      ///< all gradients, every step
+    double loss = 1e-5;      ///< every step
+    double weights = 1e-4;   ///< final weights, relative to the norm of all
 };
 
-/// What differs by more, in words; empty when nothing does. Both were trained with Keep::tensors.
+/// Describes the differences above the bounds; empty if there are no such differences.
+///
+/// \pre both were trained with Keep::tensors
 inline std::string class_b_difference(const TinyOutcome& ours,
                                       const TinyOutcome& alone,
                                       const ClassBBounds& bounds = {}) {
@@ -70,7 +72,7 @@ inline std::string class_b_difference(const TinyOutcome& ours,
                              worst.second);
 }
 
-/// Fails the test that is running where there is such a difference.
+/// Fails the running test if there is such a difference.
 inline void expect_class_b(const TinyOutcome& ours, const TinyOutcome& alone) {
     EXPECT_EQ(class_b_difference(ours, alone), "");
 }

@@ -17,7 +17,7 @@ long allocations_so_far() {
 
 }  // namespace ziggurat::test
 
-// Every form, because a sanitizer replaces those that are left out and then sees memory of two kinds.
+// Every form is replaced: a sanitizer would replace the others, and then see memory of two kinds.
 void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
     ++count;
     return std::malloc(bytes == 0 ? 1 : bytes);

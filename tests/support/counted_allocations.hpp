@@ -3,11 +3,12 @@
 
 namespace ziggurat::test {
 
-/// Calls of operator new so far by the calling thread: others, such as a watchdog's, have their own right to
-/// allocate.
+/// Returns the calls of operator new so far by the calling thread.
+///
+/// Other threads, such as the watchdog's, may allocate.
 long allocations_so_far();
 
-/// Those since this was made, by the thread that made it.
+/// Number of allocations since construction, by the constructing thread.
 class CountedAllocations {
   public:
     long allocations() const { return allocations_so_far() - begin_; }

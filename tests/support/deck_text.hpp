@@ -1,4 +1,4 @@
-/// DeckText: a deck that a test writes key by key.
+/// DeckText: deck text that a test writes key by key.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,17 +8,17 @@
 
 namespace ziggurat::test {
 
-/// A deck in writing: one line for each section, keys in the order in which they come.
+/// Text of a deck: one line for each section, with keys in the order of set().
 class DeckText {
   public:
-    /// \param text  what is there before
+    /// \param text  initial text
     explicit DeckText(std::string text = "deck_version: 1\n") : text_{std::move(text)} {}
 
     template <class T>
     void set(const char* key, const T& value) {
         keys_ += fmt::format("{}{}: {}", keys_.empty() ? "" : ", ", key, value);
     }
-    /// Ends the section of the keys since the last one.
+    /// Ends the section that contains the keys set since the last one.
     void section(const char* name) {
         if (!keys_.empty()) {
             text_ += fmt::format("{}: {{{}}}\n", name, keys_);

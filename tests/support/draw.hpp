@@ -1,4 +1,4 @@
-/// Random choices that are the same for the same seed on every machine.
+/// Random choices, identical for the same seed on every machine.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Draw {
     T one_of(const std::vector<T>& values) {
         return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
     }
-    /// A divisor of `high` that is a multiple of `low`.
+    /// Returns a random divisor of `high` that is a multiple of `low`.
     int between_divisors(int low, int high) {
         std::vector<int> found;
         for (int d = low; d <= high; d += low) {

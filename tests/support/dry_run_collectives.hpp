@@ -1,4 +1,4 @@
-/// Collectives of a group that is not there: any size, nothing moves, bytes are counted.
+/// Collectives of an imaginary group: any size, no data moves, bytes are counted.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ziggurat::test {
 
-/// Bytes that member `rank` of `size` hands to others in one execution of `call`.
+/// Returns the bytes that member `rank` of `size` sends to others in one execution of `call`.
 inline std::int64_t bytes_to_send(const comm::CollectiveCall& call, int size, int rank) {
     using comm::CollectiveKind;
     std::int64_t all = 0;
@@ -36,7 +36,8 @@ inline std::int64_t bytes_to_send(const comm::CollectiveCall& call, int size, in
     return 0;
 }
 
-/// One process pretends to be member `rank` of `size`; every call is complete when started.
+/// Collectives of one process in the role of member `rank` of `size`. Every call is complete when
+/// started.
 class DryRunCollectives final : public comm::Collectives {
   public:
     DryRunCollectives(int size, int rank) : size_{size}, rank_{rank} {

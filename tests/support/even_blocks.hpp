@@ -1,4 +1,4 @@
-/// Even blocks of a vector, one for each member of a group: for tests and benchmarks of collectives.
+/// Even blocks of a vector, one per member of a group, for tests and benchmarks of collectives.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace ziggurat::test {
 
-/// Cuts `elements` of `element_bytes` into `members` consecutive blocks that differ by at most `granule`
-/// elements.
+/// Splits `elements` of `element_bytes` into `members` consecutive blocks of nearly equal size.
+///
+/// They differ by at most `granule` elements.
 inline std::vector<comm::Block> even_blocks(std::int64_t elements,
                                             int element_bytes,
                                             int members,

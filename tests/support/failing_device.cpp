@@ -24,7 +24,7 @@ using device::Mark;
     }
 }
 
-/// A device that is lost refuses everything.
+/// Fails if the device is lost.
 void ask(const DeviceFate& fate) {
     const bool refuses = fate.failure == DeviceFailure::lost || fate.failure == DeviceFailure::lost_late ||
                          fate.failure == DeviceFailure::stuck;
@@ -135,7 +135,7 @@ class FailingQueue final : public DelayedQueue {
         ask(*fate_);
         return ++fate_->num_calls == fate_->failing_call;
     }
-    /// Returns of a device that hangs.
+    /// Marks the device as failed. Returns if the device hangs.
     void fail_here() const {
         fate_->has_failed = true;
         if (fate_->failure == DeviceFailure::blocks) {

@@ -14,29 +14,29 @@
 namespace ziggurat::test {
 
 enum class DeviceFailure {
-    lost,       ///< the call is refused, and so is whatever is asked for after it
-    lost_late,  ///< the same from when the work that was called for is done; of a copy, at once
-    alone,      ///< the work fails when it is done, and what its stream was given after it; a copy, at once
-    stuck,      ///< as lost, and who waits for a stream waits for ever
-    hangs,      ///< nothing that is called for from then on is ever done
-    blocks      ///< the same, and the call never returns
+    lost,       ///< the call and all later calls fail
+    lost_late,  ///< same, once the called work is done; a copy fails immediately
+    alone,      ///< the work and later work of its stream fail; a copy fails immediately
+    stuck,      ///< as lost, and waits for a stream never return
+    hangs,      ///< work called from then on is never done
+    blocks      ///< same, and the call never returns
 };
-/// "lost", "lost_late" ...; nothing for other names.
+/// Returns the failure named "lost", "lost_late" ...; empty for other names.
 std::optional<DeviceFailure> device_failure_named(std::string_view name);
 
-/// Of a failing device, what its streams have come to.
+/// State of the streams of a failing device.
 struct DeviceFate {
     DeviceFailure failure;
-    std::int64_t failing_call;  ///< 0: none fails
+    std::int64_t failing_call;  ///< 0: no call fails
     std::atomic<std::int64_t> num_calls{0};
     std::atomic<bool> has_failed{false};
 };
 
-/// Counts what its streams are called for: kernels, copies, events that are recorded and waited for.
+/// Device that counts the calls of its streams: kernels, copies, recorded events and waits for them.
 class FailingDevice final : public device::Device {
   public:
     /// \param device        a DelayedHost
-    /// \param failing_call  from 1; 0: it never fails
+    /// \param failing_call  number of the call, from 1; 0: it never fails
     FailingDevice(std::shared_ptr<device::Device> device,
                   int num_threads,
                   DeviceFailure failure,

@@ -8,7 +8,7 @@
 
 namespace ziggurat::test {
 
-/// Ranges without data, ascending: between parameters and behind the last of a region.
+/// Returns the ranges without data, ascending: between parameters and after the last one of a region.
 inline std::vector<layout::ElementRange> gaps_of(const layout::FlatLayout& flat) {
     std::vector<layout::ElementRange> found;
     std::int64_t end = 0;

@@ -1,4 +1,4 @@
-/// HandDevice: a device whose streams do what they are given when a test says so, by a clock of its own.
+/// HandDevice: a device whose streams run work on request of a test, with their own clock.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,32 @@
 
 namespace ziggurat::test {
 
-/// Nothing is done until somebody calls HandQueue::do_next() or HandDevice::do_all(). Its time begins an hour
-/// ahead of all that hosts do in a test.
+/// Device that runs work only in HandQueue::do_next() or HandDevice::do_all().
+///
+/// Its clock starts one hour ahead of the host's time in a test.
 class HandDevice {
   public:
     class HandQueue;
 
-    /// A stream; its queue lives as long as it.
+    /// Makes a stream; its queue lives as long as the stream.
     device::Stream make_stream();
-    /// Of the stream made as the `index`-th.
+    /// Returns the queue of the `index`-th stream.
     HandQueue& queue(std::size_t index) { return *queues_.at(index); }
-    /// As much as can be done; false when that is nothing.
+    /// Runs all work that can run. Returns false if no work can.
     bool do_all();
 
     std::int64_t now_ns = monotonic_ns() + 3'600'000'000'000;
-    /// Once something has failed, whatever is asked for says so, as on a device that is lost.
+    /// True: after a failure, every call fails, as on a lost device.
     bool is_lost_by_errors = false;
-    /// So many things more are asked for before it is lost; less than 0: it is not.
+    /// Number of calls until the device is lost; negative: it is not lost.
     int calls_before_loss = -1;
-    /// Something was asked for since.
+    /// Returns true if the device is lost. `calls_before_loss` takes effect at the next call.
     bool is_lost() const noexcept { return lost_ != nullptr; }
-    /// Called when somebody asks whether something is done.
+    /// Called when the host polls for completion.
     std::function<void()> when_asked;
 
   private:
-    /// Errors: that for which it is lost
+    /// Errors: the error of a lost device
     void ask() {
         if (calls_before_loss == 0) {
             lost_ = std::make_exception_ptr(Error{ErrorKind::resource, "the device is gone"});
@@ -59,7 +60,7 @@ class HandDevice::HandQueue final : public device::Queue {
   public:
     explicit HandQueue(HandDevice& owner) : owner_{owner} {}
 
-    /// Work that takes `duration_ns`.
+    /// Submits work that takes `duration_ns`.
     void call(std::function<void()> work, std::int64_t duration_ns) {
         owner_.ask();
         pieces_.push_back({[this, work = std::move(work), duration_ns] {
@@ -101,8 +102,8 @@ class HandDevice::HandQueue final : public device::Queue {
         }
     }
 
-    /// The next work, and the marks in front of it and behind it; false when there is none, or the queue
-    /// waits.
+    /// Runs the next work, and the marks before and after it. Returns false if there is no work, or the
+    /// queue waits.
     bool do_next() {
         bool has_worked = false;
         while (!pieces_.empty() && !(has_worked && pieces_.front().is_work)) {
@@ -151,7 +152,7 @@ class HandDevice::HandQueue final : public device::Queue {
         HandDevice& owner_;
     };
     struct Piece {
-        std::function<bool()> run;  ///< false: not yet
+        std::function<bool()> run;  ///< returns false if it cannot run yet
         bool is_work = false;
     };
 

@@ -20,14 +20,14 @@
 
 namespace ziggurat::test {
 
-/// Runs `body` so that its kernels use the calling thread alone.
+/// Runs `body` with kernels that use only the calling thread.
 template <class Body>
 void on_one_thread(const Body& body) {
 #pragma omp parallel num_threads(1)
     body(TestStream{1});
 }
 
-/// Standard normal values times `scale`, rounded to T.
+/// Returns standard normal values times `scale`, rounded to T.
 template <class T>
 std::vector<T> normal_values(std::int64_t count, std::uint32_t seed, float scale = 1) {
     std::vector<T> values;
@@ -57,14 +57,14 @@ tensor::TensorRef<T, 1> row(std::vector<T>& values) {
     return {values.data(), {static_cast<std::int64_t>(values.size())}};
 }
 
-/// Exactly as large as the memory plan has it.
+/// Returns a workspace of exactly the size in the memory plan.
 inline std::vector<std::byte> column_sum_workspace(std::int64_t width) {
     return std::vector<std::byte>(
         static_cast<std::size_t>(tests_on_cuda() ? layout::CudaWorkspaces::column_sum_bytes(width)
                                                  : layout::HostWorkspaces::column_sum_bytes(width)));
 }
 
-/// |got - expected| / |expected| in the Euclidean norm; NaN where lengths differ.
+/// Returns |got - expected| / |expected| in the Euclidean norm; NaN if the lengths differ.
 template <class T>
 double relative_error(const std::vector<T>& got, const std::vector<double>& expected) {
     if (got.size() != expected.size()) {
@@ -85,7 +85,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-/// The change of value() per change of `x`, from both sides.
+/// Returns the central difference quotient of value() with respect to `x`.
 template <class Value>
 double finite_difference(double& x, const Value& value) {
     const double step = 1e-5;
@@ -106,7 +106,8 @@ inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return sum;
 }
 
-/// Bounds of relative_error: rounding of the results for bfloat16 (unit 2^-9), of sums for float.
+/// Bounds of relative_error: for bfloat16 the rounding of the results (unit 2^-9), for float that of
+/// sums.
 template <class T>
 inline constexpr double bound = 1e-6;
 template <>
@@ -116,10 +117,11 @@ struct Extents {
     std::int64_t rows;
     std::int64_t width;
 };
-/// Widths that no vector length divides, up to more than a GPU's block takes at once, and rows that no number
-/// of blocks or threads divides.
+/// Widths that no vector length divides, and rows that no number of blocks or threads divides.
+///
+/// The largest width exceeds what a GPU's block processes at once.
 inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5, 129}, {33, 768}, {2, 2065}};
-/// Of norms; on a GPU also rows wider than it has registers for.
+/// Returns the extents for norms; on a GPU including rows too wide for its registers.
 inline std::vector<Extents> norm_extents() {
     std::vector<Extents> all(std::begin(odd_extents), std::end(odd_extents));
     if (tests_on_cuda()) {

@@ -1,4 +1,4 @@
-/// How far computed tensors are from an oracle's, in the 2-norm.
+/// Distances of computed tensors from an oracle's, in the 2-norm.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::test {
 
-/// Squares of differences and of the oracle's values, to be added over tensors.
+/// Sums of squared differences and of squared oracle values, to be added over tensors.
 struct SquaredGap {
     double difference = 0;
     double oracle = 0;
@@ -22,13 +22,15 @@ struct SquaredGap {
         oracle += other.oracle;
         return *this;
     }
-    /// |a - b| / max(|b|, floor)
+    /// Returns |a - b| / max(|b|, floor).
     double relative(double floor = 0) const {
         return std::sqrt(difference) /
                std::max({std::sqrt(oracle), floor, std::numeric_limits<double>::min()});
     }
 };
 
+/// Computes the sums of one tensor.
+///
 /// Numerics: in double; a NaN or unequal sizes give an infinite difference.
 inline SquaredGap squared_gap(std::span<const float> ours, std::span<const float> oracle) {
     SquaredGap gap;
@@ -43,14 +45,14 @@ inline SquaredGap squared_gap(std::span<const float> ours, std::span<const float
     return gap;
 }
 
-/// |a - b| / |b| of one tensor.
+/// Returns |a - b| / |b| of one tensor.
 inline double norm_gap(std::span<const float> ours, std::span<const float> oracle) {
     return squared_gap(ours, oracle).relative();
 }
 
-/// The rule for gradients: each tensor's |a - b| over max(|b|, 1e-3 |all of the oracle's tensors|).
+/// Returns each gradient's |a - b| over max(|b|, 1e-3 |all of the oracle's tensors|).
 ///
-/// `Tensors` maps names to something with `values`; a tensor that `ours` lacks has an infinite gap.
+/// `Tensors` maps names to objects with `values`. A tensor missing in `ours` has an infinite gap.
 template <class Tensors>
 std::map<std::string, double> gradient_gaps(const std::map<std::string, std::vector<float>>& ours,
                                             const Tensors& oracle) {
@@ -67,7 +69,8 @@ std::map<std::string, double> gradient_gaps(const std::map<std::string, std::vec
     return gaps;
 }
 
-/// GPT-2's key biases have a true gradient of zero: AdamW turns rounding into steps of full length.
+/// True for GPT-2's key biases: their true gradient is zero, and AdamW turns its rounding into full
+/// steps.
 inline bool is_key_bias(const std::string& parameter) {
     return parameter.ends_with("attention.k.bias");
 }

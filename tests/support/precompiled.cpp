@@ -1,1 +1,1 @@
-// The headers that all tests share, compiled once, belong to the target of this file.
+// The target of this file owns the precompiled headers of all tests.

@@ -23,7 +23,7 @@ struct Degrees {
     int ranks() const { return tensor * stages * data; }
 };
 
-/// Any layout of up to `most` ranks but those of the data axis alone.
+/// Draws any layout of up to `most` ranks, except those of the data axis alone.
 Degrees draw_degrees(Draw& draw, int most) {
     Degrees drawn;
     do {
@@ -64,14 +64,14 @@ void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t
     deck.section("model");
 }
 
-/// What the layout and the training have to do with each other.
+/// Properties that constrain both layout and training.
 struct Shape {
     Degrees degrees;
-    int chunks = 1;  ///< of each stage
+    int chunks = 1;  ///< chunks per stage
     std::int64_t layers = 1;
 };
 
-/// Whether activations are cut by tokens.
+/// Draws the degrees. Returns true if activations are sharded by tokens.
 bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     const auto& [degrees, chunks, layers] = shape;
     const bool has_sequence = degrees.tensor > 1 && draw.chance(0.4);
@@ -159,7 +159,7 @@ void draw_recomputation(Draw& draw, DeckText& deck, const Shape& shape, bool has
     deck.section("recompute");
 }
 
-/// The sections that say how a training is spread, and nothing of what is trained.
+/// Draws the sections that determine the layout, but not the trained model.
 void draw_layout(Draw& draw, DeckText& deck, const Shape& shape, const std::string& nvme_folder) {
     const bool has_sequence = draw_parallel(draw, deck, shape);
     draw_state(draw, deck, shape.degrees, nvme_folder);
@@ -170,7 +170,8 @@ void draw_layout(Draw& draw, DeckText& deck, const Shape& shape, const std::stri
     deck.section("debug");
 }
 
-/// Patterns of tensors to train; of pipelines often such that the first stage, or several, train nothing.
+/// Draws patterns of trained tensors; in pipelines often such that the first stage or several train no
+/// tensors.
 std::string drawn_trained_part(Draw& draw, const Shape& shape) {
     const auto last = shape.layers - 1;
     if (shape.degrees.stages > 1 && draw.chance(0.6)) {
@@ -184,7 +185,7 @@ std::string drawn_trained_part(Draw& draw, const Shape& shape) {
 
 std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nvme_folder) {
     Shape shape{.degrees = degrees, .chunks = degrees.stages > 1 && draw.chance(0.3) ? 2 : 1};
-    // Logits come in blocks of 1024 tokens: some cases have two.
+    // Logits are computed in blocks of 1024 tokens: some cases have two blocks.
     const bool is_long = draw.chance(0.05);
     shape.layers = degrees.stages * shape.chunks + (is_long ? 0 : draw.between(0, 3));
     DeckText deck;
@@ -216,7 +217,7 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     }
     deck.section("precision");
     deck.set("lr", "1.0e-3");
-    // Where a gradient is next to nothing, its rounding is no whole step of Adam.
+    // If a gradient is close to zero, its rounding error must not become a full step of Adam.
     deck.set("eps", "1.0e-6");
     deck.section("optimizer");
     deck.set("kind", "constant");
@@ -244,7 +245,7 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
            divides(degrees.data * run.train.micro_batch, run.train.global_batch);
 }
 
-/// Whether a line of a deck says how a training is spread.
+/// Returns true if a line of a deck determines the layout.
 bool is_of_layout(const std::string& line) {
     constexpr std::array sections{"parallel:", "sharding:", "tiers:", "overlap:", "recompute:", "debug:"};
     return std::ranges::any_of(sections, [&](const char* section) { return line.starts_with(section); });

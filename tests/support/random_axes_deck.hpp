@@ -1,5 +1,5 @@
-/// Random decks of small trainings over all axes: degrees of tensor, pipeline and data, with what goes with
-/// them.
+/// Random decks of small trainings over all axes: degrees of tensor, pipeline and data, and their
+/// options.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace ziggurat::test {
 
-/// The same deck for the same seed, in fp32, of models whose extents the tensor degree divides.
+/// Draws a deck by seed, in fp32, of a model whose sizes the tensor degree divides.
 ///
-/// \param nvme_folder  where the NVMe tier of all ranks lies
-/// Errors: Error{internal} when none of a hundred draws is taken
+/// \param nvme_folder  folder of the NVMe tier of all ranks
+/// Errors: Error{internal} if the rules reject a hundred draws
 RandomDeck random_deck_of_axes(std::uint64_t seed, int most_ranks, const std::string& nvme_folder);
 
-/// The same training in another layout, on as many ranks or fewer.
+/// Returns the same training in another layout, on at most the same number of ranks.
 ///
 /// Errors: as random_deck_of_axes
 RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folder);
 
-/// The run of one rank that trains the same model on the same batches.
+/// Returns the run of one rank that trains the same model on the same batches.
 spec::RunSpec alone(const spec::RunSpec& run);
 
 }  // namespace ziggurat::test

@@ -16,7 +16,8 @@
 namespace ziggurat::test {
 namespace {
 
-/// Under the thread sanitizer OpenMP has one thread, and products for two would lack parts.
+/// Returns true if OpenMP has two threads; with the one of the thread sanitizer, products would be
+/// incomplete.
 bool gives_two_threads() {
     const char* const limit = std::getenv("OMP_THREAD_LIMIT");
     return limit == nullptr || std::atoi(limit) > 1;
@@ -29,7 +30,7 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
 void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_layers) {
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
-    // Blocks of wide models travel in several pieces.
+    // Blocks of wide models are sent in several pieces.
     const bool is_wide = draw.chance(0.08);
     const auto heads = is_wide ? draw.between(6, 8) : draw.between(1, 5);
     const bool is_odd = !family.has_rotary_positions() || draw.chance(0.05);
@@ -80,8 +81,10 @@ std::string span(Draw& draw, int inner, int outer) {
                               : std::to_string(draw.between_divisors(inner, outer));
 }
 
-/// What is drawn of a deck: anything, with state away from the device, or so that what moves between tiers in
-/// a step is known by formula: all state sharded over all ranks, each kind at home in one tier.
+/// Kinds of drawn decks.
+///
+/// `tiers` has offloaded state. `tiers_by_formula` also has closed forms of the moved bytes: all state is
+/// sharded over all ranks, and each kind has its home in one tier.
 enum class Draws { anything, tiers, tiers_by_formula };
 
 void draw_sharding(Draw& draw, DeckText& deck, int ranks, Draws draws) {
@@ -97,7 +100,7 @@ void draw_sharding(Draw& draw, DeckText& deck, int ranks, Draws draws) {
         parameters = stage == 3 ? ranks : 1;
         deck.set("zero", stage);
     } else {
-        // Spans that are replicated leave little to be wrong.
+        // Prefer large spans: replicated state hides few bugs.
         const auto optimizer = std::max(draw.between_divisors(1, ranks), draw.between_divisors(1, ranks));
         parameters = std::max(draw.between_divisors(1, optimizer), draw.between_divisors(1, optimizer));
         const auto gradients = draw.chance(0.5) ? parameters : optimizer;
@@ -122,14 +125,14 @@ void draw_sharding(Draw& draw, DeckText& deck, int ranks, Draws draws) {
     deck.section("sharding");
 }
 
-/// One tier for three kinds of state in four, shares of all sizes for the others.
+/// Draws a home: one tier for three kinds of state in four, shares of all sizes for the others.
 std::string home(Draw& draw) {
     return draw.one_of<std::string>({"device", "host", "host", "nvme", "nvme", "nvme",
                                      "{device: 30%, host: rest}", "{device: 10%, nvme: rest}",
                                      "{host: 65%, nvme: rest}", "{device: 20%, host: 30%, nvme: rest}"});
 }
 
-/// At least one kind of state lies away from the device as a whole.
+/// Draws homes such that at least one kind of state is fully offloaded.
 void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
     const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
     const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
@@ -151,7 +154,7 @@ void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draw
     }
 }
 
-/// Some weights, or all of them, cut into tiles.
+/// Draws weights, or all of them, to be split into tiles.
 void draw_tiles(Draw& draw, DeckText& deck) {
     const std::vector<std::string> patterns{"*",    "*",        "mlp.*",       "attention.*",
                                             "head", "mlp.down", "attention.q", "embedding.token"};
@@ -186,7 +189,7 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
     deck.section("overlap");
     const bool has_tiers = !nvme_folder.empty();
     if (draw.chance(has_tiers ? 0.8 : 0.6)) {
-        // Between what is kept away from the device, much is computed again.
+        // With offloaded state, prefer recomputation.
         const auto kind =
             draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
         deck.set("kind", kind);
@@ -226,7 +229,7 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("seed", draw.between(0, 1 << 30));
     deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
     deck.section("run");
-    deck.set("every", "none");  // what saves sets it
+    deck.set("every", "none");  // tests that save set it
     deck.section("checkpoint");
     const auto seq = odd(draw, 3, 15);
     draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
@@ -249,7 +252,7 @@ RandomDeck drawn_deck(Draw& draw, std::uint64_t seed, int ranks, int steps, cons
     return first_taken(seed, ranks, [&] { return drawn_text(draw, ranks, steps, nvme_folder); });
 }
 
-/// Whatever this machine has.
+/// Returns the override for the device kind of this machine.
 std::string device_of_tests() {
     return std::string{"tiers.device.kind="} +
            (device_kind_for_tests() == spec::DeviceKind::cuda ? "cuda" : "host");
@@ -282,7 +285,7 @@ RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::s
 RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
     Draw draw{seed};
     int ranks = 0;
-    // Numbers with divisors have more to choose from.
+    // Prefer numbers with divisors, which allow more spans.
     do {
         ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
     } while (ranks > most_ranks);

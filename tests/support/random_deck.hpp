@@ -1,4 +1,4 @@
-/// Random decks of small trainings over the data axis: every key that shapes how they are spread, as text.
+/// Random decks of small trainings over the data axis, as text, with all keys that affect sharding.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,43 @@
 
 namespace ziggurat::test {
 
-/// A deck that the rules took, and what they made of it.
+/// A valid deck and its run.
 struct RandomDeck {
     std::uint64_t seed = 0;
     int ranks = 1;
     std::string text;
     spec::RunSpec run;
-    std::vector<std::string> refusals;  ///< the first problem of each draw before it that the rules refused
+    std::vector<std::string> refusals;  ///< first problem of each rejected draw before it
 };
 
-/// The first of the texts that the rules take.
+/// Returns the first text that the rules accept.
 ///
-/// Errors: Error{internal} when none of a hundred is taken
+/// Errors: Error{internal} if the rules reject a hundred texts
 RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text);
 
-/// The same deck for the same seed: models of odd sizes in both families, 1 to `most_ranks` data ranks.
+/// Draws a deck by seed: models of odd sizes in both families, 1 to `most_ranks` data ranks.
 ///
-/// A draw that the rules refuse is followed by another; some are meant to be refused.
+/// Rejected draws are repeated; some are meant to be rejected.
 ///
-/// Errors: Error{internal} when none of a hundred draws is taken
+/// Errors: Error{internal} if the rules reject a hundred draws
 RandomDeck random_deck(std::uint64_t seed, int most_ranks);
 
-/// The same with homes of state away from the device, at least one of them whole, and 20 steps.
+/// Same, with offloaded state, at least one kind of it fully, and 20 steps.
 ///
-/// \param nvme_folder  where the NVMe tier of all ranks lies
+/// \param nvme_folder  folder of the NVMe tier of all ranks
 RandomDeck random_deck_of_tiers(std::uint64_t seed, int most_ranks, const std::string& nvme_folder);
 
-/// The run that has to leave the same bits as one with tiers: everything at home on the device, nothing
-/// computed twice, and defaults for what only moves bytes.
+/// Returns a run without tiers that must give the same bits.
+///
+/// All state is on the device, there is no recomputation, and options that only move bytes have their
+/// defaults.
 spec::RunSpec without_tiers(const spec::RunSpec& run);
 
-/// The run that has to leave the same bits: on as many ranks, with as many micro-batches and the same order
-/// of sums, but state replicated, one node, nothing redone and defaults for what only moves bytes. Where the
-/// order of sums has a gradient span in it, that span stays and the others are different ones.
+/// Returns a run with replicated state that must give the same bits.
+///
+/// It has the same number of ranks and micro-batches and the same order of sums, but one node, no
+/// recomputation, and the defaults of options that only move bytes. If the order of sums depends on the
+/// gradient span, that span stays and the others change.
 spec::RunSpec reference_of(const spec::RunSpec& run);
 
 }  // namespace ziggurat::test

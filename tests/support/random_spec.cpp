@@ -103,7 +103,7 @@ spec::Home draw_home(Draw& draw) {
     }
 }
 
-/// Patterns of units and kinds of tensors, or any tensors one by one; parts of one matrix stay together.
+/// Draws patterns of units and kinds of tensors, or single tensors; parts of one matrix stay together.
 std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
     const auto layer = [&] { return std::to_string(draw.between(0, spec.model.layers - 1)); };
     const std::vector<std::string> patterns{"*",
@@ -138,7 +138,8 @@ std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
     return names;
 }
 
-/// Rules for some products, and a vocabulary of several tiles where its weights are among them.
+/// Draws tiling rules for some products, and a vocabulary of several tiles if its weights are among
+/// them.
 void draw_tiles(Draw& draw, spec::RunSpec& spec) {
     const std::vector<std::string> patterns{"*",    "mlp.*", "attention.*",     "mlp.down", "attention.q",
                                             "head", "*up",   "embedding.token", "mlp.gate"};
@@ -156,7 +157,7 @@ void draw_tiles(Draw& draw, spec::RunSpec& spec) {
     }
 }
 
-/// Beside some weights of all families, or of one alone.
+/// Draws adapters for some weights of all families, or of one.
 void draw_adapters(Draw& draw, spec::RunSpec& spec) {
     const std::vector<std::string> patterns{"attention.q", "attention.v", "attention.*", "attention.out",
                                             "mlp.up",      "mlp.down",    "mlp.*",       "*"};
@@ -168,7 +169,7 @@ void draw_adapters(Draw& draw, spec::RunSpec& spec) {
     spec.train.only = layout::patterns_of_adapters();
 }
 
-/// Layers anyhow, at least one to each run of them.
+/// Draws the layers of stages, at least one per chunk.
 void draw_stage_layers(Draw& draw, spec::RunSpec& spec) {
     auto& layers = spec.parallel.stage_layers;
     layers.assign(static_cast<std::size_t>(spec.parallel.stages * spec.parallel.chunks_per_stage), 1);
@@ -177,7 +178,7 @@ void draw_stage_layers(Draw& draw, spec::RunSpec& spec) {
     }
 }
 
-/// Recomputation and homes of each stage.
+/// Draws recomputation and homes of each stage.
 void draw_stages(Draw& draw, spec::RunSpec& spec, bool with_homes) {
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
         auto state = spec::general_state(spec);
@@ -191,7 +192,7 @@ void draw_stages(Draw& draw, spec::RunSpec& spec, bool with_homes) {
     }
 }
 
-/// In words, for the report.
+/// Describes the trained part for the report.
 std::string trained_part(const spec::RunSpec& spec) {
     const auto trained = layout::count_trained(spec);
     const auto all = layout::count_parameters(spec.model).total;

@@ -1,4 +1,4 @@
-/// Random runs: every key that shapes a step program, drawn from all that the rules allow.
+/// Random runs: every key that affects a step program, drawn from all values that the rules allow.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace ziggurat::test {
 
-/// How often each value of each key was drawn.
+/// Number of draws of each value of each key.
 class Coverage {
   public:
     void note(const std::string& key, const std::string& value) { ++counts_[key][value]; }
     void note(const spec::RunSpec& spec);
-    /// One line per key.
+    /// Returns one line per key.
     std::string report() const;
     const std::map<std::string, std::map<std::string, int>>& counts() const noexcept { return counts_; }
 
@@ -22,21 +22,21 @@ class Coverage {
     std::map<std::string, std::map<std::string, int>> counts_;
 };
 
-/// What a draw may contain.
+/// Limits of a draw.
 struct RandomSpecLimits {
     int most_ranks = 12;
     bool context = true;
     bool tiers = true;
     bool frozen = true;
     bool tiles = true;
-    bool stages_differ = false;  ///< in recomputation and homes
-    bool lora = false;           ///< adapters alone are trained, and nothing is in tiles
+    bool stages_differ = false;  ///< stages have individual recomputation and homes
+    bool lora = false;           ///< only adapters are trained, and no weights are tiled
 };
 
-/// The same spec for the same seed.
+/// Draws a spec by seed.
 spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits = {});
 
-/// What differs from the simplest run, in one line.
+/// Describes the differences from the simplest run in one line.
 std::string described(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::test

@@ -1,4 +1,4 @@
-/// Random stages of a pipeline, as parallel.pipeline.each names them.
+/// Random stages of a pipeline, in the form of parallel.pipeline.each.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace ziggurat::test {
 
-/// A list for parallel.pipeline.each: layers anyhow, at least one to each chunk; of some stages recomputation
-/// and homes, too.
+/// Returns a list for parallel.pipeline.each, with at least one layer per chunk.
+///
+/// Some stages also have recomputation and homes.
 ///
 /// \pre layers >= stages x chunks
 std::string drawn_stages(Draw& draw, int stages, int chunks, std::int64_t layers);

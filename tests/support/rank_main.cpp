@@ -1,5 +1,6 @@
-/// gtest's main for several ranks: rank 0 prints as usual, the others only what failed, and a failure
-/// anywhere fails the job.
+/// gtest's main for several ranks. Rank 0 prints as usual, the others only failures.
+///
+/// A failure on any rank fails the job.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ namespace {
 
 const comm::Context* the_world = nullptr;
 
-/// Says which rank failed; passing tests are silent.
+/// Prints the failures of a rank; passing tests are silent.
 class FailuresOnly : public ::testing::EmptyTestEventListener {
     void OnTestPartResult(const ::testing::TestPartResult& part) override {
         if (part.failed()) {
@@ -42,8 +43,10 @@ int run_all_tests() {
     return static_cast<int>(failed);
 }
 
-/// More ranks than cores are the rule in tests: threads that spin would take the cores of other ranks.
-/// OpenMP's runtime reads this when it is loaded, so the program starts itself anew.
+/// Restarts the program with an OpenMP runtime whose threads sleep while they wait.
+///
+/// Tests usually have more ranks than cores, so spinning threads would block other ranks. The runtime reads
+/// the variable when it is loaded.
 void let_threads_sleep(char** argv) {
     if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
         setenv("OMP_WAIT_POLICY", "passive", 1);
@@ -70,7 +73,7 @@ int main(int argc, char** argv) {
     }
     const comm::Session session{&argc, &argv};
     try {
-        // An exception on one rank leaves the others waiting for it: end the job at once.
+        // An exception on one rank leaves the others waiting for it: end the job immediately.
         GTEST_FLAG_SET(catch_exceptions, false);
         const test::TestKernels kernels{
             1, std::uint64_t{1000} * static_cast<std::uint64_t>(session.world().rank())};

@@ -1,4 +1,5 @@
-/// What tests on several ranks share. Their main (rank_main.cpp) starts MPI and the kernels' runtime.
+/// Common declarations of tests on several ranks. Their main (rank_main.cpp) starts MPI and the
+/// kernels' runtime.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 
 namespace ziggurat::test {
 
-/// All ranks of the test.
+/// Returns all ranks of the test.
 const comm::Context& world();
 
 }  // namespace ziggurat::test

@@ -28,8 +28,9 @@ constexpr std::size_t all_bytes = std::size_t{1} << 30;
 constexpr std::size_t num_pages = all_bytes / page;
 constexpr std::size_t num_sizes = 31;  // powers of two
 
-/// Pieces of powers of two, dealt out from front to back and kept by size when they come back. A page holds
-/// pieces of one size, or is part of one piece.
+/// Pieces whose sizes are powers of two, taken from front to back, and reused by size when freed.
+///
+/// A page holds pieces of one size, or is part of one piece.
 class Pool {
   public:
     Pool() {
@@ -48,7 +49,7 @@ class Pool {
         return at >= first_ && at < first_ + all_bytes;
     }
 
-    /// Nothing when it is used up.
+    /// Returns nullptr if the pool is exhausted.
     void* take(std::size_t bytes, std::size_t alignment) noexcept {
         const auto piece = std::bit_ceil(std::max({bytes, alignment, smallest}));
         const auto size = static_cast<std::size_t>(std::countr_zero(piece));
@@ -75,7 +76,7 @@ class Pool {
         Free* next;
     };
 
-    /// New pieces of a size. Those of a page and more begin at multiples of a page alone.
+    /// Makes new pieces of a size. Pieces of a page or more begin only at multiples of a page.
     bool cut(std::size_t size, std::size_t piece) noexcept {
         const auto bytes = std::max(piece, page);
         if (used_ + bytes > all_bytes) {
@@ -97,7 +98,8 @@ class Pool {
     std::array<std::uint8_t, num_pages> sizes_{};
 };
 
-/// Nothing when no GPU computes. From the first allocation of the process on, and never freed.
+/// Returns the pool; nullptr if no GPU is used. It exists from the first allocation on, and is never
+/// freed.
 Pool* the_pool() noexcept {
     static Pool* const pool = []() -> Pool* {
         if (!tests_on_cuda()) {
@@ -153,7 +155,7 @@ int run_in_reached_memory(const std::function<int()>& work) {
     if (pool == nullptr) {
         return work();
     }
-    const auto owner = std::shared_ptr<void>{pool, [](void* /*pool*/) {}};  // the pool stays
+    const auto owner = std::shared_ptr<void>{pool, [](void* /*pool*/) {}};  // the pool is never freed
     const device::Arena all{device::Arena::OfDevice{.data = pool->first(),
                                                     .host_view = pool->first(),
                                                     .bytes = all_bytes,

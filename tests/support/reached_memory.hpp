@@ -1,14 +1,16 @@
-/// Memory for tests of kernels, whose arguments lie in vectors and on the stack: of a kind that GPUs reach.
+/// GPU-accessible memory for tests of kernels, whose arguments are in vectors and on the stack.
 #pragma once
 
 #include <functional>
 
 namespace ziggurat::test {
 
-/// Calls `work` and returns what it does. That is all in a program that does not link reached_memory.cpp. In
-/// one that does, it is, on a GPU (test_stream.hpp) on a thread whose stack the GPU's kernels reach, as they
-/// do what `operator new` has given the process from its beginning: pages that the driver keeps in place. A
-/// GPU reaches no others of the host unless its driver and the system keep their tables in common.
+/// Calls `work` and returns its result.
+///
+/// In a program that links reached_memory.cpp, with tests on a GPU (test_stream.hpp), it runs on a thread
+/// whose stack the GPU's kernels can access. They can also access the memory of `operator new`, from the
+/// start of the process: it consists of pages pinned by the driver. A GPU cannot access other host memory,
+/// unless its driver and the system share page tables.
 int run_in_reached_memory(const std::function<int()>& work);
 
 }  // namespace ziggurat::test

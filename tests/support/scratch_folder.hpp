@@ -1,4 +1,4 @@
-/// A folder of a test's own that is gone afterwards.
+/// A temporary folder of a test, deleted at the end.
 #pragma once
 
 #include <cstdlib>
@@ -27,11 +27,11 @@ class ScratchFolder {
     std::string path_;
 };
 
-/// All bytes of a file; empty when there is none.
+/// Returns all bytes of a file; empty if it does not exist.
 inline std::string contents_of(const std::string& path) {
     std::ostringstream contents;
     contents
-        << std::ifstream{path, std::ios::binary}.rdbuf();  // not byte by byte: that is slow under sanitizers
+        << std::ifstream{path, std::ios::binary}.rdbuf();  // not by bytes: slow under sanitizers
     return std::move(contents).str();
 }
 

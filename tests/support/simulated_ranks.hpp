@@ -1,4 +1,4 @@
-/// All ranks of a run in one process, as programs that are simulated against each other.
+/// All ranks of a run in one process, as programs simulated together.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace ziggurat::test {
 
-/// The program of each world rank.
+/// Returns the program of each world rank.
 std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec,
                                                      schedule::Variant variant = schedule::Variant::train);
 
-/// The value of an environment variable as a number.
+/// Returns the value of an environment variable as a number.
 std::int64_t count_from_environment(const char* name, std::int64_t otherwise);
 
 }  // namespace ziggurat::test

@@ -61,7 +61,7 @@ std::string filter_of_file(std::span<const KnownTest> tests, std::string_view fi
 }
 
 void read_arguments(int argc, char** argv) {
-    // The child of a death test has the arguments of its parent, and a filter of its own.
+    // The child of a death test has its parent's arguments and a filter of its own.
     const bool is_death_test = std::any_of(argv, argv + argc, [](std::string_view argument) {
         return argument.starts_with("--gtest_internal_run_death_test");
     });

@@ -1,4 +1,4 @@
-/// Choice of tests by the source file that holds them: the files of a folder share one program.
+/// Selection of tests by the source file that defines them: the files of a folder share one program.
 #pragma once
 
 #include <span>
@@ -10,16 +10,20 @@ namespace ziggurat::test {
 /// A test of this program.
 struct KnownTest {
     std::string name;    ///< "Suite.Test"
-    std::string source;  ///< as the compiler called it
+    std::string source;  ///< path as given to the compiler
 };
 
-/// The value of --gtest_filter that leaves the tests of `file`, for instance "unit/train/step_line_test.cpp".
-/// Throws std::invalid_argument where that file has no test here, or a test whose name another file has as
-/// well.
+/// Returns the value of --gtest_filter for the tests of `file`, for example
+/// "unit/train/step_line_test.cpp".
+///
+/// Errors: std::invalid_argument if that file has no test here, or if another file has a test of the same
+/// name
 std::string filter_of_file(std::span<const KnownTest> tests, std::string_view file);
 
-/// Reads the command line of a test program, GoogleTest's options and --file=FILE, which leaves the tests of
-/// that file alone. Throws std::invalid_argument for all that is neither.
+/// Reads the command line of a test program: GoogleTest's options, and --file=FILE, which selects its
+/// tests.
+///
+/// Errors: std::invalid_argument for other arguments
 void read_arguments(int argc, char** argv);
 
 }  // namespace ziggurat::test

@@ -42,7 +42,7 @@ int check_started_threads() {
 }  // namespace ziggurat::test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/// In front of that of the system, for all libraries of the process.
+/// Replaces the system's function, for all libraries of the process.
 extern "C" int pthread_create(pthread_t* thread,
                               const pthread_attr_t* attributes,
                               void* (*function)(void*),

@@ -1,4 +1,4 @@
-/// Small checkpoints for tests of what reads them.
+/// Small checkpoints for tests of their readers.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace ziggurat::test {
 
-/// One tensor of f32 and its numbers, stored whole.
+/// One f32 tensor and its values, stored whole.
 struct StoredNumbers {
     checkpoint::PieceKind kind = checkpoint::PieceKind::weights;
     std::string name;
@@ -21,7 +21,7 @@ struct StoredNumbers {
     std::vector<float> numbers;
 };
 
-/// What a checkpoint says besides its tensors.
+/// Returns the metadata of a checkpoint, without tensors.
 inline checkpoint::Manifest manifest_of_step(std::int64_t step) {
     checkpoint::Manifest manifest;
     manifest.program = "test 1.0";
@@ -32,8 +32,9 @@ inline checkpoint::Manifest manifest_of_step(std::int64_t step) {
     return manifest;
 }
 
-/// Saves `tensors` into the folder `root`, rows of each dealt out to `writers` files, and gives the
-/// checkpoint's path.
+/// Saves `tensors` below the folder `root`, with the rows of each distributed over `writers` files.
+///
+/// Returns the path of the checkpoint.
 inline std::string store(const std::string& root,
                          const std::vector<StoredNumbers>& tensors,
                          checkpoint::Manifest manifest,

@@ -1,4 +1,4 @@
-/// Files of named tensors, as scripts/oracle writes them (the safetensors layout).
+/// Files of named tensors, as written by scripts/oracle (the safetensors layout).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::test {
 
-/// Numbers of one tensor, row-major, whatever type the file has: BF16 and F32 in `values`, I32 in `integers`.
+/// Values of one tensor, row-major: BF16 and F32 of the file in `values`, I32 in `integers`.
 struct StoredTensor {
     std::vector<std::int64_t> shape;
     std::vector<float> values;
@@ -21,13 +21,13 @@ struct StoredTensor {
 /// All tensors of a file, by name, in memory.
 class TensorFile {
   public:
-    /// Errors: std::runtime_error when the file is missing, cut short, or holds another type
+    /// Errors: std::runtime_error if the file is missing, truncated, or has another type
     explicit TensorFile(const std::filesystem::path& path);
 
-    /// Errors: std::runtime_error that lists the names there are
+    /// Errors: std::runtime_error with a list of the existing names
     const StoredTensor& at(const std::string& name) const;
 
-    /// The tensors whose names start with `prefix`, under the rest of their names: "gradient/" gives all
+    /// Returns the tensors whose names start with `prefix`, without that prefix: "gradient/" gives all
     /// gradients.
     std::map<std::string, StoredTensor> under(const std::string& prefix) const;
 

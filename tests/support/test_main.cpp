@@ -17,7 +17,7 @@
 }
 
 int main(int argc, char** argv) {
-    // A shell that starts the tests in the background ignores it, and what they test leaves that as it is.
+    // A shell that runs the tests in the background ignores SIGINT, and the tested code does not change that.
     std::signal(SIGINT, SIG_DFL);
     try {
         ziggurat::test::read_arguments(argc, argv);
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     const int failed = ziggurat::test::run_in_reached_memory([] {
-        // Under the thread sanitizer, which knows nothing of what OpenMP's threads wait for, the limit is 1.
+        // The limit is 1 under the thread sanitizer, which does not know OpenMP's synchronization.
         const ziggurat::kernels::Runtime runtime{std::min(2, omp_get_thread_limit())};
         return RUN_ALL_TESTS();
     });

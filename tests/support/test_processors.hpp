@@ -1,4 +1,4 @@
-/// Processors that tests of whole assemblies work with.
+/// Processors for tests of whole assemblies.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@
 
 namespace ziggurat::test {
 
-/// Threads behind the kernels of a test program, on the device that the environment's ZIGGURAT_TEST_DEVICE
-/// names:
+/// Threads of the kernels of a test program, on the device of the environment variable
+/// ZIGGURAT_TEST_DEVICE.
 ///
-///     host              the host's cores, which is usual
-///     delayed_threads   device::DelayedHost, each of its streams on a thread of its own
-///     delayed_polled    the same; whoever polls runs random pieces of what its streams were given
-///     cuda              a GPU, or what a build has in its place
+/// Values of the variable:
 ///
-/// One per process, made in `main`; outlives all that computes.
+///     host              the host's cores, the default
+///     delayed_threads   device::DelayedHost, each of its streams on its own thread
+///     delayed_polled    the same; each poll runs random pieces of the streams' work
+///     cuda              a GPU, or its emulation in the build
+///
+/// One per process, made in `main`. It outlives all computations.
 class TestKernels {
   public:
-    /// \param seed  of what a DelayedHost does; another one on each rank
-    /// Errors: std::invalid_argument when the environment names no such device
+    /// \param seed  seed of a DelayedHost; different on each rank
+    /// Errors: std::invalid_argument if the environment names an unknown device
     TestKernels(int num_threads, std::uint64_t seed);
     ~TestKernels();
     TestKernels(const TestKernels&) = delete;
@@ -37,17 +39,20 @@ class TestKernels {
     std::optional<kernels::Runtime> runtime_;
 };
 
-/// Those of the program's TestKernels; the host's cores where it has none. Each call makes a device.
+/// Returns the processors of the program's TestKernels, or the host's cores without one.
+///
+/// Each call makes a device.
 device::Processors processors_for_tests(int num_threads);
 
-/// What the tiers of a run say of the device of processors_for_tests().
+/// Returns the device kind of processors_for_tests(), for the tiers of a run.
 spec::DeviceKind device_kind_for_tests();
 
-/// Whether that is a DelayedHost.
+/// Returns true if the device is a DelayedHost.
 bool tests_on_delayed_device();
 
-/// As long as it lives, processors_for_tests() gives the host's cores where these compute the same bits: for
-/// trainings that say what others on another device must come to. Bits of a GPU are its own.
+/// Scope in which processors_for_tests() returns the host's cores, if they compute the same bits.
+///
+/// For trainings that are the reference of another device. A GPU has its own bits.
 class OnHost {
   public:
     OnHost() noexcept;

@@ -89,7 +89,7 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
         }
         outcome.saved_step = checkpointer->saved_step();
         outcome.bytes_on_disk = checkpointer->bytes();
-        checkpointer.reset();  // what it saves goes with the assembly
+        checkpointer.reset();  // before the assembly, which owns the saved state
     };
     outcome.training = train_tiny(run, group, keep, look, hooks);
     return outcome;

@@ -1,4 +1,4 @@
-/// Small trainings that save themselves and go on from what was saved.
+/// Small trainings that save checkpoints and resume from them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@
 
 namespace ziggurat::test {
 
-/// A folder that all ranks of a group see, in memory where the machine has such a place: saves of these
-/// tests need not wait for a disk. Gone afterwards.
+/// A temporary folder visible to all ranks of a group, in memory if the machine has a file system
+/// there.
+///
+/// So saves of these tests do not have to wait for a disk. It is deleted at the end.
 class SharedFolder {
   public:
     /// Collective: over `group`
@@ -31,22 +33,23 @@ class SharedFolder {
     std::string path_;
 };
 
-/// What a training that saves leaves behind.
+/// Result of a training with saves.
 struct SavedOutcome {
-    TinyOutcome training;                    ///< losses and norms of the steps of this job alone
-    std::int64_t steps_before = 0;           ///< of earlier jobs
-    std::int64_t saved_step = -1;            ///< of the newest checkpoint
-    std::int64_t bytes_read = 0;             ///< on resuming, by all ranks
-    std::int64_t bytes_on_disk = 0;          ///< of a checkpoint
+    TinyOutcome training;                    ///< losses and norms of the steps of this job only
+    std::int64_t steps_before = 0;           ///< steps of earlier jobs
+    std::int64_t saved_step = -1;            ///< step of the newest checkpoint
+    std::int64_t bytes_read = 0;             ///< read when resuming, by all ranks
+    std::int64_t bytes_on_disk = 0;          ///< size of a checkpoint
     schedule::BytesByPurpose bytes_moved{};  ///< by this rank in the steps of this job
-    std::string error;                       ///< of a save that ended the training
+    std::string error;                       ///< error of a save that ended the training
 };
 
-/// Called after each step, before anybody learns what ranks have agreed on in it.
+/// Called after each step, before the ranks learn their agreement of that step.
 using AfterStep = std::function<void(train::Checkpointer&, std::int64_t steps_done)>;
 
-/// As train_tiny, but goes on as run.run.resume says, saves as run.checkpoint says, and ends after
-/// `last_step` as a run does that is asked to stop: with a checkpoint.
+/// Same as train_tiny, but resumes by run.run.resume, and saves by run.checkpoint.
+///
+/// Ends after `last_step` with a checkpoint, as a run that is stopped.
 ///
 /// Collective: over `group`, the ranks of `run`
 SavedOutcome train_and_save(const spec::RunSpec& run,

@@ -126,7 +126,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
             step + 1, targets);
         assembly.train_executor().run_step();
         if (assembly.outcome().is_abandoned) {
-            --step;  // it does not count, and is done again
+            --step;  // it does not count, and is repeated
             ++outcome.abandoned;
             continue;
         }

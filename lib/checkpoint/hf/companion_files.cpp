@@ -39,7 +39,7 @@ constexpr std::array companion_names{"generation_config.json",
 /// tokenizer.json, tokenizer.model.v3, tokenizer_config.json; tokenization_x.py; vocab.json, vocab.txt.
 constexpr std::array companion_beginnings{"tokenizer", "tokenization_", "vocab", "chat_template"};
 
-/// Keys of config.json for special tokens, and for generation as older files have it there.
+/// Keys of config.json for special tokens, and for generation, which older files have there.
 /// Source: transformers 4.46, configuration_utils.py (_get_global_generation_defaults, __init__)
 constexpr std::array usage_names{"bos_token_id",
                                  "eos_token_id",
@@ -83,7 +83,7 @@ bool copy_whole_file(const fs::path& from, const fs::path& to) {
     return content.has_value();
 }
 
-/// Names of the regular files in a folder, sorted; links to such count.
+/// Returns the names of regular files in a folder, sorted; includes links to files.
 std::vector<std::string> file_names(const fs::path& folder) {
     std::vector<std::string> names;
     std::error_code problem;
@@ -96,7 +96,7 @@ std::vector<std::string> file_names(const fs::path& folder) {
     return names;
 }
 
-/// The object in a file; nothing if there is none, or another thing.
+/// Reads the JSON object in a file; returns nullopt if it does not exist or holds another type.
 std::optional<Json> read_object(const fs::path& path) {
     const auto text = storage::read_small_file(path.string(), max_bytes);
     if (!text || is_json_deeper(*text, max_depth)) {
@@ -129,7 +129,7 @@ std::vector<std::string> copy_companions(const std::string& from, const std::str
     }
     const auto templates = file_names(fs::path{from} / templates_folder);
     if (!templates.empty()) {
-        std::error_code ignored;  // the first copy says what is wrong
+        std::error_code ignored;  // the first error is reported
         fs::create_directories(fs::path{to} / templates_folder, ignored);
     }
     for (const auto& name : templates) {

@@ -1,8 +1,8 @@
-/// Companion files of a published model: what makes it usable and training leaves as it is.
+/// Companion files of a published model: files that it needs for use and that training does not change.
 ///
 /// These are the ids of special tokens and the generation settings in config.json and generation_config.json,
-/// chat templates, and every file of the tokenizer. A run that begins with a published model keeps copies
-/// in deck::kept_folder(), so that they travel with its weights from run to run and to the export.
+/// chat templates, and every file of the tokenizer. A run that begins with a published model keeps copies in
+/// deck::kept_folder(). From there they are copied to runs that start from its weights, and to the export.
 #pragma once
 
 #include <cstdint>
@@ -15,47 +15,48 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// The folder of the checkpoints that `checkpoint` is one of.
+/// Returns the folder of checkpoints that contains `checkpoint`.
 std::string root_of(const std::string& checkpoint);
 
 using deck::kept_folder;
 
-/// True if transformers reads a file of that name beside config.json for its tokenizer, chat templates or
-/// generation settings.
+/// Returns true if transformers reads a file of that name next to config.json for its tokenizer, chat
+/// templates or generation settings.
 ///
 /// Source: transformers, tokenization_utils_base.py, utils/hub.py (CHAT_TEMPLATE_FILE, CHAT_TEMPLATE_DIR),
 ///         generation/configuration_utils.py
 bool is_companion(std::string_view name);
 
-/// Copies the companion files of one folder into another, and returns their names. A copy has its name when
-/// it is whole and on the disk.
+/// Copies the companion files of one folder into another, and returns their names.
 ///
-/// \param to  exists
+/// A copy gets its final name after it is complete and flushed to the disk.
+///
+/// \param to  an existing folder
 /// Errors: Error{resource} if one cannot be read or the disk fails
 std::vector<std::string> copy_companions(const std::string& from, const std::string& to);
 
-/// Copies the file of a tokenizer under the name that transformers looks for.
+/// Copies a tokenizer file to the name that transformers expects.
 /// Errors: those of copy_companions()
 void copy_tokenizer(const std::string& file, const std::string& to);
 
 /// Keeps config.json and the companion files of `source` for the run whose checkpoints are in `root`.
 ///
-/// \param base  the model that the weights of the run's first step are those of, as adapters name it; empty:
-///              another
+/// \param base  the base model for adapters: the one whose weights the run starts with; empty: another
 /// Errors: Error{resource}
 void keep_companions(const std::string& source, const std::string& base, const std::string& root);
 
-/// The base that keep_companions() was called with; empty if nothing is kept in `root`.
+/// Returns the base that keep_companions() was called with; empty if `root` has no kept files.
 std::string kept_base(const std::string& root);
 
-/// The keys of config.json in `folder` that say how the model is used, as a JSON object; nothing if there is
-/// no such file.
+/// Returns the usage keys of config.json in `folder`; nullopt if the file does not exist.
+///
+/// The usage keys are those for special tokens and generation. The result is a JSON object.
 std::optional<std::string> usage_keys(const std::string& folder);
 
-/// The same of a model whose documents end with a token: its id, or -1 if none does.
+/// Returns these keys for a model with an end-of-document token. -1: without such a token.
 std::string usage_keys_of(std::int64_t document_token);
 
-/// Type of the weights that config.json in `folder` names, as `bfloat16`; empty if it names none.
+/// Returns the weight type in the config.json of `folder`, such as `bfloat16`; empty if not given.
 std::string published_type(const std::string& folder);
 
 }  // namespace ziggurat::checkpoint::hf

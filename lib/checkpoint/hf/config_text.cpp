@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The value of a key of a deck.
+/// Returns the value of a deck key.
 Json value_of(const spec::Model& model, std::string_view deck_key) {
     const struct {
         std::string_view deck_key;

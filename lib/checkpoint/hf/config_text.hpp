@@ -1,4 +1,4 @@
-/// config.json of a model of ours in the Hugging Face format.
+/// config.json of a model in the Hugging Face format.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// What deck::read_published_config() reads back to the same keys of `model`.
+/// Returns a text from which deck::read_published_config() restores the same keys of `model`.
 ///
-/// \param type   of the weights beside it
-/// \param usage  more keys, as a JSON object: those of usage_keys()
+/// \param type   of the exported weights
+/// \param usage  more keys, as a JSON object: the result of usage_keys()
 std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage = "{}");
 
 }  // namespace ziggurat::checkpoint::hf

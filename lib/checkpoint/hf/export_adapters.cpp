@@ -22,23 +22,23 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What PEFT puts before the names of the model's own modules.
+/// Prefix that PEFT adds to the names of the model's own modules.
 constexpr const char* prefix = "base_model.model.";
 
-/// `model.layers.0.self_attn.q_proj` of `model.layers.0.self_attn.q_proj.weight`
+/// Returns `model.layers.0.self_attn.q_proj` for `model.layers.0.self_attn.q_proj.weight`.
 std::string module_of(const PublishedLayout& layout) {
     constexpr std::string_view weight = ".weight";
     ZG_EXPECTS(layout.name.ends_with(weight));
     return layout.name.substr(0, layout.name.size() - weight.size());
 }
 
-/// The same without what names the layer: `self_attn.q_proj`.
+/// Returns the module name without its layer: `self_attn.q_proj`.
 std::string kind_of(const std::string& module) {
     const auto digit = module.find_first_of("0123456789");
     return module.substr(module.find('.', digit) + 1);
 }
 
-/// Parts of a published tensor that have adapters.
+/// Returns the parts of a published tensor that have adapters.
 std::vector<PublishedPart> adapted_parts(const PublishedLayout& layout, const spec::Model& model) {
     std::vector<PublishedPart> parts;
     std::ranges::copy_if(layout.parts, std::back_inserter(parts),
@@ -46,7 +46,7 @@ std::vector<PublishedPart> adapted_parts(const PublishedLayout& layout, const sp
     return parts;
 }
 
-/// One module of the model and the adapter beside it.
+/// One module of the model and its adapter.
 struct Module {
     PublishedLayout layout;
     std::vector<PublishedPart> parts;
@@ -54,7 +54,7 @@ struct Module {
     std::int64_t rank(const spec::Model& model) const { return model.lora.rank * std::ssize(parts); }
 };
 
-/// In the order of names.
+/// Returns the adapted modules in the order of names.
 std::vector<Module> modules_of(const spec::Model& model) {
     std::vector<Module> modules;
     for (const auto& layout : published_layouts(model)) {
@@ -66,7 +66,7 @@ std::vector<Module> modules_of(const spec::Model& model) {
     return modules;
 }
 
-/// Ranks by the names that PEFT finds modules by. Layers are alike.
+/// Returns the ranks by the target names of PEFT. All layers have the same targets.
 std::map<std::string, std::int64_t> ranks_by_target(const std::vector<Module>& modules,
                                                     const spec::Model& model) {
     std::map<std::string, std::int64_t> ranks;
@@ -107,7 +107,7 @@ std::string adapter_config_text(const std::vector<Module>& modules,
     return config.dump(2) + "\n";
 }
 
-/// [columns of a file's tensor] as the file has them.
+/// Converts the values of a file's tensor to its stored type.
 std::vector<std::byte> in_type(const std::vector<float>& values, spec::DType type) {
     std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(spec::element_bytes(type)));
     convert(reinterpret_cast<const std::byte*>(values.data()), spec::DType::f32, bytes.data(), type,
@@ -115,7 +115,7 @@ std::vector<std::byte> in_type(const std::vector<float>& values, spec::DType typ
     return bytes;
 }
 
-/// Both factors of a module: A [rank, in] and B [out, rank].
+/// Reads both factors of a module: A [rank, in] and B [out, rank].
 StoredAdapter factors_of(CheckpointReader& reader, const Module& module, const spec::Model& model) {
     const auto own = model.lora.rank;
     const auto rank = module.rank(model);

@@ -1,4 +1,4 @@
-/// A checkpoint's adapters in the layout of PEFT.
+/// Export of a checkpoint's adapters in the layout of PEFT.
 #pragma once
 
 #include <string>
@@ -13,14 +13,15 @@ namespace ziggurat::checkpoint::hf {
 inline constexpr const char* adapter_config_name = "adapter_config.json";
 inline constexpr const char* adapter_file_name = "adapter_model.safetensors";
 
-/// Writes adapter_config.json and adapter_model.safetensors, which peft.PeftModel.from_pretrained reads
-/// beside the base model. Local; without MPI.
+/// Writes adapter_config.json and adapter_model.safetensors. Local; without MPI.
 ///
-/// A published tensor that holds several of ours, such as one matrix of queries, keys and values, has one
-/// adapter there: its A are those of ours one below the other, its B has theirs as blocks, and rank and alpha
-/// are those of all, so that it computes the same.
+/// peft.PeftModel.from_pretrained reads them together with the base model.
 ///
-/// \param folder  made where it is not there
+/// A published tensor that fuses several model tensors, such as queries, keys and values, gets one adapter.
+/// Its A stacks their A matrices by rows, its B holds their B matrices as diagonal blocks. Rank and alpha are
+/// sums, so the result is the same.
+///
+/// \param folder  created if it does not exist
 /// \param base    the base model, as adapter_config.json names it; empty: none
 /// Source:   PEFT, src/peft/tuners/lora/config.py (LoraConfig) and utils/save_and_load.py, version 0.13
 /// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even)

@@ -20,10 +20,10 @@
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-/// Half of what passes through memory at a time: the window, and for transposed tensors as much before it.
+/// Half of the memory in use at a time: the window; transposed tensors use as much again.
 constexpr std::int64_t window_bytes = std::int64_t{32} << 20;
 
-/// One published tensor's bytes in the order of the file, window after window.
+/// Bytes of one published tensor in the order of the file, window by window.
 class TensorStream {
   public:
     TensorStream(MergedWeights& weights, const PublishedLayout& layout, spec::DType type)
@@ -51,7 +51,7 @@ class TensorStream {
         return {{PieceKind::weights, part.tensor, part.shape, type_, std::move(box)}, into};
     }
 
-    /// Rows [first, end) of the published tensor, from whatever parts they are of.
+    /// Fills rows [first, end) of the published tensor from all parts that contain them.
     void fill(std::int64_t first, std::int64_t end) {
         std::vector<PieceTarget> targets;
         for (const auto& part : layout_.parts) {
@@ -72,7 +72,7 @@ class TensorStream {
         weights_.read(targets);
     }
 
-    /// Columns [first, end), one behind the other.
+    /// Fills columns [first, end), one after another.
     void fill_transposed(std::int64_t first, std::int64_t end) {
         const auto columns = end - first;
         part_.resize(window_.size());
@@ -105,10 +105,10 @@ class TensorStream {
     spec::DType type_;
     std::int64_t width_;
     std::vector<std::byte> window_;
-    std::vector<std::byte> part_;  ///< of a transposed tensor, as the checkpoint has it
+    std::vector<std::byte> part_;  ///< part of a transposed tensor, as stored in the checkpoint
 };
 
-/// Tensors, by name, in files of at most `most_bytes`.
+/// Distributes tensors, by name, over files of at most `most_bytes`.
 std::vector<std::vector<PublishedLayout>> share_out(std::vector<PublishedLayout> layouts,
                                                     spec::DType type,
                                                     std::int64_t most_bytes) {

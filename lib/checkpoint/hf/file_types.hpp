@@ -1,4 +1,4 @@
-/// Types of numbers in safetensors files, as far as weights are read from them.
+/// Element types of safetensors files that can be read as weights.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// `F32`, `BF16`
+/// Returns `F32` or `BF16`.
 const char* name_of(spec::DType type) noexcept;
 
 bool is_read(std::string_view type) noexcept;
-/// `F32, BF16 and F16`
+/// Returns `F32, BF16 and F16`.
 std::string types_that_are_read();
 
-/// Bytes of one number. \pre is_read(type)
+/// Returns the bytes of one element. \pre is_read(type)
 std::int64_t bytes_of(std::string_view type);
 
-/// Copies `elements` values of `from`, of a type that is read, which may lie at any address.
+/// Converts `elements` values of a readable type; source and destination need no alignment.
 /// Numerics: to f32 exactly; to bf16 rounded to nearest even
 void convert_stored(std::string_view from_type,
                     const std::byte* from,
@@ -28,7 +28,7 @@ void convert_stored(std::string_view from_type,
                     spec::DType to_type,
                     std::int64_t elements);
 
-/// The value of IEEE half precision `bits`, exactly.
+/// Returns the exact value of IEEE half precision `bits`.
 float float_of_half(std::uint16_t bits) noexcept;
 
 }  // namespace ziggurat::checkpoint::hf

@@ -1,4 +1,4 @@
-/// A published model as a checkpoint of step 0.
+/// Import of a published model as a checkpoint of step 0.
 #pragma once
 
 #include <functional>
@@ -9,18 +9,19 @@
 namespace ziggurat::checkpoint::hf {
 
 struct ImportedModel {
-    std::string path;  ///< of the checkpoint
+    std::string path;  ///< folder of the checkpoint
     std::int64_t bytes = 0;
     std::int64_t tensors = 0;
 };
 
-/// Writes `<root>/step-000000000`, with weights alone: what is trained from it begins with moments of zero.
-/// Those of bf16 stay so; all others are f32. Local; without MPI.
+/// Writes `<root>/step-000000000` with weights only. Local; without MPI.
 ///
-/// \param deck     the effective deck that the checkpoint keeps
+/// A run that starts from it begins with zero moments. Weights of bf16 stay bf16; all others become f32.
+///
+/// \param deck     the effective deck to record in the checkpoint
 /// \param program  version of the program
-/// \param told     as of PublishedWeights::tell_bytes; may be empty
-/// Errors: those of PublishedWeights::read(); Error{resource} when the disk fails; then nothing is left
+/// \param told     as for PublishedWeights::tell_bytes; may be empty
+/// Errors: those of PublishedWeights::read(); Error{resource} on I/O errors; the checkpoint is then removed
 ImportedModel import_model(PublishedWeights& weights,
                            const std::string& root,
                            const std::string& deck,

@@ -1,4 +1,4 @@
-/// MergedWeights: weights of a checkpoint with what their adapters add.
+/// MergedWeights: weights of a checkpoint with their adapters added.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// The two factors of an adapter, whole and in f32.
+/// The two factors of an adapter, complete and in f32.
 struct StoredAdapter {
     std::vector<float> a;  ///< [rank, in]
     std::vector<float> b;  ///< [out, rank]
 };
 
-/// Reads the adapter beside `weight` [out, in].
+/// Reads the adapter of `weight` [out, in].
 ///
 /// Errors: those of CheckpointReader::read
 StoredAdapter read_adapter(CheckpointReader& reader,
@@ -25,17 +25,17 @@ StoredAdapter read_adapter(CheckpointReader& reader,
                            const std::vector<std::int64_t>& shape,
                            std::int64_t rank);
 
-/// Reads weights as CheckpointReader does, those with an adapter as W + alpha / rank B A.
+/// Reads weights like CheckpointReader, but returns W + alpha / rank B A for weights with an adapter.
 ///
 /// Source: Hu et al., "LoRA", 2021, section 4.1, no additional inference latency
 class MergedWeights {
   public:
-    /// \param model  that of the checkpoint; without adapters weights come as they are stored
+    /// \param model  model of the checkpoint; without adapters, weights are read as stored
     MergedWeights(CheckpointReader& reader, const spec::Model& model) : reader_{reader}, model_{model} {}
 
-    /// Fills the targets, each of weights and in memory.
+    /// Fills the targets. Each target must be of weights and in memory.
     ///
-    /// Numerics: products and sums in f32 over ascending ranks, whatever the stored types; rounded once
+    /// Numerics: products and sums in f32 over ascending ranks, for all stored types; rounded once
     /// Errors:   those of CheckpointReader::read
     void read(std::span<const PieceTarget> targets);
 
@@ -44,7 +44,7 @@ class MergedWeights {
 
     CheckpointReader& reader_;
     const spec::Model& model_;
-    std::map<std::string, StoredAdapter> adapters_;  ///< of the targets of one call
+    std::map<std::string, StoredAdapter> adapters_;  ///< for the targets of one call
 };
 
 }  // namespace ziggurat::checkpoint::hf

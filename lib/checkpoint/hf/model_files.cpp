@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a file of that name is part of a model, or of adapters.
+/// Returns true if a file of that name is part of a model or of adapters.
 bool is_of_model(std::string_view name) {
     return name == deck::published_config_name || name == adapter_config_name || name == index_name ||
            name.ends_with(".safetensors");

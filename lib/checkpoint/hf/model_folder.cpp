@@ -88,12 +88,12 @@ void ModelFolder::read_index(const std::string& path, const std::set<std::string
             file_of_tensor.emplace(tensor, file.get<std::string>());
         }
     } catch (const nlohmann::json::exception& problem) {
-        refuse(path, fmt::format("it is no index: {}", printable(problem.what())));
+        refuse(path, fmt::format("it is not an index: {}", printable(problem.what())));
     }
     std::set<std::string> names;
     for (const auto& [tensor, file] : file_of_tensor) {
         if (!is_plain_name(file)) {
-            refuse(path, fmt::format("'{}', which has '{}', is no name of a file", printable(file),
+            refuse(path, fmt::format("'{}', which has '{}', is not a file name", printable(file),
                                      printable(tensor)));
         }
         names.insert(file);

@@ -1,4 +1,4 @@
-/// A folder of safetensors files: one, or shards with an index.
+/// A folder of safetensors files: a single file, or shards with an index.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ziggurat::checkpoint::hf {
 inline constexpr const char* single_file_name = "model.safetensors";
 inline constexpr const char* index_name = "model.safetensors.index.json";
 
-/// A tensor and the file that holds it.
+/// A tensor and its file.
 struct LocatedTensor {
     std::size_t file = 0;
     FileTensor tensor;
@@ -22,18 +22,17 @@ struct LocatedTensor {
 
 class ModelFolder {
   public:
-    /// Reads and checks the headers of all files; an index names each tensor of each file once.
+    /// Reads and checks the headers of all files. An index must list each tensor of each file once.
     ///
-    /// \param optional  tensors that an index may name although no file holds them: a tied head that was
-    ///                  stored once, buffers
-    /// Errors: Error{deck} when there is no such folder; Error{checkpoint} when a file is missing or is not
-    /// what
-    ///         it should be; Error{resource} when the disk fails
+    /// \param optional  tensors that an index may list although no file has them: a tied head that is stored
+    ///                  once, buffers
+    /// Errors: Error{deck} if the folder does not exist; Error{checkpoint} if a file is missing or invalid;
+    ///         Error{resource} on I/O errors
     explicit ModelFolder(std::string folder, const std::set<std::string>& optional = {});
 
     const std::string& path() const noexcept { return folder_; }
     const std::vector<SafetensorsFile>& files() const noexcept { return files_; }
-    /// By name.
+    /// Tensors by name.
     const std::map<std::string, LocatedTensor>& tensors() const noexcept { return tensors_; }
 
   private:
@@ -45,7 +44,7 @@ class ModelFolder {
     std::map<std::string, LocatedTensor> tensors_;
 };
 
-/// The text of an index that says which file has which tensor.
+/// Returns the text of an index that maps each tensor to its file.
 std::string index_text(const std::map<std::string, std::string>& file_of_tensor, std::int64_t total_bytes);
 
 }  // namespace ziggurat::checkpoint::hf

@@ -11,7 +11,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
-/// Of the tensors of `model`, without rows that pad the vocabulary.
+/// Returns the shapes of the tensors of `model`, without rows that pad the vocabulary.
 Shapes shapes_of(const spec::Model& model) {
     Shapes shapes;
     for (const auto& unit : layout::family_table(model, 1, false).units) {
@@ -26,7 +26,7 @@ Shapes shapes_of(const spec::Model& model) {
     return shapes;
 }
 
-/// `name` with the number of a layer where it has {}.
+/// Replaces {} in `name` with the layer number.
 std::string with_layer(std::string name, std::int64_t layer) {
     if (const auto at = name.find("{}"); at != std::string::npos) {
         name.replace(at, 2, std::to_string(layer));

@@ -1,4 +1,4 @@
-/// Published tensors of a model, and where elements of ours lie in them.
+/// Published tensors of a model, and the positions of model elements in them.
 #pragma once
 
 #include <algorithm>
@@ -11,44 +11,44 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// A tensor of ours within a published one.
+/// A model tensor within a published tensor.
 struct PublishedPart {
     std::string tensor;               ///< "layers.3.attention.q.weight"
     std::vector<std::int64_t> shape;  ///< without rows that pad the vocabulary
-    /// Its rows lie in groups of so many, each group so many rows of the published tensor behind the last.
+    /// Rows per group; groups are `group_stride` rows of the published tensor apart.
     std::int64_t group_rows = 0;
     std::int64_t group_stride = 0;
-    std::int64_t first_row = 0;  ///< of the published tensor
+    std::int64_t first_row = 0;  ///< in the published tensor
 };
 
-/// A published tensor as a matrix of [rows, columns], as ours are; a vector has one column.
+/// A published tensor as a matrix [rows, columns] in model orientation; a vector has one column.
 struct PublishedLayout {
     std::string name;
-    std::vector<std::int64_t> shape;  ///< in the file
+    std::vector<std::int64_t> shape;  ///< shape in the file
     std::int64_t rows = 0;
     std::int64_t columns = 1;
-    bool is_transposed = false;  ///< in the file
+    bool is_transposed = false;  ///< true if the file stores the transpose
     std::vector<PublishedPart> parts;
 
     std::int64_t elements() const noexcept { return rows * columns; }
 };
 
-/// All published tensors of `model`, in the order of use.
-/// \pre the model is one that the deck's rules accept
+/// Returns all published tensors of `model`, in the order of use.
+/// \pre the deck's rules accept the model
 std::vector<PublishedLayout> published_layouts(const spec::Model& model);
 
-/// Names of buffers that files of older versions have next to those, and that hold no weights.
+/// Returns the names of buffers in files of older versions; they hold no weights.
 std::vector<std::string> buffer_names(const spec::Model& model);
 
-/// Elements that lie side by side in a published tensor, and those of a box of ours that they are.
+/// Contiguous elements of a published tensor, and their positions in a box of a model tensor.
 struct PublishedRun {
     std::int64_t offset = 0;  ///< in the published tensor
     std::int64_t elements = 0;
     std::int64_t offset_in_box = 0;
-    std::int64_t step_in_box = 1;  ///< from one element to the next
+    std::int64_t step_in_box = 1;  ///< stride from one element to the next
 };
 
-/// Calls `use` with the runs that make up `box` of `part`.
+/// Calls `use` with the ranges that make up `box` of `part`.
 template <class Use>
 void for_each_run(const PublishedLayout& layout, const PublishedPart& part, const Box& box, const Use& use) {
     const std::int64_t first_row = box.begin.front();

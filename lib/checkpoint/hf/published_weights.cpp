@@ -17,7 +17,7 @@
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-/// Of a box that is read at a time, as the target has it.
+/// Bytes of a box that are read at a time, in the target's type.
 constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
 
 [[noreturn]] void not_built(const std::string& path, const std::string& what) {
@@ -26,7 +26,7 @@ constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
                             printable(path), what)};
 }
 
-/// Names that an index may have although no file holds them.
+/// Returns names that an index may contain although no file has them.
 std::set<std::string> optional_names(const spec::Model& model) {
     const auto& published = layout::family_of(model).published;
     const std::string_view prefix = published.prefix;
@@ -34,7 +34,7 @@ std::set<std::string> optional_names(const spec::Model& model) {
     for (auto& name : buffer_names(model)) {
         names.insert(std::move(name));
     }
-    if (model.tie_embeddings) {  // one of the two; expect_one_embedding() sees to it
+    if (model.tie_embeddings) {  // one of the two; expect_one_embedding() checks it
         names.insert(published.head);
         names.insert(published.tensors.front().name);
     }

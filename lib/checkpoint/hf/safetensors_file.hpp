@@ -13,28 +13,27 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// Several threads may read at once.
+/// Reader of one file. Several threads may read at once.
 class SafetensorsFile {
   public:
     /// Reads and checks the header.
-    /// Errors: Error{checkpoint} when there is no such file, or it is none; Error{resource} when the disk
-    /// fails
+    /// Errors: Error{checkpoint} if the file does not exist or is invalid; Error{resource} on I/O errors
     explicit SafetensorsFile(std::string path);
 
     const std::string& path() const noexcept { return path_; }
-    /// By place.
+    /// Tensors by offset.
     const std::vector<FileTensor>& tensors() const noexcept { return header_.tensors; }
-    /// As of FileHeader.
+    /// Returns FileHeader::stored_names.
     const std::map<std::string, std::string>& stored_names() const noexcept { return header_.stored_names; }
 
-    /// Bytes of `tensor` from `offset_bytes` on.
+    /// Reads bytes of `tensor` from `offset_bytes` on.
     ///
-    /// \pre they lie in the tensor, which is one of this file
-    /// Errors: Error{checkpoint} when the file has become shorter; Error{resource} when the disk fails
+    /// \pre the range lies within the tensor, which belongs to this file
+    /// Errors: Error{checkpoint} if the file has become shorter; Error{resource} on I/O errors
     void read(const FileTensor& tensor, std::int64_t offset_bytes, std::span<std::byte> into) const;
 
   private:
-    /// Rejects a file whose first bytes are those of another kind.
+    /// Rejects a file whose first bytes identify another format.
     void expect_tensors(std::int64_t size) const;
     void read_at(std::int64_t offset_bytes, std::span<std::byte> into, const std::string& what) const;
 

@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 constexpr const char* metadata_key = "__metadata__";
 constexpr int deepest = 4;
 constexpr std::size_t most_dims = 16;
-constexpr int told_columns = 200;  ///< of a text of the file, in messages
+constexpr int told_columns = 200;  ///< maximum width of a quoted text in a message
 
 constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL", 8},
                                                                           {"U8", 8},
@@ -47,7 +47,7 @@ constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL
                                                                           {"I64", 64},
                                                                           {"U64", 64}}};
 
-/// Of whatever a file says, what a message tells of it.
+/// Shortens a text of the file for a message.
 std::string told(std::string_view text) {
     return ziggurat::shortened(printable(text), told_columns);
 }
@@ -57,7 +57,7 @@ std::string told(std::string_view text) {
                 fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), why)};
 }
 
-/// A key of each open object once; throws the name that comes twice.
+/// Callback of the JSON parser that throws if an object has a key twice.
 class KeysOnce {
   public:
     struct Twice {
@@ -87,19 +87,19 @@ Json parse(std::string_view header, const std::string& path) {
         refuse(path, fmt::format("its header has {} bytes, more than {}", header.size(), most_header_bytes));
     }
     if (header.empty() || header.front() != '{' || is_json_deeper(header, deepest)) {
-        refuse(path, "its header is no JSON object of tensors");
+        refuse(path, "its header is not a JSON object of tensors");
     }
     try {
         KeysOnce keys;
         Json document = Json::parse(header, std::ref(keys));
         if (!document.is_object()) {
-            refuse(path, "its header is no JSON object of tensors");
+            refuse(path, "its header is not a JSON object of tensors");
         }
         return document;
     } catch (const KeysOnce::Twice& twice) {
         refuse(path, fmt::format("its header has '{}' twice", told(twice.name)));
     } catch (const Json::exception& problem) {
-        refuse(path, fmt::format("its header is no JSON: {}", told(problem.what())));
+        refuse(path, fmt::format("its header is not valid JSON: {}", told(problem.what())));
     } catch (const std::bad_alloc&) {
         throw Error{ErrorKind::resource,
                     fmt::format("no memory for the header of '{}' ({} bytes). Free some.", printable(path),
@@ -107,7 +107,7 @@ Json parse(std::string_view header, const std::string& path) {
     }
 }
 
-/// One tensor's entry being read.
+/// Parser of one tensor's entry.
 class Entry {
   public:
     Entry(const std::string& path, const std::string& name, const Json& said)
@@ -163,12 +163,12 @@ class Entry {
     std::vector<std::int64_t> whole_numbers(const char* key) const {
         const Json& list = field(key);
         if (!list.is_array()) {
-            fail(fmt::format("has a {} that is no list", key));
+            fail(fmt::format("has a {} that is not a list", key));
         }
         std::vector<std::int64_t> numbers;
         for (const Json& number : list) {
             if (!number.is_number_unsigned() || number.get<std::uint64_t>() >> 62 != 0) {
-                fail(fmt::format("has a number in its {} that is no whole number of 62 bits", key));
+                fail(fmt::format("has a number in its {} that is not a whole number of 62 bits", key));
             }
             numbers.push_back(number.get<std::int64_t>());
         }
@@ -197,7 +197,7 @@ class Entry {
     const Json& said_;
 };
 
-/// By place, without gap or overlap.
+/// Checks that tensors, sorted by offset, cover the data without gap or overlap.
 void expect_each_byte_once(std::vector<FileTensor>& tensors,
                            std::int64_t data_bytes,
                            const std::string& path) {
@@ -210,7 +210,7 @@ void expect_each_byte_once(std::vector<FileTensor>& tensors,
             refuse(path,
                    fmt::format("its tensor '{}' begins at offset {}, {} the one before, which ends at {}",
                                told(tensor.name), tensor.begin_bytes,
-                               tensor.begin_bytes < end ? "within" : "behind a gap after", end));
+                               tensor.begin_bytes < end ? "within" : "with a gap after", end));
         }
         end = tensor.end_bytes;
     }

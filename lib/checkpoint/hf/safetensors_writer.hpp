@@ -1,4 +1,4 @@
-/// Writer of a safetensors file, whose bytes come in order.
+/// Writer of a safetensors file; its bytes arrive in order.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace ziggurat::checkpoint::hf {
 
-/// Writes `PATH.tmp`, which becomes PATH when it is whole and on the disk; without finish() nothing is left.
+/// Writes `PATH.tmp` and renames it to PATH after a flush; without finish() the file is removed.
 class SafetensorsWriter {
   public:
-    /// \param tensors  in the order of their bytes; places are set here
+    /// \param tensors  in the order of their bytes; offsets are set here
     /// Errors: Error{resource}
     SafetensorsWriter(std::string path, std::vector<FileTensor> tensors);
     ~SafetensorsWriter();
     SafetensorsWriter(const SafetensorsWriter&) = delete;
     SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
-    /// The next bytes.
+    /// Appends the next bytes.
     /// Errors: Error{resource}
     void append(std::span<const std::byte> bytes);
 
@@ -35,11 +35,11 @@ class SafetensorsWriter {
     std::string unfinished_;
     FileHandle file_;
     std::int64_t written_ = 0;
-    std::int64_t size_ = 0;  ///< of the whole file
+    std::int64_t size_ = 0;  ///< of the complete file
     bool is_finished_ = false;
 };
 
-/// Gives the tensors places behind each other. Returns the bytes of all.
+/// Assigns consecutive offsets to the tensors. Returns the total number of bytes.
 std::int64_t place(std::vector<FileTensor>& tensors);
 
 }  // namespace ziggurat::checkpoint::hf

@@ -13,10 +13,10 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Tags may be used again after so many calls: MPI promises no more than 32768 of them.
+/// Number of calls after which tags are reused: MPI guarantees only 32768 tags.
 constexpr int most_calls_under_way = 8192;
 
-/// The node of each member, numbered in the order of their first members.
+/// Returns the node of each member, numbered in the order of their first members.
 std::vector<int> nodes_of(const Communicator& group, const NodeMemory& memory) {
     std::vector<int> nodes;
     for (const int rank : memory.world_ranks_of(group)) {
@@ -143,8 +143,8 @@ std::int64_t HierarchicalCollectives::bytes_moved(int call) const {
 }
 
 void HierarchicalCollectives::progress() {
-    // Oldest first: staging goes to calls in the order of starts, which is the same on all members, so the
-    // oldest unfinished call has it everywhere and nobody waits in a circle.
+    // Oldest first: calls get staging memory in the order of starts, which is the same on all members. So the
+    // oldest unfinished call has it on every member, and a deadlock is impossible.
     Turns turns;
     bool has_ended = false;
     for (const int number : running_) {

@@ -17,15 +17,17 @@ namespace ziggurat::comm {
 
 class HierarchicalExchange;
 
-/// Sums the addends of a node there, from its members' memory, and exchanges between nodes one partial sum
-/// per run of `sum_group`; brings each block to each node once and spreads it from there. HierarchicalPlan
-/// says which member does each part. The bits are those of `fold` on any nodes.
+/// Collectives in two levels, inside nodes and between them.
 ///
-/// Messages between two members, and calls whose vectors lie outside of shared arenas on a node of several
-/// members, go by MpiCollectives; the members of a group agree on the latter when the call is prepared.
+/// The addends of a node are summed there, from its members' memory, and nodes exchange one partial sum per
+/// range of `sum_group`. Each block is sent to each node once and spread from there. HierarchicalPlan assigns
+/// the parts to members. The bits are those of `fold`, for any placement on nodes.
+///
+/// Messages between two members use MpiCollectives. So do calls whose vectors are outside of shared arenas on
+/// a node with several members. The members of a group agree on that when the call is prepared.
 class HierarchicalCollectives final : public Collectives {
   public:
-    /// Collective: over `group`, whose rank order is the member order of all sums
+    /// Collective: over `group`, whose rank order is the order of members in all sums
     /// \param memory  is_shared(); outlives this
     HierarchicalCollectives(const Communicator& group, NodeMemory& memory);
     ~HierarchicalCollectives() override;
@@ -39,10 +41,12 @@ class HierarchicalCollectives final : public Collectives {
     int rank() const override { return group_.rank(); }
 
   private:
-    /// A call and the operations on this node's channels that a run of it makes, one for its inputs and one
-    /// for each round, all in the order of starts.
+    /// Call and its operations on this node's channels: one for its inputs and one for each round.
+    ///
+    /// All calls post their operations in the order of starts.
     struct Call {
-        int number_by_messages = -1;  ///< of MpiCollectives, which carries it; -1: `exchange` does
+        /// Number in MpiCollectives, if that runs the call; -1: `exchange` does.
+        int number_by_messages = -1;
         std::unique_ptr<HierarchicalExchange> exchange;
         SeatChannel::Operation inputs = 0;
         bool has_shown_inputs = false;
@@ -51,7 +55,7 @@ class HierarchicalCollectives final : public Collectives {
         SeatChannel::Operation first_round = 0;
         int rounds_shown = 0;
     };
-    /// Whether all calls that were started before have done this; if not, a later one may not yet.
+    /// Flags: true if all calls that were started earlier have done this, so a later one may.
     struct Turns {
         bool show_inputs = true;
         bool finish_inputs = true;

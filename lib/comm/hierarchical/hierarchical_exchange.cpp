@@ -37,7 +37,7 @@ HierarchicalExchange::HierarchicalExchange(HierarchicalTask task, MPI_Comm comm)
             break;
         case CollectiveKind::send:
         case CollectiveKind::receive:
-            ZG_EXPECTS(false && "messages between two are no collective of the group");
+            ZG_EXPECTS(false && "send and receive are not collectives of the group");
     }
 }
 

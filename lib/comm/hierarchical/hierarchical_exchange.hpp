@@ -1,4 +1,4 @@
-/// One call of HierarchicalCollectives; only hierarchical_collectives.cpp includes it.
+/// One call of HierarchicalCollectives; included only by hierarchical_collectives.cpp.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,7 @@
 
 namespace ziggurat::comm {
 
-/// Where a call stands on this member: its messages, its sums, and what it reads from neighbours.
+/// State of a call on this member: its messages, its sums, and its reads of neighbours' memory.
 class HierarchicalExchange {
   public:
     HierarchicalExchange(HierarchicalTask task, MPI_Comm comm);
@@ -28,15 +28,15 @@ class HierarchicalExchange {
 
     std::int64_t staging_bytes() const noexcept { return sums_ ? sums_->staging_bytes() : 0; }
     bool wants_staging() const noexcept { return sums_ && !sums_->has_staging(); }
-    /// Lends memory for the pieces of partial sums.
+    /// Sets the staging memory for the pieces of partial sums.
     void stage_at(std::byte* area) { sums_->stage_at(area); }
 
     void start();
-    /// Moves on as far as possible without waiting.
+    /// Makes progress as far as possible without waiting.
     ///
     /// \param may_read_inputs  all neighbours have started the call
     void progress(bool may_read_inputs);
-    /// Neighbours' inputs have been read for the last time.
+    /// True after the last read of neighbours' inputs.
     bool has_read_inputs() const noexcept;
 
     int num_rounds() const noexcept { return gathering_ ? gathering_->num_rounds() : 0; }
@@ -45,11 +45,11 @@ class HierarchicalExchange {
     bool can_pull() const { return gathering_->can_pull(); }
     void pull_round() { bytes_moved_ += gathering_->pull_round(); }
 
-    /// The outputs hold the result.
+    /// True if the outputs are complete.
     bool has_result() const noexcept;
-    /// Messages have left and arrived, and everything of others has been read.
+    /// True if all messages are sent and received, and all reads of others' memory are done.
     bool is_complete() const noexcept { return has_result() && has_read_inputs() && streams_.is_complete(); }
-    /// Others are done with this member's memory, too.
+    /// Marks the call as ended: the others no longer read this member's memory.
     void end() noexcept { is_running_ = false; }
 
   private:

@@ -36,7 +36,7 @@ HierarchicalGathering::HierarchicalGathering(const HierarchicalTask& task,
         const Block& block = blocks[static_cast<std::size_t>(owner)];
         const bool is_neighbour = task.is_neighbour(owner);
         if (block.bytes == 0 || (is_neighbour && sums == nullptr)) {
-            continue;  // nothing, or read with the inputs
+            continue;  // empty, or read with the inputs
         }
         longest = std::max(longest, block.bytes);
         const int holder = is_neighbour ? owner : plan.gatherer(task.node(), owner);
@@ -64,7 +64,7 @@ void HierarchicalGathering::allow() {
     for (const auto stream : departures_) {
         (*streams_)[stream].allowed = sums_->pieces_done();
     }
-    // In place, a sum lands where this member's addend lay.
+    // In place, a sum overwrites this member's addend.
     for (const auto& [owner, stream] : arrivals_) {
         if (is_in_place_) {
             (*streams_)[stream].allowed = sums_->pieces_used(owner);

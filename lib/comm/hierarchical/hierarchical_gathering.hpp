@@ -1,4 +1,4 @@
-/// Gathering of finished blocks between nodes: to one member of each other node, and on from there.
+/// Gathering of finished blocks between nodes: to one member of each other node, then inside that node.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace ziggurat::comm {
 
-/// One member's share of an all-gather or a broadcast, and of the second half of an all-reduce.
+/// One member's part of an all-gather or a broadcast, and of the second half of an all-reduce.
 ///
-/// Every owner sends its block to its gatherer on each other node, straight into the gatherer's output. What
-/// members hold, neighbours read in *rounds*: after round k all neighbours hold the first (k + 1) x
-/// round_bytes of the blocks that they gathered, and, in an all-reduce, of their own.
+/// Every owner sends its block to its gatherer on each other node, directly into the gatherer's output.
+/// Neighbours read the blocks that a member holds in *rounds*. After round k, all neighbours have the first
+/// (k + 1) x round_bytes of the blocks that they gathered. In an all-reduce, this includes their own blocks.
 class HierarchicalGathering {
   public:
     static constexpr std::int64_t round_bytes = 1024 * 1024;
 
-    /// \param own      where the own block lies
+    /// \param own      this member's own block
     /// \param blocks   by owner; may be empty
-    /// \param sums     of an all-reduce: own blocks are finished, and neighbours hold them, as it proceeds;
-    ///                 null: they lie there from the beginning
-    /// \param streams  of the call; it and `sums` outlive this
+    /// \param sums     in an all-reduce: the reduction that finishes own blocks piece by piece; nullptr: own
+    ///                 blocks are complete from the start
+    /// \param streams  streams of the call; these and `sums` outlive this object
     HierarchicalGathering(const HierarchicalTask& task,
                           const std::byte* own,
                           const std::vector<Block>& blocks,
@@ -32,17 +32,17 @@ class HierarchicalGathering {
                           MessageStreams& streams);
 
     void rewind() { rounds_pulled_ = 0; }
-    /// Says how far the streams may go.
+    /// Updates the number of pieces that the streams may send and receive.
     void allow();
 
-    /// The same on all neighbours.
+    /// Number of rounds; the same on all neighbours.
     int num_rounds() const noexcept { return num_rounds_; }
-    /// How many rounds this member can let others read.
+    /// Returns the number of rounds whose data this member holds for its neighbours.
     int rounds_ready() const;
     int rounds_pulled() const noexcept { return rounds_pulled_; }
-    /// Nothing of this member's own stands where the next round goes.
+    /// True if the next round does not overwrite inputs that this member still needs.
     bool can_pull() const;
-    /// Reads the next round; gives the bytes read.
+    /// Reads the next round; returns the bytes read.
     ///
     /// \pre all neighbours are ready for it, and can_pull()
     std::int64_t pull_round();
@@ -52,7 +52,7 @@ class HierarchicalGathering {
         int owner = 0;
         std::size_t stream = 0;
     };
-    /// A block that a neighbour holds.
+    /// Block that a neighbour holds.
     struct Pull {
         int owner = 0;
         const std::byte* from = nullptr;

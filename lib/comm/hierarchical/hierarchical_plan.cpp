@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t largest_piece_bytes = 256 * 1024;
 constexpr std::int64_t bytes_per_call = 4 * 1024 * 1024;
-constexpr std::int64_t partial_sum_bytes = 4;  // of an element, fp32
+constexpr std::int64_t partial_sum_bytes = 4;  // per element, fp32
 
 std::vector<std::vector<int>> members_by_node(const std::vector<int>& node_of_member) {
     std::vector<std::vector<int>> members;

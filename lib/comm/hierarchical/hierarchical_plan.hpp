@@ -1,5 +1,4 @@
-/// Plan of a collective whose members sit on several nodes: the part of each. Pure arithmetic: no MPI, no
-/// memory.
+/// Plan of a collective over several nodes: the part of each member. It uses neither MPI nor memory.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +9,37 @@
 
 namespace ziggurat::comm {
 
-/// Consecutive members of one run of `sum_group` that bring one addend to a block on another node: all of the
-/// run, summed, where the run lies on one node; else one member and its own input.
+/// Consecutive members of one range of `sum_group` that contribute one addend to a remote block.
+///
+/// If the range is on one node, its members are summed to one addend. Otherwise each member contributes its
+/// own input.
 struct SumPart {
-    int first = 0;  ///< member
+    int first = 0;  ///< first member
     int count = 1;
     int node = 0;
-    int run = 0;  ///< parts of the same run are neighbours
+    int run = 0;  ///< index of the range of `sum_group`; parts of the same range are adjacent
 
     bool has(int member) const noexcept { return member >= first && member < first + count; }
     bool operator==(const SumPart&) const = default;
 };
 
-/// A group of ranks on several nodes and one order of sums.
+/// Plan for a group of ranks on several nodes and one order of sums.
 ///
-/// A block belongs to its owner. Its addends from the owner's own node are read there, in shared memory; from
-/// every other node comes one addend per part, made by the part's *summer*. A finished block goes to each
-/// other node once, to the node's *gatherer*, from which the others of that node read it. With two nodes of
-/// two:
+/// A block belongs to its owner. The owner reads addends from its own node in shared memory. From every other
+/// node it receives one addend per part, computed by the part's *summer*. A finished block is sent to each
+/// other node once, to the node's *gatherer*, from which the others of that node read it. Example with two
+/// nodes of two members:
 ///
 ///     node      0     0     1     1
 ///     member    0     1     2     3        sum_group 2: parts {0, 1} and {2, 3}
 ///     owner 0   owner .     summer .       member 2 sums block 0 of {2, 3}, sends it to 0, gets the sum of
 ///     all owner 3   .    summer .    owner
 ///
-/// Each node deals the blocks of foreign owners to its members in turn, so that on nodes of equal size a
-/// member serves the owners of the same place on their nodes.
+/// Each node assigns the blocks of remote owners to its members in turn. On nodes of equal size, a member
+/// therefore serves the owners with the same index on their nodes.
 class HierarchicalPlan {
   public:
-    /// \param node_of_member  nodes are 0, 1, ... in the order of their first members
+    /// \param node_of_member  nodes are numbered in the order of their first members
     /// \param sum_group       as in CollectiveCall
     HierarchicalPlan(std::vector<int> node_of_member, int sum_group);
 
@@ -47,39 +48,41 @@ class HierarchicalPlan {
     int num_nodes() const noexcept { return static_cast<int>(members_on_.size()); }
     int node_of(int member) const { return node_of_[static_cast<std::size_t>(member)]; }
     bool are_neighbours(int a, int b) const { return node_of(a) == node_of(b); }
-    /// In ascending order.
+    /// Members of a node in ascending order.
     std::span<const int> members_on(int node) const { return members_on_[static_cast<std::size_t>(node)]; }
 
-    /// In the order of the members.
+    /// Parts in the order of their members.
     std::span<const SumPart> parts() const noexcept { return parts_; }
     const SumPart& part_of(int member) const {
         return parts_[static_cast<std::size_t>(part_of_[static_cast<std::size_t>(member)])];
     }
 
-    /// The member of `part` that sums its addends to the block of `owner`. If it is the gatherer, no other
-    /// member reads its own addend to that block; so a gathered block may land where that addend lay.
+    /// Returns the member of `part` that sums its addends to the block of `owner`.
     ///
-    /// \pre `owner` sits on another node
+    /// If it is the gatherer, no other member reads its own addend to that block. So the gathered block may
+    /// overwrite that addend.
+    ///
+    /// \pre `owner` is on another node
     int summer(const SumPart& part, int owner) const;
 
-    /// The member of `node` to which the block of `owner` is sent.
+    /// Returns the member of `node` to which the block of `owner` is sent.
     ///
-    /// \pre `owner` sits on another node
+    /// \pre `owner` is on another node
     int gatherer(int node, int owner) const;
 
-    /// Partial sums that pass through memory of `member`: those that it makes and those that come to it.
+    /// Returns the number of partial sums that `member` computes or receives.
     int num_staged(int member) const;
 
     /// Length of the pieces of all partial sums of a call; the same on all members.
     std::int64_t piece_elements() const noexcept { return piece_elements_; }
-    /// Memory for the pieces of one running call on `member`.
+    /// Returns the memory for the pieces of one running call on `member`.
     std::int64_t staging_bytes(int member) const;
 
-    static constexpr std::int64_t depth = 2;  ///< pieces of a partial sum that are on their way
+    static constexpr std::int64_t depth = 2;  ///< pieces of a partial sum that are in flight
     static constexpr std::int64_t calls_at_a_time = 2;
 
   private:
-    /// Number of foreign owners, as `node` sees it, that come before `owner`.
+    /// Returns the number of remote owners, as seen from `node`, that precede `owner`.
     int turn_of(int node, int owner) const;
 
     std::vector<int> node_of_;                  // by member

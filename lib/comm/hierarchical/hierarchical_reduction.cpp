@@ -10,7 +10,7 @@ namespace ziggurat::comm {
 namespace {
 
 constexpr spec::DType partial_type = spec::DType::f32;
-/// Of a piece: long enough to be worth a thread.
+/// Elements of a piece per thread: large enough to be worth starting a thread.
 constexpr std::int64_t elements_of_thread = 16 * 1024;
 constexpr int ring_pieces = static_cast<int>(HierarchicalPlan::depth);
 

@@ -1,4 +1,4 @@
-/// Sums of a call between nodes: partial sums for owners elsewhere, and the own block.
+/// Sums of a call between nodes: partial sums for owners on other nodes, and the own block.
 #pragma once
 
 #include <cstddef>
@@ -11,52 +11,54 @@
 
 namespace ziggurat::comm {
 
-/// One member's share of a reduce-scatter, and of the first half of an all-reduce.
+/// One member's part of a reduce-scatter, and of the first half of an all-reduce.
 ///
-/// Piece by piece: neighbours' inputs are summed into a ring, whose pieces leave for the block's owner while
-/// the next is summed; addends of the own block wait in other rings until all parts have brought that piece.
-/// The rings lie in memory that is lent for a run.
+/// Sums proceed in pieces. Neighbours' inputs are summed into a ring, whose pieces are sent to the block's
+/// owner while the next piece is summed. Addends of the own block wait in other rings until all parts have
+/// delivered that piece. The rings are in staging memory that is assigned for one execution.
 class HierarchicalReduction {
   public:
-    /// \param to       where the sum of the own block goes
-    /// \param streams  of the call; outlives this
+    /// \param to       destination of the sum of the own block
+    /// \param streams  streams of the call; outlives this
     HierarchicalReduction(const HierarchicalTask& task, std::byte* to, MessageStreams& streams);
 
-    /// Of memory that a run needs; 0: none.
+    /// Returns the staging memory that an execution needs; may be 0.
     std::int64_t staging_bytes() const noexcept;
     bool has_staging() const noexcept { return has_staging_; }
     void stage_at(std::byte* area);
     void rewind();
 
-    /// One more piece of everything that can go on; true if there was any. Adds the bytes that it reads from
-    /// others.
+    /// Sums one more piece of every sum whose addends are ready. Returns true if there was any.
     ///
+    /// \param bytes_moved  increased by the bytes that are read from others
     /// \pre all neighbours have their inputs ready
     bool sum_some(std::int64_t& bytes_moved);
-    /// Lets the streams go as far as they may.
+    /// Updates the number of pieces that the streams may send and receive.
     void allow();
 
     std::int64_t piece_bytes() const noexcept { return piece_bytes_; }
-    /// Pieces of the own block that are summed.
+    /// Number of pieces of the own block that are summed.
     std::int64_t pieces_done() const noexcept { return summed_; }
-    /// Pieces of the block of `owner`, on another node, that this member needs no more where they lie: it has
-    /// summed or sent them, or leaves them to another of its part, without which there is no sum.
+    /// Returns the pieces of the remote block of `owner` that this member no longer needs in its input.
+    ///
+    /// It has summed or sent them, or another member of its part sums them. The finished block cannot arrive
+    /// before that.
     std::int64_t pieces_used(int owner) const;
 
     bool has_sums() const noexcept { return summed_ == num_pieces_; }
     bool has_read_inputs() const noexcept;
 
   private:
-    /// The addend of this member's part to a block on another node.
+    /// Addend of this member's part to a block on another node.
     struct Departure {
         int owner = 0;
         std::size_t stream = 0;
-        std::vector<Addend> inputs;  ///< of the first piece; none: the own input leaves as it is
-        std::int64_t made = 0;       ///< pieces in the ring or beyond
+        std::vector<Addend> inputs;  ///< of the first piece; empty: the own input is sent unchanged
+        std::int64_t made = 0;  ///< pieces that were written to the ring so far
     };
-    /// An addend of the own block.
+    /// Addend of the own block.
     struct OwnAddend {
-        Addend addend;  ///< of the first piece, if it lies on this node
+        Addend addend;  ///< of the first piece, if it is on this node
         bool arrives = false;
         std::size_t stream = 0;
     };
@@ -78,12 +80,12 @@ class HierarchicalReduction {
 
     std::vector<Departure> departures_;
     std::vector<OwnAddend> own_addends_;
-    std::vector<std::size_t> arriving_;  // streams
-    std::vector<Addend> addends_;        // of the piece at hand
+    std::vector<std::size_t> arriving_;  // indices of streams
+    std::vector<Addend> addends_;  // of the current piece
     std::byte* to_;
     std::int64_t own_bytes_ = 0;
-    std::int64_t num_neighbours_ = 0;  // beside this member
-    std::int64_t num_pieces_ = 0;      // of the own block
+    std::int64_t num_neighbours_ = 0;  // without this member
+    std::int64_t num_pieces_ = 0;  // of the own block
     std::int64_t summed_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t copied_at_once = 256 * 1024;
 
-/// Some bytes of this member that neighbours read, named from where the call's offsets count.
+/// Part of a vector of this member that neighbours read, relative to the origin of the call's offsets.
 struct Shown {
     const std::byte* vector = nullptr;
     Block part;
@@ -41,7 +41,7 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
                                              const SeatChannel& neighbours) {
     struct Card {
         std::int64_t is_shared = 1;
-        std::array<std::int64_t, 2> arenas{-1, -1};  // of input and output; -1: nothing to read
+        std::array<std::int64_t, 2> arenas{-1, -1};  // of input and output; -1: not read
         std::array<std::int64_t, 2> offsets{};
     };
     static_assert(sizeof(Card) == 5 * sizeof(std::int64_t));

@@ -16,37 +16,42 @@
 
 namespace ziggurat::comm {
 
-/// Vectors that the members of a node show each other, by place in HierarchicalPlan::members_on, this one
-/// among them.
+/// Addresses of the vectors of all members of a node, including this one.
+///
+/// Indexed as HierarchicalPlan::members_on.
 struct NeighbourVectors {
-    std::vector<const std::byte*> inputs = {};  ///< where `in` begins; all_gather, broadcast: the own block
-    std::vector<std::byte*> outputs = {};       ///< where `out` begins
-    std::vector<std::int64_t> offsets_for_me = {};  ///< all_to_all: in `inputs`, of the block for this member
+    /// Addresses of `in`; all_gather, broadcast: of the own block.
+    std::vector<const std::byte*> inputs = {};
+    std::vector<std::byte*> outputs = {};  ///< addresses of `out`
+    /// Offset in `inputs` of the block for this member; for all_to_all.
+    std::vector<std::int64_t> offsets_for_me = {};
 };
 
-/// Exchanges the places of a call's vectors between neighbours. Nothing, on all members, when a part of a
-/// vector lies outside of the shared arenas on a node of several members.
+/// Exchanges the addresses of a call's vectors between neighbours.
+///
+/// Returns nullopt, on all members, if a part of a vector is outside of the shared arenas on a node with
+/// several members.
 ///
 /// \param node_of     by member
-/// \param neighbours  a channel of the members of this node
+/// \param neighbours  channel of the members of this node
 /// Collective: over `group`
 std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
                                              const Communicator& group,
                                              const std::vector<int>& node_of,
                                              const SeatChannel& neighbours);
 
-/// Copies long parts with all threads.
+/// Copies bytes, with all threads if there are many.
 void copy_with(int threads, std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores);
 
-/// Neighbours are the members of the same node.
+/// Task of one member. Neighbours are the members of the same node.
 struct HierarchicalTask {
     CollectiveCall call;
     const HierarchicalPlan* plan = nullptr;  ///< outlives the task
     int rank = 0;
     NeighbourVectors vectors;
-    int tag = 0;                       ///< this and the next are the call's own
-    int threads = 1;                   ///< of this rank, for what it reads and sums
-    Stores stores = Stores::ordinary;  ///< of results
+    int tag = 0;  ///< this tag and the next belong to the call
+    int threads = 1;  ///< threads of this rank for copies and sums
+    Stores stores = Stores::ordinary;  ///< kind of stores for results
 
     int node() const { return plan->node_of(rank); }
     std::span<const int> neighbours() const { return plan->members_on(node()); }

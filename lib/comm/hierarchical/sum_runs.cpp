@@ -14,7 +14,7 @@ namespace {
 using spec::DType;
 using tensor::bfloat16;
 
-/// Elements summed at a time: partial sums of this many stay in the first-level cache.
+/// Number of elements summed at a time: their partial sums stay in the L1 cache.
 constexpr std::int64_t strip = 2048;
 
 template <class T>
@@ -54,7 +54,7 @@ void store(std::byte* __restrict to, const float* __restrict sum, std::int64_t n
     }
 }
 
-/// End of the run that begins at `first`.
+/// Returns the end of the range that begins at `first`.
 std::size_t end_of_run(std::span<const Addend> addends, std::size_t first) {
     std::size_t end = first + 1;
     while (end < addends.size() && !addends[end].begins_run) {
@@ -63,7 +63,7 @@ std::size_t end_of_run(std::span<const Addend> addends, std::size_t first) {
     return end;
 }
 
-/// Some run after the first has several addends.
+/// True if a range after the first has several addends.
 bool needs_brackets(std::span<const Addend> addends) {
     for (std::size_t a = end_of_run(addends, 0); a < addends.size(); a = end_of_run(addends, a)) {
         if (end_of_run(addends, a) > a + 1) {
@@ -73,13 +73,13 @@ bool needs_brackets(std::span<const Addend> addends) {
     return false;
 }
 
-/// fp32 vectors added from left to right, not before they must be.
+/// Left fold of fp32 vectors that delays additions as long as possible.
 class LeftFold {
   public:
-    /// True for more inputs than are added in one go.
+    /// True if there are more inputs than one pass can add.
     static constexpr bool needs_buffer(std::size_t inputs) noexcept { return inputs > most_inputs; }
 
-    /// \param sum  buffer of a sum so far; unused for few inputs
+    /// \param sum  buffer for a partial sum; unused for few inputs
     LeftFold(float* sum, std::int64_t elements)
         : sum_{reinterpret_cast<std::byte*>(sum)}, elements_{elements} {}
 
@@ -89,7 +89,7 @@ class LeftFold {
         }
         inputs_[count_++] = input;
     }
-    /// Adds up the inputs so far, which may change afterwards; gives their sum.
+    /// Adds up the inputs so far, which may change afterwards; returns their sum.
     const std::byte* add_up() {
         sum_to(sum_, Stores::ordinary);
         inputs_[0] = sum_;
@@ -147,7 +147,7 @@ void sum_mixed(
         for (std::size_t a = 0; a < addends.size();) {
             const std::size_t next_run = end_of_run(addends, a);
             if (a > 0 && next_run == a + 1) {
-                add(total, addends[a], first, n);  // a run of one needs no sum of its own
+                add(total, addends[a], first, n);  // a range of one addend needs no separate sum
             } else {
                 float* sum = a == 0 ? total : run;
                 set(sum, addends[a], first, n);

@@ -1,4 +1,4 @@
-/// Sums whose addends are of several kinds: inputs as members wrote them, and partial sums of whole runs.
+/// Sums over addends of two kinds: inputs of members, and partial sums of whole ranges.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,17 @@
 
 namespace ziggurat::comm {
 
-/// One vector to be added.
+/// Vector to be added.
 struct Addend {
     const std::byte* at = nullptr;
     spec::DType type = spec::DType::f32;
-    bool begins_run = false;  ///< of the first always true
+    bool begins_run = false;  ///< true for the first addend
 };
 
-/// output[i] = sum over runs of (sum over the run's addends), each from left to right, for the elements i in
-/// [begin, end): `fold`, where some runs may have been summed before.
+/// Computes output[i] = sum over ranges of (sum over the range's addends), each from left to right.
+///
+/// It does so for the elements i in [begin, end). This is `fold`, except that some ranges may be summed
+/// already.
 ///
 /// Shapes:    addends [addends][elements] of their types, output [elements] of `type`
 /// Numerics:  fp32, rounded once to `type`; a single addend of that type is copied bit for bit

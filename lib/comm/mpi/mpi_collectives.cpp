@@ -90,8 +90,8 @@ void MpiCollectives::lend_staging(MpiExchange& exchange) {
 }
 
 void MpiCollectives::progress() {
-    // Oldest first: staging goes to calls in the order of starts, which is the same on all members, so the
-    // oldest unfinished call has it everywhere and nobody waits in a circle.
+    // Oldest first: calls get staging memory in the order of starts, which is the same on all members. So the
+    // oldest unfinished call has it on every member, and a deadlock is impossible.
     for (const int running : running_) {
         auto& exchange = *calls_[static_cast<std::size_t>(running)];
         if (exchange.needs_staging() && !exchange.has_staging()) {

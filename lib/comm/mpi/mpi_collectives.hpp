@@ -1,4 +1,4 @@
-/// Collectives over MPI: host buffers, any nodes.
+/// MpiCollectives: collectives over MPI, for host buffers on any nodes.
 #pragma once
 
 #include <memory>
@@ -9,30 +9,35 @@
 
 namespace ziggurat::comm {
 
-/// Pieces and staging of the sums of MpiCollectives; pure, so that a plan can count them.
+/// Sizes of pieces and staging memory for the sums of MpiCollectives. A plan uses them too.
 struct MpiStaging {
     static constexpr std::int64_t largest_piece_bytes = 256 * 1024;
     static constexpr std::int64_t smallest_piece_bytes = 4 * 1024;
-    static constexpr std::int64_t depth = 2;            ///< pieces of a block received ahead of their sum
-    static constexpr std::int64_t calls_at_a_time = 2;  ///< sums of a group that receive; later ones queue
+    static constexpr std::int64_t depth = 2;  ///< pieces of a block received ahead of their sum
+    /// Sums of a group that receive at a time; later ones queue.
+    static constexpr std::int64_t calls_at_a_time = 2;
     static constexpr std::int64_t bytes_per_call = 4 * 1024 * 1024;
 
-    /// The same on all members, so that their messages match.
+    /// Returns the size of a piece. It is the same on all members, so their messages match.
     static std::int64_t piece_bytes(int size);
-    /// Bytes that a group of `size` members reserves on each of them once it has prepared a sum.
+    /// Returns the bytes that each member of a group of `size` members reserves for sums.
+    ///
+    /// They are reserved when the first sum is prepared.
     static std::int64_t bytes(int size);
 };
 
 class MpiExchange;
 
-/// Every member sends each other member its blocks, in pieces, and sums the blocks that it receives in the
-/// order of `fold`; MPI's own reductions, slow and of unstated order, are not used.
+/// Collectives in which every member sends each other member its blocks, in pieces.
 ///
-/// Owns two duplicates of the communicator: one for the group's calls, one for send and receive. After each
-/// call's first run nothing is allocated here.
+/// Members sum the blocks that they receive in the order of `fold`. MPI's own reductions are not used: they
+/// are slow, and their order is unspecified.
+///
+/// The object owns two duplicates of the communicator: one for the group's calls, one for send and receive.
+/// Each call allocates memory only in its first execution.
 class MpiCollectives final : public Collectives {
   public:
-    /// Collective: over `group`, whose rank order is the member order of all sums
+    /// Collective: over `group`, whose rank order is the order of members in all sums
     explicit MpiCollectives(const Communicator& group);
     ~MpiCollectives() override;
 
@@ -54,10 +59,10 @@ class MpiCollectives final : public Collectives {
     Communicator group_;
     Communicator between_two_;
     std::vector<std::unique_ptr<MpiExchange>> calls_;
-    std::vector<int> running_;                    // in the order of starts
-    std::vector<std::byte> staging_;              // calls_at_a_time areas, once a sum is prepared
+    std::vector<int> running_;  // in the order of starts
+    std::vector<std::byte> staging_;  // calls_at_a_time areas, allocated when the first sum is prepared
     std::vector<const MpiExchange*> area_users_;  // by area: the call that receives into it
-    std::vector<std::int64_t> bytes_moved_;       // by call
+    std::vector<std::int64_t> bytes_moved_;  // by call
     int num_group_calls_ = 0;
 };
 

@@ -84,7 +84,8 @@ void MpiExchange::add_sums(std::byte* out, bool is_in_place) {
                                            .piece_bytes = piece,
                                            .window = direct_window});
         if (is_in_place) {
-            // The addend for `from` leaves this memory in the stream to it: its place in the ring of sends.
+            // The stream to `from` sends that member's addend from this memory; `send` is the index of that
+            // stream.
             const auto send = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
             overwrites_.push_back({receive, send});
         }

@@ -1,4 +1,4 @@
-/// One call of MpiCollectives as streams of messages; only mpi_collectives.cpp includes it.
+/// One call of MpiCollectives as streams of messages; included only by mpi_collectives.cpp.
 #pragma once
 
 #include <mpi.h>
@@ -12,25 +12,27 @@
 
 namespace ziggurat::comm {
 
-/// All streams of a call and its progress. Phase one brings blocks to the members that sum them (or simply
-/// own them), phase two brings the sums of an all-reduce to all members, piece by piece as they appear.
+/// All streams of a call and its progress.
+///
+/// Phase one sends blocks to the members that sum or own them. Phase two sends the sums of an all-reduce to
+/// all members, piece by piece as they are finished.
 class MpiExchange {
   public:
-    /// \param tag  two consecutive tags of `comm` are this call's own
+    /// \param tag  this and the next tag of `comm` belong to this call
     MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag);
 
     const CollectiveCall& call() const noexcept { return call_; }
     bool is_running() const noexcept { return is_running_; }
-    /// Everything has arrived and is summed; own messages may still be leaving.
+    /// True if all blocks are received and summed; sends may still be in progress.
     bool has_result() const noexcept;
-    /// Receives its addends into staging, which must be lent first.
+    /// True if the call receives addends into staging memory, which must be set first.
     bool needs_staging() const noexcept { return !arriving_.empty(); }
     bool has_staging() const noexcept { return has_staging_; }
 
     void start();
-    /// Lends the memory for arriving pieces: depth x piece_bytes of MpiStaging for each other member.
+    /// Sets the memory for arriving pieces: depth x piece_bytes of MpiStaging for each other member.
     void stage_at(std::byte* area);
-    /// Moves on as far as possible without waiting; true once complete. Adds to `bytes_sent`.
+    /// Makes progress as far as possible without waiting; returns true when complete. Adds to `bytes_sent`.
     bool progress(std::int64_t& bytes_sent);
 
   private:
@@ -49,7 +51,7 @@ class MpiExchange {
 
     MessageStreams streams_;
 
-    /// Block that this member passes to itself.
+    /// Block that this member copies to itself.
     struct Copy {
         const std::byte* from = nullptr;
         std::byte* to = nullptr;
@@ -57,15 +59,15 @@ class MpiExchange {
     };
     Copy own_copy_;
 
-    // Sums. Indices are into streams_.
+    // State of sums. Indices are into streams_.
     struct AfterSend {
         std::size_t receive;
         std::size_t send;  ///< reads the memory that `receive` writes
     };
-    std::vector<std::size_t> arriving_;            // addends of this member's block
-    std::vector<std::size_t> arriving_of_member_;  // the same, by member
+    std::vector<std::size_t> arriving_;  // addends of this member's block
+    std::vector<std::size_t> arriving_of_member_;  // same indices, by member
     std::vector<std::size_t> departing_sums_;
-    std::vector<AfterSend> overwrites_;      // all_reduce in place
+    std::vector<AfterSend> overwrites_;  // all_reduce in place
     std::vector<const std::byte*> addends_;  // by member
     const std::byte* own_addend_ = nullptr;
     std::byte* sum_to_ = nullptr;

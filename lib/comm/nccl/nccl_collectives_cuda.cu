@@ -18,7 +18,7 @@
 namespace ziggurat::comm {
 namespace {
 
-constexpr int leave_tag = 0;  ///< of MPI
+constexpr int leave_tag = 0;  ///< tag of MPI
 
 bool is_between_two(const CollectiveCall& call) {
     return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
@@ -28,7 +28,7 @@ bool has_any(const std::vector<Block>& blocks) {
     return bytes_of_all(blocks) > 0;
 }
 
-/// The number that rank 0 has made; or what went wrong there, on all ranks.
+/// Returns the id created by rank 0. If that failed, all ranks throw.
 ncclUniqueId agree_on_id(const Communicator& group, const std::string& name) {
     ncclUniqueId id{};
     int is_made = 1;
@@ -44,7 +44,7 @@ ncclUniqueId agree_on_id(const Communicator& group, const std::string& name) {
     ZG_MPI(MPI_Bcast(&is_made, 1, MPI_INT, 0, group.native()));
     if (is_made == 0) {
         throw Error{ErrorKind::communication,
-                    "rank 0 of group '" + name + "' cannot start NCCL, as it says."};
+                    "rank 0 of group '" + name + "' cannot start NCCL. See its error message."};
     }
     ZG_MPI(MPI_Bcast(id.internal, NCCL_UNIQUE_ID_BYTES, MPI_BYTE, 0, group.native()));
     return id;
@@ -88,7 +88,7 @@ bool NcclCollectives::touches_device(const CollectiveCall& call) const {
            (has_any(blocks_written(call, rank())) && is_of_device(call.output));
 }
 
-/// A communicator is made once a group has use for it.
+/// Creates the communicator when the group first needs it.
 void NcclCollectives::begin_lane() {
     if (lane_.has_begun() || size() == 1) {
         return;
@@ -102,7 +102,7 @@ void NcclCollectives::begin_lane() {
     node_.waits().moves();
 }
 
-/// Memory of the GPU for what blocks of a vector of the host have, counted as they count.
+/// Returns GPU memory that mirrors the blocks of a host vector, with the same offsets.
 std::byte* NcclCollectives::twin_of(const std::byte* vector, const std::vector<Block>& blocks) {
     if (!has_any(blocks) || is_of_device(vector)) {
         return const_cast<std::byte*>(vector);
@@ -117,7 +117,8 @@ std::unique_ptr<NcclCall> NcclCollectives::made_of(CollectiveCall call) {
     const auto* const input = call.input;
     const auto read = blocks_read(call, rank());
     auto apart = call;
-    apart.input = nullptr;  // of vectors of the host, what lies in its place goes to the GPU and back as well
+    // For host vectors, blocks already in place are copied to the GPU and back as well.
+    apart.input = nullptr;
     const auto written = blocks_written(apart, rank());
     auto* const output = call.output;
     call.input = twin_of(input, read);
@@ -191,7 +192,7 @@ void NcclCollectives::start(int call) {
         lane_.enqueue(*route.call);
     }
     running_.push_back(call);
-    node_.polling_started();  // a GPU rings no bell
+    node_.polling_started();  // GPU work rings no bell
     progress();
 }
 
@@ -210,7 +211,7 @@ void NcclCollectives::progress() {
             return is_over;
         });
     } catch (...) {
-        fail();  // so that nothing on the GPU waits for what does not come
+        fail();  // so that no kernel waits for a call that will not come
         throw;
     }
 }
@@ -256,7 +257,7 @@ void NcclCollectives::leave() noexcept {
         }
         node_.waits().moves();
     } catch (const Error&) {
-        return;  // the job is being ended
+        return;  // the job is being aborted
     }
 }
 

@@ -1,4 +1,4 @@
-/// NcclCollectives: collectives of vectors in the memory of GPUs.
+/// NcclCollectives: collectives on vectors in GPU memory.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,22 @@
 
 namespace ziggurat::comm {
 
-/// See nccl.hpp. Collective calls go through one communicator, whose stream has them in the order of their
-/// starts; see NcclMessages for the others. Vectors of the host in calls that go by NCCL are copied to the
-/// GPU and back.
+/// Collectives over NCCL, see nccl.hpp.
+///
+/// Collective calls use one communicator, whose stream runs them in the order of their starts. Sends and
+/// receives use NcclMessages. Host vectors of calls that use NCCL are copied to the GPU and back.
 class NcclCollectives final : public Collectives {
   public:
-    /// As make_nccl_collectives.
+    /// Parameters: see make_nccl_collectives.
     NcclCollectives(const Communicator& group,
                     const std::string& name,
                     std::unique_ptr<Collectives> on_host,
                     std::span<const device::Arena> arenas,
                     device::Device& device,
                     NodeMemory& node);
-    /// Waits until the others have come to the same, so that nobody still reads memory that the communicators
-    /// have; but not where something has failed or is under way still.
+    /// Waits until all members destroy their objects: peers may access memory of the communicators.
+    ///
+    /// It does not wait after an error, or if a call is still running.
     ~NcclCollectives() override;
 
     int prepare(CollectiveCall call) override;
@@ -36,7 +38,7 @@ class NcclCollectives final : public Collectives {
     int rank() const override { return group_.rank(); }
 
   private:
-    /// Which way a call goes: by the host, or by NCCL, there as a message or not.
+    /// Path of a call: the host's collectives, or NCCL with or without a message.
     struct Route {
         int on_host = -1;
         std::unique_ptr<NcclCall> call = {};
@@ -59,7 +61,7 @@ class NcclCollectives final : public Collectives {
     std::span<const device::Arena> arenas_;
     device::Device& device_;
     NodeMemory& node_;
-    std::vector<device::Arena> own_arenas_;  ///< the scratch, and vectors of the host
+    std::vector<device::Arena> own_arenas_;  ///< scratch memory, and mirrors of host vectors
     NcclLane lane_;
     NcclMessages messages_;
     std::vector<Route> routes_;

@@ -16,10 +16,10 @@ namespace {
                          const std::string& group) {
     const std::string more = nccl().ncclGetLastError(handle);
     throw Error{ErrorKind::communication,
-                "cannot carry out " + what + " of group '" + group + "' by NCCL (" +
+                "cannot carry out " + what + " of group '" + group + "' with NCCL (" +
                     nccl().ncclGetErrorString(result) + (more.empty() ? "" : ": " + more) +
-                    "). Start again; if it stays, NCCL_DEBUG=WARN says more, and parallel.transport: staged "
-                    "goes without."};
+                    "). Start the job again. If the error persists, set NCCL_DEBUG=WARN for details, or "
+                    "parallel.transport: staged to run without NCCL."};
 }
 
 constexpr const char* start = "the start";
@@ -37,7 +37,7 @@ ncclUniqueId NcclCommunicator::make_id(const std::string& group) {
 void NcclCommunicator::begin(
     const device::Stream& stream, const ncclUniqueId& id, int size, int rank, int max_blocks) {
     stream_ = stream;
-    static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
+    static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU current
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     config.minCTAs = 1;
@@ -67,11 +67,11 @@ void NcclCommunicator::abort() noexcept {
     const device::WatchedWait wait{stream_.watch(), "NCCL to abort a communicator"};
     try {
         ends_within(most_seconds_to_abort, [handle, stream = stream_] {
-            static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
+            static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU current
             nccl().ncclCommAbort(handle);
         });
     } catch (const Error&) {
-        return;  // the system has no thread: the process keeps the communicator
+        return;  // the system cannot start a thread: the process keeps the communicator
     }
 }
 

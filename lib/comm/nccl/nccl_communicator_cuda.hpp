@@ -1,4 +1,4 @@
-/// NcclCommunicator: ranks that NCCL knows, and the errors that it tells of.
+/// NcclCommunicator: a communicator of NCCL, and its errors.
 #pragma once
 
 #include <nccl.h>
@@ -10,43 +10,47 @@
 
 namespace ziggurat::comm {
 
-/// One that never blocks (`ncclConfig_t::blocking` is 0): what is called may be under way when the call
-/// returns, and nothing else may be called before is_ready() is true.
+/// Nonblocking communicator (`ncclConfig_t::blocking` is 0).
+///
+/// An operation may still be in progress when a call returns. No other call is allowed before is_ready() is
+/// true.
 class NcclCommunicator {
   public:
-    /// \param group  for messages
+    /// \param group  name for messages
     explicit NcclCommunicator(std::string group) : group_{std::move(group)} {}
     ~NcclCommunicator() { abort(); }
     NcclCommunicator(const NcclCommunicator&) = delete;
     NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-    /// A number that all ranks of a communicator begin with.
+    /// Returns a unique id, which all ranks of a communicator pass to begin().
     ///
     /// Errors: Error{communication}
     static ncclUniqueId make_id(const std::string& group);
 
-    /// Begins to find the others; is_ready() when they are found.
+    /// Starts to connect to the other ranks; is_ready() returns true when they are connected.
     ///
-    /// \param stream      of the rank's GPU
-    /// \param max_blocks  of its kernels
+    /// \param stream      stream of the rank's GPU
+    /// \param max_blocks  maximum thread blocks of its kernels
     /// Errors: Error{communication}
     void begin(const device::Stream& stream, const ncclUniqueId& id, int size, int rank, int max_blocks);
     bool has_begun() const noexcept { return handle_ != nullptr; }
 
-    /// Whether what was called last has been given to its stream.
+    /// True if the last operation was enqueued on its stream.
     ///
-    /// \param what  to be read behind "cannot carry out", for instance "the all_reduce 'sums'"
-    /// Errors: Error{communication}, of anything that was called
+    /// \param what  operation, which follows "cannot carry out" in messages: "the all_reduce 'sums'"
+    /// Errors: Error{communication} of any earlier operation
     bool is_ready(const std::string& what) const;
-    /// Takes what a call has returned: it may be under way.
+    /// Checks the result of a NCCL call. ncclInProgress counts as success.
     ///
     /// Errors: Error{communication}
     void check(ncclResult_t result, const std::string& what) const;
     ncclComm_t handle() const noexcept { return handle_; }
 
-    /// Ends what is under way, here and on the GPU. Others that wait for this rank are not told.
+    /// Aborts operations in progress, here and on the GPU.
     ///
-    /// NCCL waits for the GPU here, which may be for ever after an error. So this call waits at most
+    /// Other ranks that wait for this one are not notified.
+    ///
+    /// NCCL waits for the GPU here, possibly forever after an error. So this call waits at most
     /// `most_seconds_to_abort`, and the process keeps the communicator if NCCL needs longer.
     ///
     /// Source: NVIDIA/nccl, issue 829
@@ -56,7 +60,7 @@ class NcclCommunicator {
     static constexpr double most_seconds_to_abort = 20;
 
     std::string group_;
-    device::Stream stream_{1};  ///< of the rank's GPU, after begin()
+    device::Stream stream_{1};  ///< stream of the rank's GPU, after begin()
     ncclComm_t handle_ = nullptr;
 };
 

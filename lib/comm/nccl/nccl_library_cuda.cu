@@ -12,7 +12,7 @@ NcclLibrary open() {
                                 "Install NCCL 2.18 or newer, name its folder in LD_LIBRARY_PATH, or set "
                                 "parallel.transport: staged."};
 #define ZG_FIND(name) library.find(#name, opened.name);
-#else  // emulated GPUs have one that is linked
+#else  // emulated GPUs link an emulated NCCL
 #define ZG_FIND(name) opened.name = &::name;
 #endif
     ZG_NCCL_FUNCTIONS(ZG_FIND)

@@ -1,12 +1,11 @@
-/// NcclLibrary: the functions of NCCL, which is opened when a communicator needs it; only *_cuda.cu files
-/// include it.
+/// NcclLibrary: the functions of NCCL, which is loaded on first use; included only by *_cuda.cu files.
 #pragma once
 
 #include <nccl.h>
 
 namespace ziggurat::comm {
 
-/// What collectives call, by the library's own names.
+/// Pointers to the functions that collectives use, with the names of NCCL.
 struct NcclLibrary {
 #define ZG_NCCL_FUNCTIONS(F)  \
     F(ncclAllGather)          \
@@ -28,9 +27,9 @@ struct NcclLibrary {
 #undef ZG_DECLARE
 };
 
-/// That of this process, opened by the first call.
+/// Returns the library of this process; the first call loads it.
 ///
-/// Errors: Error{resource} without the library
+/// Errors: Error{resource} if the library cannot be loaded
 const NcclLibrary& nccl();
 
 }  // namespace ziggurat::comm

@@ -10,10 +10,10 @@
 namespace ziggurat::comm {
 namespace {
 
-// Tags of MPI.
+// MPI tags.
 constexpr int id_tag = 0;
-constexpr int offer_tag = 1;  ///< what a sender says
-constexpr int asked_tag = 2;  ///< what a receiver says
+constexpr int offer_tag = 1;  ///< notes of senders
+constexpr int asked_tag = 2;  ///< notes of receivers
 
 void end_receive(MPI_Request& request) {
     if (request != MPI_REQUEST_NULL) {
@@ -22,7 +22,7 @@ void end_receive(MPI_Request& request) {
     }
 }
 
-/// Of a few bytes, which are on their way.
+/// Frees the request of a small send, which MPI completes on its own.
 void forget_send(MPI_Request& request) {
     if (request != MPI_REQUEST_NULL) {
         MPI_Request_free(&request);
@@ -31,7 +31,7 @@ void forget_send(MPI_Request& request) {
 
 }  // namespace
 
-/// Its notes are tags of messages. The sender makes the number that its communicator begins with.
+/// One direction between two members. Notes are tags of messages. The sender creates the NCCL id.
 struct NcclMessages::Way {
     int peer;
     bool sends;
@@ -40,7 +40,7 @@ struct NcclMessages::Way {
     MPI_Request id_request = MPI_REQUEST_NULL;
     int note = 0;
     MPI_Request note_request = MPI_REQUEST_NULL;  ///< persistent
-    std::vector<int> notes = {};                  ///< that have come and serve no message yet
+    std::vector<int> notes = {};  ///< received, but not yet matched with a message
 };
 
 NcclMessages::NcclMessages(const Communicator& group, const std::string& name, device::Device& device)
@@ -90,7 +90,7 @@ int NcclMessages::prepare(const CollectiveCall& call, NcclCall& prepared) {
     auto& way = way_with(call.peer, sends);
     for (auto& step : prepared.steps) {
         for (auto& message : step.messages) {
-            message.peer = sends ? 1 : 0;  // in the communicator of the two
+            message.peer = sends ? 1 : 0;  // rank in the communicator of the two members
         }
     }
     messages_.push_back(std::make_unique<Message>(Message{.call = &prepared, .way = &way, .tag = call.tag}));
@@ -100,7 +100,7 @@ int NcclMessages::prepare(const CollectiveCall& call, NcclCall& prepared) {
 }
 
 void NcclMessages::send_note(Message& message) const {
-    // The one before it was answered, or that is under way.
+    // The previous note was answered, or its send completes soon.
     ZG_MPI(MPI_Wait(&message.note, MPI_STATUS_IGNORE));
     ZG_MPI(MPI_Isend(&message.tag, 1, MPI_INT, message.way->peer, message.way->sends ? offer_tag : asked_tag,
                      group_.native(), &message.note));
@@ -126,13 +126,13 @@ void NcclMessages::take_notes(Way& way) {
 }
 
 void NcclMessages::hand_over(Way& way) {
-    // Senders in the order of what was asked for: their notes come in it.
+    // Senders enqueue messages in the order in which the receiver's notes arrive.
     std::erase_if(way.notes, [&](int tag) {
         const auto wanted = std::ranges::find_if(messages_, [&](const auto& message) {
             return message->way == &way && message->is_waiting && message->tag == tag;
         });
         if (wanted == messages_.end()) {
-            ZG_ENSURES(!way.sends);  // only what was offered is asked for
+            ZG_ENSURES(!way.sends);  // a receiver requests only messages that were offered
             return false;
         }
         auto& message = **wanted;

@@ -1,4 +1,4 @@
-/// NcclMessages: sends and receives of a group, each direction between two members over NCCL on its own.
+/// NcclMessages: sends and receives of a group over NCCL, independent for each direction of a pair.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,13 @@
 
 namespace ziggurat::comm {
 
-/// NCCL knows no tags: messages of two ranks meet in the order in which both call, and what is called before
-/// the other end comes keeps its stream. So both ends agree on the order first, by small messages of MPI: a
-/// sender offers what it has, a receiver that wants it asks for it, and each gives its stream the message
-/// then, in the order in which the receiver has asked. Each direction between two members has a communicator
-/// and a stream, so that no message waits for one of another pair.
+/// Sends and receives, matched by tag with small MPI messages before they are enqueued.
+///
+/// NCCL has no tags: messages between two ranks are matched in the order in which both call. A call blocks
+/// its stream until the other end calls too. So both ends first agree on the order. A sender offers a
+/// message, a receiver that needs it requests it, and then each enqueues it on its stream, in the order of
+/// the requests. Each direction between two members has its own communicator and stream, so no message waits
+/// for one of another pair.
 class NcclMessages {
   public:
     /// Collective: over `group`
@@ -24,10 +26,10 @@ class NcclMessages {
     NcclMessages(const NcclMessages&) = delete;
     NcclMessages& operator=(const NcclMessages&) = delete;
 
-    /// Makes a send or a receive ready, and begins to make the communicator of its two; local.
+    /// Prepares a send or a receive, and starts to create the communicator of the pair. Local.
     ///
-    /// \param prepared  its steps are those of `call`; lives as long as this
-    /// \return its number
+    /// \param prepared  has the steps of `call`; lives as long as this
+    /// \return number of the message
     int prepare(const CollectiveCall& call, NcclCall& prepared);
     void start(int message);
     /// Errors: Error{communication}
@@ -35,7 +37,7 @@ class NcclMessages {
     void abort() noexcept;
 
   private:
-    struct Way;  ///< from one member to another
+    struct Way;  ///< one direction between two members
     struct Message {
         NcclCall* call;
         Way* way;

@@ -19,7 +19,7 @@ std::vector<layout::VectorBlock> as_vector_blocks(std::span<const Block> blocks)
     return made;
 }
 
-/// What one call is made of.
+/// Builder of the steps of one call.
 class StepMaker {
   public:
     StepMaker(const CollectiveCall& call, int size, int rank, const NcclScratch& scratch)
@@ -83,7 +83,7 @@ class StepMaker {
         }
     }
 
-    /// All blocks of the output, of which member m has its own at `mine`.
+    /// Adds steps that gather all blocks of the output; this member's block is at `mine`.
     void gather(const std::byte* mine) {
         if (size_ > 1 && layout::are_one_vector(as_vector_blocks(call_.blocks))) {
             steps_.push_back({.kind = Kind::all_gather,
@@ -104,7 +104,9 @@ class StepMaker {
         add_messages(std::move(messages));
     }
 
-    /// The sum of this member's block to `to`, in pieces of which all that come fit into the scratch.
+    /// Adds steps that sum this member's block to `to`, in pieces.
+    ///
+    /// The addends of one piece fit together into the scratch.
     void sum_own_block(std::byte* to) {
         const auto piece = scratch_.piece_bytes(size_);
         const auto longest = std::ranges::max(call_.blocks, {}, &Block::bytes).bytes;
@@ -174,7 +176,7 @@ class StepMaker {
         add_messages(std::move(messages));
     }
 
-    /// Every member but the last of a ring that begins at the root hands on what it has.
+    /// Adds a broadcast. It is a ring from the root: every member except the last sends the data on.
     void broadcast() {
         const auto& sent = call_.blocks[0];
         if (size_ == 1 || sent.bytes == 0) {

@@ -1,4 +1,4 @@
-/// Steps of a call: what NCCL and the GPU do for it, one after the other.
+/// Steps of a call: the operations of NCCL and the GPU for it, in order.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace ziggurat::comm {
 
-/// A message of a step; `peer` is its other end.
+/// Message of a step; `peer` is the other end.
 struct NcclMessage {
     int peer;
-    const std::byte* from;  ///< nullptr: it is received
+    const std::byte* from;  ///< nullptr: a receive
     std::byte* to;
     std::int64_t bytes;
 };
 
 struct NcclStep {
     enum class Kind {
-        messages,        ///< all of them at once
-        all_gather,      ///< the rest are the library's: `bytes` are those of one member
+        messages,  ///< all of them at once
+        all_gather,  ///< this and the next three are NCCL calls: `bytes` are those of one member
         reduce_scatter,  ///<
-        all_reduce,      ///< `bytes` are those of the vector
-        broadcast,       ///<
-        sum,             ///< of `from` and the pieces that have come to the scratch
+        all_reduce,  ///< `bytes` are those of the vector
+        broadcast,  ///<
+        sum,  ///< of `from` and the pieces received in the scratch
         copy,
     };
     Kind kind;
@@ -33,24 +33,26 @@ struct NcclStep {
     std::int64_t bytes = 0;
     int root = 0;
     std::vector<NcclMessage> messages = {};
-    std::int64_t bytes_moved = 0;  ///< counted as Collectives::bytes_moved
+    std::int64_t bytes_moved = 0;  ///< as in Collectives::bytes_moved
 };
 
-/// Where pieces of others come to that are summed here.
+/// Memory that receives pieces of other members for sums on this GPU.
 struct NcclScratch {
     std::byte* data = nullptr;
     std::int64_t bytes = 0;
 
-    /// From one member's piece to the next, and the most bytes of one: whole cache lines.
+    /// Distance between the pieces of two members, and maximum size of a piece: whole cache lines.
     std::int64_t piece_bytes(int size) const noexcept;
 };
 
-/// Whether sums are made here, of pieces that come to the scratch: see layout::is_summed_in_pieces.
+/// True if the sum is computed by a kernel, of pieces in the scratch: see layout::is_summed_in_pieces.
 bool needs_scratch(const CollectiveCall& call);
 
-/// Alike on all members, but for addresses. All vectors are the GPU's.
+/// Returns the steps of a call.
 ///
-/// \param scratch  where the call needs it
+/// They are identical on all members, except addresses. All vectors are on the GPU.
+///
+/// \param scratch  used if needs_scratch()
 std::vector<NcclStep> steps_of(const CollectiveCall& call, int size, int rank, const NcclScratch& scratch);
 
 }  // namespace ziggurat::comm

@@ -18,7 +18,7 @@ __device__ float addend(const PieceAddends& addends, int member, std::int64_t i)
     return float(reinterpret_cast<const T*>(addends.received + place * addends.apart_bytes)[i]);
 }
 
-/// A thread for each element, and runs of `group` members that are summed before they are added.
+/// Folds with one thread per element; ranges of `group` members are summed before they are added.
 template <class T>
 __global__ void __launch_bounds__(threads_of_block)
     fold_addends(PieceAddends addends, int group, std::int64_t elements, T* to) {
@@ -41,7 +41,7 @@ template <class T>
 void launch(const device::Stream& stream, const PieceAddends& addends, std::byte* to, std::int64_t elements) {
     if (device::cuda::is_loading()) {
         cudaFuncAttributes loaded;
-        static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU the thread's
+        static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU current
         device::cuda::check(cudaFuncGetAttributes(&loaded, fold_addends<T>), "load the sum of pieces");
         return;
     }

@@ -1,4 +1,4 @@
-/// Sum of this rank's piece of a vector and those of others, in rank order.
+/// Sum of pieces of a vector, of this rank and others, in rank order.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace ziggurat::comm {
 
-/// Where the addends of a sum lie, all on the GPU.
+/// Addresses of the addends of a sum, all on the GPU.
 struct PieceAddends {
     const std::byte* own;
-    const std::byte* received;  ///< of the other members, in rank order
-    std::int64_t apart_bytes;   ///< from one of these to the next
-    int size;                   ///< members
-    int rank;                   ///< this one
+    const std::byte* received;  ///< pieces of the other members, in rank order
+    std::int64_t apart_bytes;  ///< distance between these pieces
+    int size;  ///< number of members
+    int rank;  ///< rank of this member
     int sum_group;
 };
 
-/// to[i] = sum over members of their element i, with the bits of fold.hpp.
+/// Computes to[i] = sum over members of their element i, with the bits of fold.hpp.
 ///
 /// Shapes:   each addend and `to` [elements], of `type`
 /// Numerics: fp32, rounded once to `type`

@@ -33,7 +33,7 @@ void Alarm::ring_at(std::int64_t time_ns) {
     {
         const std::lock_guard lock{mutex_};
         if (times_.size() == most_times) {
-            return;  // some of these many will wake the rank
+            return;  // one of the pending times will wake the rank
         }
         times_.push_back(time_ns);
         std::push_heap(times_.begin(), times_.end(), std::greater{});

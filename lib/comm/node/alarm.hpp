@@ -1,4 +1,4 @@
-/// Alarm that wakes a rank at given times.
+/// Alarm: wakes a rank at given times.
 #pragma once
 
 #include <condition_variable>
@@ -11,17 +11,17 @@
 
 namespace ziggurat::comm {
 
-/// A thread that rings the bell of this rank. It takes no signals, and sleeps until then.
+/// Thread that rings the bell of this rank at given times. It blocks signals.
 class Alarm {
   public:
     /// \param node  outlives this
-    /// Errors: Error{resource} when the system has no thread
+    /// Errors: Error{resource} if the system cannot start a thread
     explicit Alarm(const NodeMemory& node);
     ~Alarm();
     Alarm(const Alarm&) = delete;
     Alarm& operator=(const Alarm&) = delete;
 
-    /// Allocates nothing.
+    /// Rings at `time_ns` (monotonic_ns). Does not allocate.
     void ring_at(std::int64_t time_ns);
 
   private:
@@ -30,7 +30,7 @@ class Alarm {
     const NodeMemory& node_;
     std::mutex mutex_;
     std::condition_variable news_;
-    std::vector<std::int64_t> times_;  ///< a heap, the next in front
+    std::vector<std::int64_t> times_;  ///< heap, earliest time first
     bool ends_ = false;
     std::thread thread_;
 };

@@ -10,7 +10,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Never FUTEX_PRIVATE: the sleeper is another process.
+/// Calls futex, without FUTEX_PRIVATE: the sleeper is another process.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
     return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);
 }
@@ -18,8 +18,8 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }  // namespace
 
 void ring(Bell& bell) noexcept {
-    // With the fence of announce_sleep: either the sleeper's last look sees what was published, or this load
-    // sees it asleep.
+    // Pairs with the fence of announce_sleep: either the sleeper's last poll sees the published data, or this
+    // load sees that it sleeps.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (bell.asleep.load(std::memory_order_seq_cst) != 0) {
         bell.rung.fetch_add(1, std::memory_order_seq_cst);

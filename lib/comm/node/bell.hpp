@@ -1,4 +1,4 @@
-/// Bells between processes of a node: one sleeps, the others wake it.
+/// Bell: lets processes of a node wake a sleeping process (event count on a futex).
 #pragma once
 
 #include <atomic>
@@ -6,28 +6,29 @@
 
 namespace ziggurat::comm {
 
-/// A rank sleeps in one place, whichever of its groups the news will come from. Lies in shared memory.
+/// Event count in shared memory. A rank has one for all of its groups.
 struct alignas(64) Bell {
     std::atomic<std::uint32_t> rung{0};
     std::atomic<std::uint32_t> asleep{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Wakes the bell's owner if it sleeps or is about to. Called after something has been published.
+/// Wakes the bell's owner if it sleeps or is about to. Call it after publishing data.
 void ring(Bell& bell) noexcept;
 
-/// Ends of a sleep.
+/// Reason for the end of a sleep.
 enum class Woken { by_bell, by_time };
 
-/// Says that the owner is about to sleep; gives the number that sleep_until_rung wants. Between the two calls
-/// the owner looks once more at everything that it waits for: it sees all that was published before, and all
-/// that is published later rings.
+/// Announces that the owner is about to sleep; returns the count for sleep_until_rung().
+///
+/// Between the two calls the owner must poll once more everything that it waits for. It then sees all data
+/// published earlier, and every later publication rings the bell.
 std::uint32_t announce_sleep(Bell& bell) noexcept;
 
-/// Sleeps unless the bell was rung since it was announced. Also returns for a signal, as if rung.
+/// Sleeps unless the bell was rung since the announcement. A signal also ends the sleep, as if rung.
 Woken sleep_until_rung(Bell& bell, std::uint32_t announced, std::int64_t at_most_ns) noexcept;
 
-/// The owner is up again, or does not sleep after all.
+/// Announces that the owner is awake, or will not sleep.
 void withdraw_sleep(Bell& bell) noexcept;
 
 }  // namespace ziggurat::comm

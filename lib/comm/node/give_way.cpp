@@ -41,8 +41,9 @@ bool give_way() noexcept {
 
 }  // namespace ziggurat::comm
 
-/// In place of libc's, for the whole process (the link exports it: CMakeLists.txt), as Open MPI yields
-/// between two looks where ranks outnumber cores (perf/results/2026-11-25-yields.md).
+/// Replaces sched_yield() of libc for the whole process (the link exports it: CMakeLists.txt).
+///
+/// Open MPI calls it between two polls if ranks outnumber cores (perf/results/2026-11-25-yields.md).
 extern "C" int sched_yield() noexcept {
     if (!ziggurat::comm::give_way()) {
         const timespec pause{0, ziggurat::comm::nap_ns};

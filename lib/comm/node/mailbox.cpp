@@ -22,8 +22,8 @@ std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
         }
         return oldest;
     };
-    // The sender may fill a slot just passed and then one not yet reached, which is the younger one. All that
-    // is older than a message seen was left before it, so a second look sees it.
+    // The sender may fill a slot that was already passed and then one not yet reached, which has the younger
+    // message. All messages older than one that was seen were posted before it, so a second scan finds them.
     return oldest_seen() ? oldest_seen() : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-/// Messages from one rank of a node to another, told apart by tags.
+/// Mailbox: messages from one rank of a node to another, distinguished by tags.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@
 
 namespace ziggurat::comm {
 
-/// Description of a message by its sender.
+/// Description of a message, written by its sender.
 struct Message {
     std::int32_t tag = 0;
-    std::uint64_t number = 0;  ///< in the sender's order: equal tags are taken in this order
+    std::uint64_t number = 0;  ///< in the sender's order: messages of equal tag are received in this order
     std::int64_t bytes = 0;
-    SharedPlace place = {};  ///< not shared: it comes in another way
+    SharedPlace place = {};  ///< not shared: the message is sent over MPI
 };
 
-/// The messages under way from one member to another. Lies in shared memory; zeroed memory is an empty one.
+/// Messages in flight from one member to another, in shared memory. Zeroed memory is an empty mailbox.
 ///
-/// A slot belongs to the sender while it is empty and to the receiver while it is full.
+/// The sender owns a slot while it is empty, the receiver while it is full.
 struct alignas(64) Mailbox {
     static constexpr int num_slots = 16;
 
@@ -34,22 +34,24 @@ struct alignas(64) Mailbox {
     std::array<Slot, num_slots> slots;
 };
 
-/// A group's seats and, at [from * size + to], its mailboxes.
+/// Seats of a group and its mailboxes; the mailbox of a pair has index from * size + to.
 struct GroupSeats {
     SeatGroup seats = {};
     std::vector<Mailbox*> mailboxes = {};
 };
 
-/// Puts a message into a slot that the sender knows to be empty. Numbers grow from message to message.
+/// Writes a message into an empty slot and rings the receiver. Numbers grow from message to message.
 void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& message) noexcept;
 
-/// The slot with the oldest message of this tag, if there is one. Only the receiver asks.
+/// Returns the slot with the oldest message of this tag, if one exists. Called only by the receiver.
 std::optional<int> find_message(const Mailbox& box, int tag) noexcept;
 
-/// The receiver has copied what the slot names: the sender may overwrite it.
+/// Empties a slot after the receiver has copied its data.
+///
+/// The sender may then overwrite the data and the slot.
 void take_message(Mailbox& box, Bell& sender, int slot) noexcept;
 
-/// Only the sender asks, for a slot that it has filled.
+/// True if the receiver has emptied the slot. Called only by the sender, for a slot that it has filled.
 inline bool is_taken(const Mailbox& box, int slot) noexcept {
     return box.slots[static_cast<std::size_t>(slot)].is_full.load(std::memory_order_acquire) == 0;
 }

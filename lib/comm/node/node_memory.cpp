@@ -17,7 +17,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Real nodes, each cut further as the ranks are cut into pretended ones.
+/// Combines real and emulated nodes: a node is a set of ranks that share both.
 NodeTopology find_real_and_pretended(const Communicator& world,
                                      const NodeTopology& real,
                                      int pretended_nodes) {
@@ -35,7 +35,7 @@ NodeTopology find_real_and_pretended(const Communicator& world,
 constexpr std::size_t largest_machine_cores = 8192;
 using CoreMask = std::array<std::uint64_t, largest_machine_cores / 64>;
 
-/// Cores that any of the ranks may run on: the launcher may have bound them.
+/// Returns the number of cores that the ranks may use; the launcher may have bound them.
 int cores_of(const Communicator& machine) {
     CoreMask mask{};
     static_assert(sizeof(CoreMask) % sizeof(cpu_set_t) == 0);
@@ -76,7 +76,7 @@ void NodeMemory::find_wait_policy() {
     int threads = options_.threads;
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &threads, 1, MPI_INT, MPI_SUM, machine.native()));
     is_oversubscribed_ = threads > cores;
-    // The form of messages depends on it, so all ranks must think alike.
+    // The path of messages depends on it, so it must be the same on all ranks.
     std::int64_t anywhere = is_oversubscribed_ ? 1 : 0;
     all_reduce_max(world_, {&anywhere, 1});
     is_oversubscribed_ = anywhere != 0;
@@ -94,7 +94,7 @@ void NodeMemory::make_bells() {
         own_bell_.emplace(bytes, "the bell of a rank");
     }
     std::byte* base = bell_segment_ ? bell_segment_->data() : own_bell_->data();
-    bells_ = reinterpret_cast<Bell*>(base);  // zeroed memory is silent bells
+    bells_ = reinterpret_cast<Bell*>(base);  // zeroed memory is a valid Bell
 }
 
 void NodeMemory::share(const device::Arena& arena) {
@@ -185,7 +185,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     Seat* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) Seat;
     mine->posted.store(options_.first_operation);
     mine->done.store(options_.first_operation);
-    barrier(world_.in(group));  // all seats stand at the same number before anybody looks
+    barrier(world_.in(group));  // all counters are initialised before any rank reads them
     return made;
 }
 

@@ -1,4 +1,4 @@
-/// Memory that the ranks of one node share: arenas, seats of groups, bells.
+/// NodeMemory: memory that the ranks of one node share: arenas, seats of groups, bells.
 #pragma once
 
 #include <atomic>
@@ -19,37 +19,39 @@
 
 namespace ziggurat::comm {
 
-/// Spins and yields of a waiting rank before it sleeps on its bell.
+/// Number of spins and yields of a waiting rank before it sleeps on its bell.
 struct WaitPolicy {
     int spins = 0;
     int yields = 0;
 
-    /// A spinning rank must not take the core that its peer needs; one that yields to strangers loses a
-    /// whole time slice, so a rank with a core of its own never yields.
+    /// Chooses a policy.
+    ///
+    /// A spinning rank must not take the core that its peer needs. A rank that yields to unrelated processes
+    /// loses a whole time slice, so a rank with its own core never yields.
     static WaitPolicy of(int threads_on_machine, int cores) noexcept {
         return threads_on_machine <= cores ? WaitPolicy{2000, 0} : WaitPolicy{100, 20};
     }
 };
 
-/// Sleeps of this rank so far; a lost wake-up would show as `timeouts`.
+/// Number of sleeps of this rank so far; a lost wake-up would count as a timeout.
 struct WaitCounts {
     std::int64_t sleeps = 0;
     std::int64_t timeouts = 0;
 };
 
-/// Made once per assembly and outlives all collectives made with it.
+/// Shared memory of a node. Created once per assembly; outlives all collectives that use it.
 ///
-/// Owns the bells of a (pretended) node and the seats of groups; maps the arenas that peers share.
-/// Nothing has a name anywhere, so nothing is left behind when ranks die.
+/// It owns the bells of a (possibly emulated) node and the seats of groups, and maps the arenas that peers
+/// share. All memory is unnamed, so the system frees it when ranks die.
 class NodeMemory {
   public:
     struct Options {
-        int pretended_nodes = 0;  ///< debug.nodes: 0: the real ones
-        int threads = 1;          ///< of each rank, for large pulls
-        bool may_share = true;    ///< false: as on a system that denies it
+        int pretended_nodes = 0;  ///< debug.nodes: number of emulated nodes; 0: the real ones
+        int threads = 1;  ///< of each rank, for large pulls
+        bool may_share = true;  ///< false: behave as on a system that denies sharing
         std::optional<WaitPolicy> wait = {};
         std::int64_t longest_sleep_ns = 100'000'000;  ///< on a bell
-        std::uint32_t first_operation = 0;            ///< at which the counters of groups start
+        std::uint32_t first_operation = 0;  ///< start value of the counters of groups
     };
 
     /// \param world  its group outlives this
@@ -59,58 +61,65 @@ class NodeMemory {
     NodeMemory(const NodeMemory&) = delete;
     NodeMemory& operator=(const NodeMemory&) = delete;
 
-    /// Lets peers of the node read and write this arena, which outlives the collectives that use it. One
-    /// that has no descriptor or no bytes takes part without being shared.
+    /// Lets peers of the node read and write this arena, which outlives the collectives that use it.
     ///
-    /// Collective: over the world; a failure anywhere ends sharing everywhere (why_not_shared)
+    /// An arena without descriptor or bytes takes part in the call but is not shared.
+    ///
+    /// Collective: over the world; a failure on any rank disables sharing on all (why_not_shared)
     void share(const device::Arena& arena);
 
-    /// Whether collectives may go through shared memory; alike on all ranks.
+    /// True if collectives may use shared memory. It is the same on all ranks.
     bool is_shared() const noexcept { return why_not_shared_.empty(); }
-    /// For the banner; empty when memory is shared.
+    /// Reason for the banner; empty if memory is shared.
     const std::string& why_not_shared() const noexcept { return why_not_shared_; }
 
-    /// For the waits of those that share memory here.
+    /// Context for the waits of collectives that use this memory.
     const WaitContext& waits() const noexcept { return world_.waits(); }
-    /// Of the world; pretended nodes count as nodes.
+    /// Nodes of the world, including emulated ones.
     const NodeTopology& nodes() const noexcept { return nodes_; }
     int threads() const noexcept { return options_.threads; }
-    /// More threads than cores on any machine of the world.
+    /// True if any node of the world has more threads than cores.
     bool is_oversubscribed() const noexcept { return is_oversubscribed_; }
-    /// Vectors up to this travel inside the seats of a group: one phase instead of two, worth more where
-    /// each phase costs a change of processes. Alike on all ranks.
+    /// Maximum size of vectors stored inside the seats of a group.
+    ///
+    /// They need one phase instead of two, which saves more if each phase costs a context switch. It is the
+    /// same on all ranks.
     std::int64_t inline_bytes() const noexcept { return is_oversubscribed_ ? 4096 : 1024; }
-    /// World ranks of a group's members, in member order.
+    /// Returns the world ranks of a group's members, in member order.
     std::vector<int> world_ranks_of(const Communicator& group) const;
-    /// Place of a world rank among those of this node, -1 when it is on another.
+    /// Returns the index of a world rank among those of this node; -1 if it is on another node.
     int local_rank_of(int world_rank) const;
-    /// All members of `group` are on this node. Local.
+    /// True if all members of `group` are on this node. Local.
     bool is_on_this_node(const Communicator& group) const;
 
     const PeerArenas& arenas() const noexcept { return arenas_; }
 
-    /// Seats and mailboxes for a group whose members are all on this node, one of each per member and
-    /// ordered pair; nothing, on all members, when memory is not shared. They live as long as this.
+    /// Creates the seats and mailboxes of a group whose members are all on this node.
+    ///
+    /// There is one seat per member and one mailbox per ordered pair; they live as long as this object.
+    /// Returns nullopt, on all members, if memory is not shared.
     ///
     /// Collective: over `group`
     std::optional<GroupSeats> make_seats(const Communicator& group);
-    /// Zeroed memory that all ranks of this node read and write: `bytes_of_rank` for each, in the order of
-    /// their local ranks. It lives as long as this. nullptr on all ranks when memory is not shared or short.
+    /// Allocates zeroed memory that all ranks of this node read and write; it lives as long as this object.
+    ///
+    /// Each rank has `bytes_of_rank`, in the order of local ranks. Returns nullptr on all ranks if memory is
+    /// not shared or insufficient.
     ///
     /// Collective: over the world
     std::byte* make_block(std::int64_t bytes_of_rank, const char* purpose);
 
-    // Waiting. See IdleWait for the loop itself.
+    // Waiting. See IdleWait for the loop.
     const WaitPolicy& wait_policy() const noexcept { return wait_; }
     std::int64_t longest_sleep_ns() const noexcept { return options_.longest_sleep_ns; }
     WaitCounts& wait_counts() noexcept { return counts_; }
-    /// News may come that rings no bell: from another node, of MPI requests, of a device.
+    /// True if events may arrive that ring no bell: from another node, of MPI requests, of a device.
     bool must_poll() const noexcept { return !is_shared() || nodes_.num_nodes > 1 || polled_ > 0; }
-    /// Brackets of the time in which this rank polls something that rings no bell.
+    /// Mark the begin and end of polling something that rings no bell.
     void polling_started() noexcept { ++polled_; }
     void polling_ended() noexcept { --polled_; }
 
-    /// Bell that this rank sleeps on. Without shared memory there is one too, though no other rank knows it.
+    /// Bell that this rank sleeps on. Without shared memory it exists too, but other ranks cannot ring it.
     Bell& bell() const noexcept { return bells_[me_]; }
 
   private:
@@ -121,16 +130,16 @@ class NodeMemory {
     Communicator node_;
     Options options_;
     NodeTopology nodes_;
-    std::vector<int> local_ranks_;  // by world rank; -1 elsewhere
+    std::vector<int> local_ranks_;  // by world rank; -1 on other nodes
     std::string why_not_shared_;
     WaitPolicy wait_;
     WaitCounts counts_;
     bool is_oversubscribed_ = false;
-    int polled_ = 0;  ///< brackets that are open
+    int polled_ = 0;  ///< calls of polling_started() without polling_ended()
 
     std::optional<CommonSegment> bell_segment_;
-    std::optional<device::Arena> own_bell_;  // without sharing
-    Bell* bells_ = nullptr;                  // by local rank
+    std::optional<device::Arena> own_bell_;  // if memory is not shared
+    Bell* bells_ = nullptr;  // by local rank
     int me_ = 0;
     int num_bells_ = 1;
 

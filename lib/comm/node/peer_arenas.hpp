@@ -1,4 +1,4 @@
-/// Arenas of all ranks of a node, as this process has mapped them.
+/// PeerArenas: arenas of all ranks of a node, as mapped in this process.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,27 @@
 
 namespace ziggurat::comm {
 
-/// A byte of an arena, said without an address: the same arena lies elsewhere in each process.
+/// Address-independent location in an arena: each process maps the arena at another address.
 struct SharedPlace {
-    std::int32_t arena = -1;  ///< number in order of sharing; -1: nowhere that peers can read
+    std::int32_t arena = -1;  ///< number in order of sharing; -1: peers cannot read it
     std::int64_t offset_bytes = 0;
 
     bool is_shared() const noexcept { return arena >= 0; }
     bool operator==(const SharedPlace&) const = default;
 };
 
-/// Arena k of every local rank, for each k. A rank may have nothing (an empty span) as its arena k.
+/// Arenas of all local ranks, by number. A rank may have an empty span as its arena k.
 class PeerArenas {
   public:
-    /// \param by_local_rank  where the next arena of each rank of the node lies in this process
+    /// \param by_local_rank  addresses in this process of the next arena of each rank of the node
     void add(std::vector<std::span<std::byte>> by_local_rank);
 
-    /// Place of the `bytes` from `address`, if all of them are in one arena of `local_rank`. Without bytes
-    /// any place will do.
+    /// Returns the location of `bytes` at `address`, if all of them are in one arena of `local_rank`.
+    ///
+    /// With 0 bytes, any location is returned.
     SharedPlace find(int local_rank, const std::byte* address, std::int64_t bytes) const noexcept;
 
-    /// The address here of a place that `local_rank` named.
+    /// Returns the address in this process of a location in an arena of `local_rank`.
     std::byte* at(int local_rank, const SharedPlace& place) const noexcept {
         return arenas_[static_cast<std::size_t>(place.arena)][static_cast<std::size_t>(local_rank)].data() +
                place.offset_bytes;

@@ -8,8 +8,9 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Whether the counters of all members have come to `operation`; looks from the own seat on, up to the first
-/// that lags behind.
+/// True if the counters of all members have reached `operation`.
+///
+/// Reads counters from the own seat up to the first that has not reached it.
 template <class Counter>
 bool have_all_reached(const SeatGroup& group,
                       std::uint32_t operation,

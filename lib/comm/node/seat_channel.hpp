@@ -1,4 +1,4 @@
-/// Seats of one group of ranks of a node, and the protocol of its operations: posted, then done.
+/// SeatChannel: seats of a group of ranks of a node, and the protocol of its operations.
 #pragma once
 
 #include <array>
@@ -13,10 +13,11 @@
 
 namespace ziggurat::comm {
 
-/// Description of an operation by one member: enough to read its memory, and to notice one that means another
-/// operation.
+/// Description of an operation by one member.
+///
+/// It is enough to read the member's memory, and to detect that the member runs a different operation.
 struct PostedCall {
-    std::uint32_t call = 0;  ///< its number among the group's prepared calls
+    std::uint32_t call = 0;  ///< number among the group's prepared calls
     std::uint32_t kind = 0;
     std::uint32_t type = 0;
     std::int64_t bytes = 0;  ///< of the whole vector; equal on all members
@@ -24,55 +25,56 @@ struct PostedCall {
     SharedPlace output = {};
 };
 
-/// Seat of one member in a group, which alone writes to it. Lies in shared memory; made by
-/// `new (place) Seat`.
+/// Seat of one member in a group; only that member writes to it.
+///
+/// In shared memory; created by `new (place) Seat`.
 struct alignas(64) Seat {
     static constexpr std::uint32_t ring_operations = 4;
     static constexpr std::int64_t payload_bytes = 4096;
 
     struct alignas(64) Slot {
         PostedCall call;
-        alignas(64) std::array<std::byte, payload_bytes> payload;  // left alone: its pages may never be used
+        // Not initialised: its pages may never be used.
+        alignas(64) std::array<std::byte, payload_bytes> payload;
     };
 
-    /// Counters of operations, each on a cache line of its own; 32 bits that wrap around.
+    /// Counters of operations, each on its own cache line; 32 bits that wrap around.
     std::atomic<std::uint32_t> posted{0};
     alignas(64) std::atomic<std::uint32_t> done{0};
     std::array<Slot, ring_operations> ring;
 };
 
-/// True once the counter has come to `operation`; survives the wrap-around.
+/// True if the counter has reached `operation`. Handles wrap-around.
 constexpr bool has_reached(std::uint32_t counter, std::uint32_t operation) noexcept {
     return static_cast<std::int32_t>(counter - operation) >= 0;
 }
 
-/// A group as its channel sees it. Everything is indexed by member; in a process among threads as in a node
-/// among processes, these are only addresses.
+/// Addresses of a group's seats and bells, indexed by member. Members may be processes or threads.
 struct SeatGroup {
     int me = 0;
     std::vector<Seat*> seats = {};
     std::vector<Bell*> bells = {};
     std::vector<int> local_rank_of = {};  ///< member -> local rank, for `arenas`
-    const PeerArenas* arenas = nullptr;   ///< outlives the channel; may grow
-    std::uint32_t first_operation = 0;    ///< what all counters of the seats stand at
+    const PeerArenas* arenas = nullptr;  ///< outlives the channel; may grow
+    std::uint32_t first_operation = 0;  ///< start value of all counters of the seats
 
     int size() const noexcept { return static_cast<int>(seats.size()); }
 };
 
-/// One member's end of a group's protocol. Never waits, never allocates, calls no MPI.
+/// One member's end of a group's protocol. It never waits, allocates or calls MPI.
 ///
-/// Operation k of a group is the k-th that each member posts: all post in the same order. Life of one, on
-/// each member:
+/// Operation k of a group is the k-th that each member posts: all members post in the same order. On each
+/// member:
 ///
-///     can_post()          the ring has room: all members are done with the operation four before
-///     k = post(...)       my inputs are ready, here is where they lie (or the payload itself)
-///     all_posted(k)       now anybody's posted_call(m, k) and payload(m, k) may be read, and what they name
-///     ...                 do my part: read others' memory, write to it where the kind says so
-///     finish(k)           I am done with others' memory; in the order of posts
-///     all_done(k)         others are done with mine
+///     can_post()          the ring has a free slot: all members are done with operation k - 4
+///     k = post(...)       publishes that my inputs are ready, and their location (or the payload itself)
+///     all_posted(k)       then posted_call(m, k), payload(m, k) and the memory they describe may be read
+///     ...                 do my part: read others' memory, write to it if the kind requires
+///     finish(k)           publishes that I am done with others' memory; in the order of posts
+///     all_done(k)         then others are done with mine
 ///
-/// Async: all that a member wrote before post(k) is seen after all_posted(k), and all that it wrote before
-///        finish(k) after all_done(k). Non-temporal stores need their sfence before either.
+/// Async: all writes of a member before post(k) are visible after all_posted(k), and all before finish(k)
+///        after all_done(k). Non-temporal stores need an sfence before either.
 class SeatChannel {
   public:
     using Operation = std::uint32_t;
@@ -89,8 +91,9 @@ class SeatChannel {
     /// \param payload  copied into the seat for others to read; at most Seat::payload_bytes
     Operation post(const PostedCall& call, std::span<const std::byte> payload = {}) noexcept;
 
-    /// Payload of the next operation: packed here piece by piece, then posted without one. Valid while
-    /// can_post().
+    /// Payload of the next operation: filled in place, then posted without a payload argument.
+    ///
+    /// Valid while can_post().
     std::span<std::byte> next_payload() noexcept;
 
     bool all_posted(Operation operation) noexcept;
@@ -101,11 +104,11 @@ class SeatChannel {
     const std::byte* payload(int member, Operation operation) const noexcept {
         return slot(member, operation).payload.data();
     }
-    /// Address in this process of `place`, which `member` has named.
+    /// Returns the address in this process of a location published by `member`.
     std::byte* address(int member, const SharedPlace& place) const noexcept {
         return group_.arenas->at(group_.local_rank_of[static_cast<std::size_t>(member)], place);
     }
-    /// Place of a buffer of this member, as others know it; is_shared() is false outside of the arenas.
+    /// Returns the location of a buffer of this member; is_shared() is false outside of the arenas.
     SharedPlace place_of(const std::byte* address, std::int64_t bytes) const noexcept {
         return group_.arenas->find(group_.local_rank_of[static_cast<std::size_t>(group_.me)], address, bytes);
     }
@@ -113,7 +116,7 @@ class SeatChannel {
     void finish(Operation operation) noexcept;
     bool all_done(Operation operation) noexcept;
 
-    /// The last operation that this member has posted.
+    /// Last operation that this member has posted.
     Operation last() const noexcept { return last_; }
 
   private:
@@ -124,7 +127,7 @@ class SeatChannel {
 
     SeatGroup group_;
     Operation last_;
-    // Counters of each member as last seen: most looks need no foreign cache line.
+    // Cached counters of each member: most polls need no remote cache line.
     std::vector<std::uint32_t> seen_posted_;
     std::vector<std::uint32_t> seen_done_;
 };

@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Bytes that a thread takes at a time from a large pull.
+/// Size of the parts into which threads split a large pull.
 constexpr std::int64_t piece_bytes = 256 * 1024;
 
 }  // namespace
@@ -27,7 +27,7 @@ SharedCalls::SharedCalls(SeatGroup group, PullSettings settings)
 
 bool SharedCalls::is_inline(const CollectiveCall& call) const {
     if (call.kind == CollectiveKind::all_to_all) {
-        return false;  // nobody but its sender knows how long a vector is
+        return false;  // only the sender knows the length of a vector
     }
     const auto longest = std::ranges::max(call.blocks, {}, &Block::bytes).bytes;
     return (is_sum(call.kind) ? bytes_of_all(call.blocks) : longest) <= settings_.inline_bytes;
@@ -113,8 +113,8 @@ bool SharedCalls::is_complete(int number) {
 }
 
 bool SharedCalls::has_result(int number) {
-    // Others push their blocks into the output of an all-reduce; of the other kinds each member pulls its
-    // own.
+    // In an all-reduce, others write their blocks to this member's output. In the other kinds, each member
+    // writes only its own output.
     const Call& call = calls_.at(static_cast<std::size_t>(number));
     return is_complete(number) ||
            (call.state == State::pulled && call.call.kind != CollectiveKind::all_reduce);
@@ -184,7 +184,7 @@ void SharedCalls::pull(const Call& call) {
     } else if (!is_sum(call.call.kind)) {
         pull_blocks(call);
     } else if (call.call.blocks[me].bytes == 0) {
-        return;  // nothing of the sum is this member's
+        return;  // this member's block of the sum is empty
     } else if (call.call.kind == CollectiveKind::reduce_scatter) {
         pull_sum(call, {&out, 1});
     } else {
@@ -223,7 +223,7 @@ void SharedCalls::pull_blocks(const Call& call) {
         }
         return;
     }
-    for (int i = 0; i < size(); ++i) {  // from the own block on: members do not all read the same memory
+    for (int i = 0; i < size(); ++i) {  // begins with the own block, so members read different memory
         const int from = (rank() + i) % size();
         const auto m = static_cast<std::size_t>(from);
         if (is_transpose && call.pulls[m].bytes > 0) {

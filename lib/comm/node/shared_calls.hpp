@@ -1,4 +1,4 @@
-/// Calls of one group over its seats: posted early, pulled late.
+/// SharedCalls: calls of one group over its seats: posted early, pulled late.
 #pragma once
 
 #include <cstdint>
@@ -12,45 +12,52 @@
 
 namespace ziggurat::comm {
 
-/// Settings of how calls are carried out. Those that change no bits may differ between members.
+/// Settings for the execution of calls. Those that do not affect bits may differ between members.
 struct PullSettings {
-    int threads = 1;                   ///< of this rank, for large pulls
-    std::int64_t inline_bytes = 1024;  ///< vectors up to this travel inside the seats; alike on all members
-    std::int64_t cache_bytes = last_level_cache_bytes();  ///< calls that touch more store past the caches
-    std::string group = "group";                          ///< for messages
+    int threads = 1;  ///< of this rank, for large pulls
+    /// Maximum size of vectors stored inside the seats; equal on all members.
+    std::int64_t inline_bytes = 1024;
+    std::int64_t cache_bytes = last_level_cache_bytes();  ///< calls that touch more use non-temporal stores
+    std::string group = "group";  ///< for messages
 };
 
-/// All kinds but send and receive, for members that see each other's memory. Calls no MPI; allocates only in
-/// add(). Ranks may be processes or threads.
+/// Calls of all kinds except send and receive, for members that can access each other's memory.
 ///
-/// start() posts a call as soon as the ring has room; progress() does this member's part of the oldest call
-/// once everybody has posted it: that needs nobody else's help. Small vectors travel inside the seats, in one
-/// phase: each member copies its own into its seat, and all members read and sum all of them.
+/// It does not call MPI, and allocates only in add(). Members may be processes or threads.
+///
+/// start() posts a call as soon as the ring has a free slot. progress() does this member's part of the oldest
+/// call when all members have posted it. That does not depend on further progress of the others. Small
+/// vectors are stored inside the seats, in one phase: each member copies its own vector into its seat. All
+/// members read and sum all of them.
 class SharedCalls {
   public:
     SharedCalls(SeatGroup group, PullSettings settings);
 
-    /// True if this member's memory is where `call` needs it to be: a vector that travels inside the seats
-    /// may lie anywhere, others read and write the rest. Makes sense only if all members say true.
+    /// True if this member's memory is accessible for `call`.
+    ///
+    /// The call can run only if this is true on all members.
+    ///
+    /// A vector stored inside the seats may be anywhere; other vectors must be in shared arenas.
     bool can_carry(const CollectiveCall& call) const;
 
-    /// Gives the call's number, the same on all members.
+    /// Adds a call and returns its number, which is the same on all members.
     ///
-    /// \param pulls  all_to_all: by member m, which block of m's input is for this member
+    /// \param pulls  all_to_all: for each member m, the block of m's input for this member
     int add(CollectiveCall call, std::vector<Block> pulls = {});
 
-    /// The call must not be running.
+    /// Starts a call, which must not be running.
     void start(int call);
-    /// Posts and pulls what can be; false if nothing could.
+    /// Posts and pulls as far as possible; returns false if nothing changed.
     ///
-    /// Errors: Error{internal} when another member runs a different call
+    /// Errors: Error{internal} if another member runs a different call
     bool progress();
-    /// The inputs may be overwritten, and has_result().
+    /// True if has_result(), and the inputs may be overwritten.
     bool is_complete(int call);
     bool has_result(int call);
 
-    /// All executions so far: what this member read from and wrote to other members' memory. A sum inside the
-    /// seats, which everybody forms, counts like the one in two phases that it stands for.
+    /// Returns the bytes that this member read from and wrote to others' memory, over all executions.
+    ///
+    /// A sum inside the seats, which every member computes, counts like the equivalent sum in two phases.
     std::int64_t bytes_moved(int call) const { return calls_.at(static_cast<std::size_t>(call)).bytes_moved; }
 
     int size() const noexcept { return channel_.size(); }
@@ -95,8 +102,8 @@ class SharedCalls {
     SeatChannel channel_;
     PullSettings settings_;
     std::vector<Call> calls_;
-    std::vector<int> queue_;      ///< started and not yet pulled, in the order of starts
-    std::size_t num_posted_ = 0;  ///< of queue_, from its front
+    std::vector<int> queue_;  ///< started and not yet pulled, in the order of starts
+    std::size_t num_posted_ = 0;  ///< number of posted calls, at the front of queue_
     std::vector<const std::byte*> inputs_;
     std::vector<std::byte*> outputs_;
 };

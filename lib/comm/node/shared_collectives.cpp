@@ -14,7 +14,7 @@ bool is_between_two(const CollectiveCall& call) {
     return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
 }
 
-/// Block of each member's input that is for this one.
+/// Returns, for each member, the block of its input for this one.
 std::vector<Block> exchange_blocks(const Communicator& group, const CollectiveCall& call) {
     static_assert(sizeof(Block) == 2 * sizeof(std::int64_t));
     std::vector<Block> comes(call.blocks.size());

@@ -1,4 +1,4 @@
-/// Collectives of a group whose members are all on one node, which read each other's memory where it lies.
+/// Collectives of a group whose members are all on one node: they access each other's memory directly.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace ziggurat::comm {
 
-/// Source: the protocol of seat_channel.hpp, the sums of shared_sum.hpp, the mailboxes of mailbox.hpp.
+/// Collectives in shared memory: the protocol of seat_channel.hpp, shared_sum.hpp and mailbox.hpp.
 ///
-/// A call goes by MPI instead when on any member a vector that others would read or write lies outside of
-/// the shared arenas; the members agree on that when they prepare it. A send decides for itself, and its
-/// receiver learns it from the mailbox. Vectors that travel inside the seats may lie anywhere.
+/// A call uses MPI instead if, on any member, a vector that others read or write is outside of the shared
+/// arenas. The members agree on that when they prepare the call. For a send, the sender decides, and the
+/// mailbox informs the receiver. Vectors stored inside the seats may be anywhere.
 class SharedCollectives final : public Collectives {
   public:
-    /// \param seats  made for this group by `node`, which outlives this
-    /// \param name   of the group, for messages
+    /// \param seats  created for this group by `node`, which outlives this
+    /// \param name   name of the group, for messages
     /// Collective: over `group`
     SharedCollectives(const Communicator& group, NodeMemory& node, GroupSeats seats, const std::string& name);
 
@@ -35,11 +35,11 @@ class SharedCollectives final : public Collectives {
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }
 
-    /// True for a prepared call that needs no MPI.
+    /// True if a prepared call does not need MPI.
     bool is_shared(int call) const { return route_of(call).by_mpi < 0; }
 
   private:
-    /// Numbers of a call at those that can carry it, -1 where it is unknown.
+    /// Numbers of a call in the implementations that can run it; -1: none there.
     struct Route {
         int shared = -1;
         int message = -1;

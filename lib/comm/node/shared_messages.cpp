@@ -44,7 +44,7 @@ void SharedMessages::start(int message) {
 }
 
 bool SharedMessages::progress() {
-    // In the order of starts, and a slot's end is seen before anybody fills it again.
+    // In the order of starts. The end of a slot's use is observed before the slot is filled again.
     bool has_moved = false;
     for (const int running : running_) {
         Traffic& message = messages_[static_cast<std::size_t>(running)];
@@ -70,7 +70,7 @@ bool SharedMessages::advance_send(Traffic& message) {
         message.state = State::idle;
         return true;
     }
-    // A slot is free once its last sender has seen that it was taken: earlier sends are asked first.
+    // A slot is free when its last send has observed its end, so earlier sends are advanced first.
     const auto free = std::find(is_occupied.begin(), is_occupied.end(), false);
     if (free == is_occupied.end()) {
         return false;
@@ -87,7 +87,7 @@ bool SharedMessages::advance_send(Traffic& message) {
 }
 
 bool SharedMessages::is_first_of_its_tag(const Traffic& receive) const {
-    // What arrived since an earlier receive looked in vain is meant for that one.
+    // A message that arrived after an earlier receive found no match belongs to that receive.
     return std::ranges::none_of(running_, [&](int running) {
         const Traffic& other = at(running);
         return other.call.kind == CollectiveKind::receive && other.state == State::started &&

@@ -1,4 +1,4 @@
-/// Sends and receives of one group through the mailboxes of a node.
+/// SharedMessages: sends and receives of one group through the mailboxes of a node.
 #pragma once
 
 #include <array>
@@ -12,29 +12,32 @@
 
 namespace ziggurat::comm {
 
-/// The receiver copies straight from the sender's memory. Where that is not shared, the mailbox only says
-/// that the message comes another way. Calls no MPI; allocates only in add().
+/// Sends and receives in which the receiver copies from the sender's memory.
 ///
-/// Between two members and of one tag, messages are received in the order of their sends. At most
-/// Mailbox::num_slots of a direction are under way; further sends queue.
+/// If that memory is not shared, the mailbox only announces a message that is sent over MPI. This class does
+/// not call MPI, and allocates only in add().
+///
+/// Messages of one tag between two members are received in the order of their sends. At most
+/// Mailbox::num_slots messages of a direction are in flight; further sends queue.
 class SharedMessages {
   public:
     SharedMessages(GroupSeats group, std::string group_name);
 
     int add(CollectiveCall call);
 
-    /// Moves at the next progress().
+    /// Starts a message; it makes progress at the next progress().
     void start(int message);
-    /// False if nothing could move.
+    /// Makes progress on all messages; returns false if nothing changed.
     ///
-    /// Errors: Error{internal} when sender and receiver mean messages of different lengths
+    /// Errors: Error{internal} if sender and receiver use different lengths
     bool progress();
     bool is_complete(int message) const { return at(message).state == State::idle; }
 
-    /// A send from memory that the receiver cannot see: the owner of this carries it in another way.
+    /// True for a send from memory that the receiver cannot access: the caller must send it over MPI.
     bool is_carried_elsewhere(int message) const;
-    /// A receive that has found such a send: to be carried in another way from now on. True once; the message
-    /// is complete here.
+    /// True, once, for a receive that matched such a send: the caller must receive it over MPI.
+    ///
+    /// The message is complete here.
     bool must_be_fetched(int message);
 
     std::int64_t bytes_moved(int message) const { return at(message).bytes_moved; }
@@ -58,15 +61,16 @@ class SharedMessages {
     }
     bool advance_send(Traffic& message);
     bool advance_receive(Traffic& message);
-    /// No earlier receive waits for the same sender and tag.
+    /// True if no earlier receive waits for the same sender and tag.
     bool is_first_of_its_tag(const Traffic& receive) const;
 
     GroupSeats group_;
     std::string group_name_;
     std::vector<Traffic> messages_;
     std::vector<int> running_;  ///< in the order of starts
+    /// By receiver: slots whose end was not yet observed.
     std::vector<std::array<bool, Mailbox::num_slots>>
-        is_occupied_;  ///< by receiver: slots whose end is unseen
+        is_occupied_;
     std::uint64_t num_started_ = 0;
 };
 

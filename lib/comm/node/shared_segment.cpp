@@ -25,7 +25,7 @@ std::string reason() {
     return std::strerror(errno);
 }
 
-/// Maps at a multiple of a huge page; null when it cannot.
+/// Maps at a multiple of a huge page; returns nullptr on failure.
 std::byte* map_aligned(int descriptor, std::size_t bytes) {
     const std::size_t reserved = bytes + huge_page_bytes;
     void* room = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -72,14 +72,14 @@ std::optional<PeerMapping> PeerMapping::open(const SegmentAddress& address, std:
         why_not = "cannot open " + path + ": " + reason();
         return std::nullopt;
     }
-    // Across pid namespaces the same number may be another process.
+    // In another pid namespace, the same number may be a different process.
     struct stat file {};
     const bool is_meant = fstat(descriptor, &file) == 0 &&
                           static_cast<std::int64_t>(file.st_dev) == address.device &&
                           static_cast<std::int64_t>(file.st_ino) == address.inode;
     if (!is_meant) {
         close(descriptor);
-        why_not = path + " is not the segment that its owner meant (another pid namespace)";
+        why_not = path + " is a different segment (the owner is in another pid namespace)";
         return std::nullopt;
     }
     const auto bytes = static_cast<std::size_t>(address.bytes);
@@ -117,7 +117,7 @@ std::vector<SegmentAddress> gather_addresses(const Communicator& group, const Se
 }
 
 bool agree_on_success(const Context& group, std::string& why_not) {
-    // The lowest rank with a reason speaks for all.
+    // All ranks report the reason of the lowest failed rank.
     int first = why_not.empty() ? group.size() : group.rank();
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, group.group().native()));
     if (first == group.size()) {
@@ -129,7 +129,7 @@ bool agree_on_success(const Context& group, std::string& why_not) {
 
 std::optional<CommonSegment> CommonSegment::make(
     const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not) {
-    std::string problem = is_allowed ? "" : "sharing is switched off";
+    std::string problem = is_allowed ? "" : "sharing is disabled";
     CommonSegment segment;
     SegmentAddress address;
     if (group.rank() == 0 && is_allowed) {

@@ -1,5 +1,4 @@
-/// Memory of another process of this machine, mapped into this one. Nothing of it has a name in a file
-/// system.
+/// Memory of another process of this node, mapped into this one, without a name in a file system.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +13,27 @@
 
 namespace ziggurat::comm {
 
-/// Address of a segment for other processes: a descriptor of its owner, and the file that must be behind it.
-/// Travels over MPI as plain words.
+/// Address of a segment for other processes: a descriptor of its owner, and the file it must refer to.
+///
+/// Sent over MPI as plain integers.
 struct SegmentAddress {
     std::int64_t process = 0;
-    std::int64_t descriptor = -1;  ///< -1: there is none
+    std::int64_t descriptor = -1;  ///< -1: the arena is not shared
     std::int64_t device = 0;
     std::int64_t inode = 0;
     std::int64_t bytes = 0;
 };
 
-/// Address of `arena` for peers; without a descriptor when it is not shared.
+/// Returns the address of `arena` for peers; without a descriptor if it is not shared.
 SegmentAddress address_of(const device::Arena& arena);
 
-/// Owns a mapping of a peer's segment, 2 MiB aligned, kept out of forked children and of core dumps.
+/// Mapping of a peer's segment, 2 MiB aligned, excluded from forked children and core dumps.
 class PeerMapping {
   public:
-    /// Through /proc/<process>/fd/<descriptor>. Nothing, and `why_not` filled, when the owner cannot be seen
-    /// from here (another user, another pid namespace, a hardened /proc) or memory is short.
+    /// Maps the segment through /proc/<process>/fd/<descriptor>.
+    ///
+    /// Returns nullopt and sets `why_not` if the owner is not accessible (another user, another pid
+    /// namespace, a hardened /proc) or memory is insufficient.
     static std::optional<PeerMapping> open(const SegmentAddress& address, std::string& why_not);
 
     PeerMapping(PeerMapping&& other) noexcept;
@@ -46,13 +48,15 @@ class PeerMapping {
     std::span<std::byte> bytes_;
 };
 
-/// One rank's arena as all ranks of a group see it.
+/// Arena of one rank that all ranks of a group have mapped.
 class CommonSegment {
   public:
-    /// Zeroed memory that the group's rank 0 makes and the others map; nothing on all ranks when it fails on
-    /// any, with the reason of one that failed in `why_not`.
+    /// Allocates zeroed memory on the group's rank 0, and maps it on the others.
     ///
-    /// \param is_allowed  false: behave as on a system that denies it
+    /// If this fails on any rank, returns nullopt on all ranks, with the reason of one failed rank in
+    /// `why_not`.
+    ///
+    /// \param is_allowed  false: behave as on a system that denies sharing
     /// Collective: over `group`
     static std::optional<CommonSegment> make(
         const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not);
@@ -64,12 +68,12 @@ class CommonSegment {
     std::optional<PeerMapping> peer_;
 };
 
-/// Addresses that the ranks pass, by rank.
+/// Gathers the addresses of all ranks, by rank.
 ///
 /// Collective: over `group`
 std::vector<SegmentAddress> gather_addresses(const Communicator& group, const SegmentAddress& mine);
 
-/// True if no rank gives a reason against. Otherwise the first rank's reason is in `why_not` on all ranks.
+/// True if `why_not` is empty on all ranks. Otherwise sets it to the first rank's reason on all ranks.
 ///
 /// Collective: over `group`
 bool agree_on_success(const Context& group, std::string& why_not);

@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// `32768K` or `32M`; 0 when it is neither.
+/// Parses `32768K` or `32M`; returns 0 if the text is neither.
 std::int64_t parse_cache_size(const std::string& text) {
     std::size_t used = 0;
     std::int64_t number = 0;
@@ -42,7 +42,7 @@ void copy_shared(std::byte* to, const std::byte* from, std::int64_t bytes, Store
 }
 
 std::int64_t last_level_cache_bytes() {
-    // What sysconf says on virtual machines is the whole host's.
+    // On virtual machines, sysconf returns the cache of the whole host.
     for (const char* index : {"3", "2"}) {
         std::ifstream file{std::string{"/sys/devices/system/cpu/cpu0/cache/index"} + index + "/size"};
         std::string text;

@@ -1,7 +1,7 @@
-/// Loops of shared_sum.hpp over vectors of 16 floats; only shared_sum.cpp and its test include them.
+/// Loops of shared_sum.hpp over vectors of 16 floats; included only by shared_sum.cpp and its test.
 ///
-/// `Vector` has: load(const T*), store(T*, value), stream(T*, value) past the caches to an aligned place,
-/// add(a, b), fence() after streaming, and alignment, the bytes that stream wants.
+/// `Vector` has: load(const T*), store(T*, value), stream(T*, value) for non-temporal stores to an aligned
+/// address, add(a, b), fence() after streaming, and alignment, the bytes that stream requires.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace ziggurat::comm::shared_sum {
 
 constexpr std::int64_t lanes = 16;
-/// Vectors of one output that are summed together where the number of inputs is known only at run time.
+/// Number of vectors summed together if the number of inputs is known only at run time.
 constexpr std::int64_t unroll = 4;
 constexpr int most_inputs_of_flat = 8;
 
@@ -52,7 +52,7 @@ template <class Vector, class T>
     return Vector::template load<T>(from + i * static_cast<std::int64_t>(sizeof(T)));
 }
 
-/// One group of N members, a number that the compiler knows.
+/// Sums one group of N members, with N known at compile time.
 template <class Vector, class T, bool past_caches, std::size_t N>
 std::int64_t sum_flat(const SharedSum& sum, std::int64_t i, std::int64_t end) {
     const std::byte* inputs[N];
@@ -93,7 +93,7 @@ std::int64_t sum_flat(const SharedSum& sum, std::int64_t i, std::int64_t end) {
     return i;
 }
 
-/// Any number of members in groups of any size: totals and the sums of a group stay in registers.
+/// Sums any number of members in groups of any size. Totals and the sums of a group stay in registers.
 template <class Vector, class T, bool past_caches>
 std::int64_t sum_grouped(const SharedSum& sum, std::size_t group_size, std::int64_t i, std::int64_t end) {
     using Float = typename Vector::Float;
@@ -154,7 +154,7 @@ std::int64_t sum_vectors(const SharedSum& sum, std::size_t group_size, std::int6
     return sum_grouped<Vector, T, past_caches>(sum, group_size, begin, end);
 }
 
-/// Elements from `begin` to where all outputs are aligned; -1 when they never are together.
+/// Returns the elements from `begin` until all outputs are aligned; -1 if no element aligns them all.
 template <class Vector, class T>
 std::int64_t elements_to_alignment(const SharedSum& sum, std::int64_t begin) {
     const auto past_alignment = [begin](const std::byte* output) {
@@ -193,7 +193,7 @@ void sum_range(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
     }
 }
 
-/// sum_shared() with the stores and sums of `Vector`.
+/// Implements sum_shared() with the stores and sums of `Vector`.
 template <class Vector>
 void sum_with(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
     ZG_EXPECTS(!sum.inputs.empty() && !sum.outputs.empty() && sum.sum_group >= 0);

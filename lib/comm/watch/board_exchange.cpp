@@ -11,7 +11,7 @@ namespace {
 
 constexpr int spins = 100;
 constexpr int yields = 20;
-/// A post rings; other things that the waiting rank looks after may not.
+/// Sleeps are short: a post rings the bell, but other events that the waiting rank polls may not.
 constexpr std::int64_t longest_sleep_ns = 1'000'000;
 
 }  // namespace
@@ -33,7 +33,7 @@ void BoardExchange::post(std::span<const std::uint64_t> mine) {
 bool BoardExchange::is_complete() const noexcept {
     for (int rank = 0; rank < num_ranks_; ++rank) {
         const std::uint32_t posted = board_->line(rank).seat.posted.load(std::memory_order_acquire);
-        if (static_cast<std::int32_t>(posted - last_) < 0) {  // survives the wrap-around
+        if (static_cast<std::int32_t>(posted - last_) < 0) {  // handles wrap-around
             return false;
         }
     }

@@ -1,4 +1,4 @@
-/// Exchanges of a few words between all ranks of a job that runs on one machine.
+/// BoardExchange: exchanges of a few words between all ranks of a job on one node.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,9 @@
 
 namespace ziggurat::comm {
 
-/// Every rank posts a few words and reads those of all others: no MPI, and a rank that waits sleeps.
+/// Exchange in which every rank posts a few words and reads those of all others, without MPI.
+///
+/// A waiting rank sleeps.
 ///
 ///     exchange.post(mine);
 ///     while (!exchange.is_complete()) {
@@ -17,13 +19,13 @@ namespace ziggurat::comm {
 ///     ... exchange.words_of(rank) ...      until the next post
 ///
 /// The ranks call in the same order, one exchange at a time. A rank that posts its next words has read all of
-/// the last, so two places in turn suffice and nothing has to be given back.
+/// the last ones. So two alternating slots are enough, and readers do not have to acknowledge.
 ///
 /// Collective: over all ranks of the job
 class BoardExchange {
   public:
-    /// \param board  with a line for each rank of the job; outlives this
-    /// \param me     this rank's line
+    /// \param board  has a line for each rank of the job; outlives this
+    /// \param me     index of this rank's line
     BoardExchange(const MachineBoard& board, int num_ranks, int me) noexcept
         : board_{&board}, num_ranks_{num_ranks}, me_{me} {}
 
@@ -31,9 +33,9 @@ class BoardExchange {
 
     /// \param mine  at most BoardSeat::max_words
     void post(std::span<const std::uint64_t> mine);
-    /// All have posted.
+    /// True if all ranks have posted.
     bool is_complete() const noexcept;
-    /// Waits a little, longer after the first times; at most a millisecond.
+    /// Waits a little, longer after the first calls; at most a millisecond.
     void idle() noexcept;
     std::span<const std::uint64_t> words_of(int rank) const noexcept {
         return board_->line(rank).seat.words[last_ % 2];

@@ -14,10 +14,10 @@ namespace ziggurat::comm {
 namespace {
 
 constexpr auto courtesy_pause = std::chrono::milliseconds{100};
-/// Last words take no longer.
+/// Time limit for the last messages.
 constexpr auto last_words_pause = std::chrono::milliseconds{2000};
 
-/// Ends the process then, if it has not by itself: files and terminals may take a line late, or never.
+/// Ends the process after `pause` if it has not ended by then: files and terminals may block.
 void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
     try {
         std::thread{[pause, exit_code] {
@@ -25,7 +25,7 @@ void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
             ::_exit(exit_code);
         }}.detach();
     } catch (const std::system_error&) {
-        // Without another thread, the last words are waited for.
+        // Without another thread, the messages have no time limit.
     }
 }
 

@@ -1,4 +1,4 @@
-/// Departure of a rank from its job: what it says, whom it lets know, and the end of its process.
+/// Departure: abort of this process: its message, its notification of the run, and its exit.
 #pragma once
 
 #include <atomic>
@@ -11,42 +11,45 @@
 
 namespace ziggurat::comm {
 
-/// Prints `ziggurat: <line>` on stderr in one write, so that lines of several ranks do not mix; a reader that
-/// has gone is no reason to stay.
+/// Prints `ziggurat: <line>` on stderr in one write, so that lines of several ranks do not mix.
+///
+/// Errors of the write are ignored.
 void say_on_stderr(std::string_view line);
 
-/// Ends this process, with a line on stderr. Whatever a file or a terminal does not take, the process ends
-/// within two seconds.
+/// Ends this process with a line on stderr, within two seconds even if a file or a terminal blocks.
 class Departure {
   public:
     /// \param list  outlives this
     explicit Departure(const WatchList& list) : list_{list} {}
 
-    /// Places in which a line is left: stderr, or the error file as well. A rank that follows another one
-    /// keeps nothing that is not kept there.
+    /// Destinations of a message: stderr only, or the error file as well.
+    ///
+    /// A rank that only follows another rank's abort does not write to the file.
     enum class Words { said, kept };
 
-    /// What a rank says last.
+    /// Last message of a rank.
     struct LastWords {
         int exit_code = 0;
         const std::string& line;
-        /// True for a rank's own failure and for the first rank of a machine that names another one; ranks
-        /// that follow have false.
+        /// True for a rank's own failure, and for the first rank of a node that names another one.
+        ///
+        /// False for ranks that follow.
         bool is_own_reason = false;
     };
     using TellLastWords = std::function<void(const LastWords&)>;
 
-    /// As Liveness has them.
+    /// Setters and getter that implement the functions of the same names in Liveness.
     void keep_errors_in(const std::string& path);
     std::string error_file() const;
     void before_leaving(TellLastWords told);
 
-    /// The job is being ended.
+    /// True if the job is being aborted.
     bool has_begun() const noexcept { return has_begun_.load(std::memory_order_relaxed); }
 
     [[noreturn]] void leave(int exit_code, const std::string& line, Words words = Words::said);
-    /// The same after a pause: launchers report the exit code of the process that they see end first, which
-    /// should be the one to blame.
+    /// Variant of leave() that pauses first.
+    ///
+    /// Launchers report the exit code of the first process that they see end, which should be the failed one.
     [[noreturn]] void leave_after_others(int exit_code, const std::string& line, Words words = Words::said);
 
   private:

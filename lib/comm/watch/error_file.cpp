@@ -12,7 +12,7 @@ namespace ziggurat::comm {
 void append_error(const std::string& path, std::string_view line) noexcept {
     try {
         ::mkdir(path.substr(0, path.rfind('/')).c_str(), 0777);
-        // O_NONBLOCK: a pipe of that name would wait for its reader, and this process is to end.
+        // O_NONBLOCK: opening a pipe of that name would otherwise block until it has a reader.
         const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
         if (file < 0) {
             return;
@@ -22,7 +22,7 @@ void append_error(const std::string& path, std::string_view line) noexcept {
         [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
         ::close(file);
     } catch (...) {
-        // Without memory for a line of text, the process ends all the same.
+        // If memory for a line of text is missing, the process still ends.
     }
 }
 

@@ -1,4 +1,4 @@
-/// Error file, in which a rank leaves behind why it has failed.
+/// Error file: records why a rank has failed.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace ziggurat::comm {
 
-/// Appends the time and `line` to the file at `path`, making its folder. A failure to do so is not reported:
-/// the process ends.
+/// Appends the time and `line` to the file at `path`, and creates its folder.
+///
+/// An error is not reported, because the process ends.
 void append_error(const std::string& path, std::string_view line) noexcept;
 
 }  // namespace ziggurat::comm

@@ -25,7 +25,7 @@ void FarQuestions::look(std::int64_t now_ns, double patience_seconds) {
     if (since_ns_ == 0 || has_slept) {
         since_ns_ = now_ns;
     } else {
-        // A wait is judged so long after it was noted: who runs has answered in that time.
+        // A wait is diagnosed this long after it was first noted; a running rank has answered by then.
         const double window = (HangWatch::judged_share - HangWatch::noted_share) * patience_seconds;
         const auto window_ns = static_cast<std::int64_t>(window * 1e9);
         list_.board.set_silent_elsewhere(

@@ -1,4 +1,4 @@
-/// Questions to other machines whether they still run.
+/// FarQuestions: heartbeat requests to other nodes.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,25 @@
 
 namespace ziggurat::comm {
 
-/// Asks one rank of each other machine while a rank of this machine waits for long, and writes on the board
-/// which of them do not answer any more. One rank of a machine asks for all of it: at thousands of ranks,
-/// questions of each to each machine would be a load of their own.
+/// Heartbeat requests to one rank of each other node while a rank of this node waits for long.
 ///
-/// Time in which this process did not run itself does not count.
+/// Nodes that no longer answer are written to the board. One rank of a node sends the requests for all of its
+/// ranks. With thousands of ranks, requests from each rank to each node would be a significant load.
+///
+/// Time in which this process did not run does not count.
 class FarQuestions {
   public:
-    /// \param list  outlives this; its link knows which ranks are asked
+    /// \param list  outlives this; its link defines the ranks that are asked
     explicit FarQuestions(const WatchList& list);
 
-    /// To be called about once in HangWatch::tick_ns().
+    /// Sends requests and evaluates answers. Call it about once per HangWatch::tick_ns().
     void look(std::int64_t now_ns, double patience_seconds);
 
   private:
     bool is_long_wait(std::int64_t now_ns, double seconds) const;
 
     const WatchList& list_;
-    std::int64_t since_ns_ = 0;  ///< first question of those under way; 0: none is
+    std::int64_t since_ns_ = 0;  ///< time of the first request of the current long wait; 0: no long wait
     std::int64_t last_look_ns_ = 0;
 };
 

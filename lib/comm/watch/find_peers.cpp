@@ -20,12 +20,12 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Card of a rank for all others; travels as plain words.
+/// Data of a rank for all others; sent over MPI as plain integers.
 struct Card {
     std::int64_t machine = 0;
     std::int64_t pid = 0;
     std::int64_t started_at = 0;
-    std::int64_t board = 0;  ///< the descriptor that its own board is open as
+    std::int64_t board = 0;  ///< file descriptor of its own board
     HostCard link = {};
 };
 static_assert(sizeof(Card) % sizeof(std::int64_t) == 0 && std::is_trivially_copyable_v<Card>);
@@ -37,8 +37,9 @@ std::string link_target(const char* path) {
     return {target.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-/// Number that is the same on ranks that see each other's processes: of the boot of the machine, and of the
-/// numbering of processes (containers have their own).
+/// Returns a number that is equal on ranks whose processes are visible to each other.
+///
+/// It is a hash of the host name, the boot id, and the pid namespace (containers have their own).
 std::int64_t machine_number() {
     std::string boot;
     std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot;
@@ -49,18 +50,22 @@ std::int64_t machine_number() {
     return static_cast<std::int64_t>(hash);
 }
 
-/// Launchers that lose a rank leave the others a second; this leaves them time to say why.
+/// Polling interval.
+///
+/// Launchers kill the other ranks about a second after a death; this leaves time for a message.
 constexpr double seconds_between_looks = 0.1;
 
-/// So often in a row a rank must be missing: one that is just being started shows for a moment as nobody.
+/// Number of consecutive polls in which a rank must be missing.
+///
+/// A process that is just starting is briefly not recognisable.
 constexpr int looks_for_missing = 3;
 
-/// Never a bare MPI_Wait: a rank may die before anybody can watch it.
+/// Completes `request` without a blocking MPI_Wait: a rank may die before it is monitored.
 void finish(MPI_Request request, int size, int rank) {
     const std::int64_t begin = monotonic_ns();
     std::int64_t looked = begin;
     int missing_looks = 0;
-    std::optional<std::string> missing;  // as first seen: later others have left for the same reason
+    std::optional<std::string> missing;  // as first seen: later ones may exit for the same reason
     const auto give_up = [&](const std::string& problem) {
         throw Error{ErrorKind::communication, "on rank " + std::to_string(rank) + " of " +
                                                   std::to_string(size) + " (" + machine_name() +
@@ -82,9 +87,9 @@ void finish(MPI_Request request, int size, int rank) {
             looked = monotonic_ns();
         }
         if (seconds_between(begin, monotonic_ns()) > Liveness::first_patience_seconds) {
-            give_up("not all ranks have come to the start of the job within " +
+            give_up("not all ranks joined the job within " +
                     seconds_text(Liveness::first_patience_seconds) +
-                    " (one hangs while it starts). Look at the launcher's messages.");
+                    " (one hangs during start-up). Check the launcher's messages.");
         }
         idle.idle();
     }
@@ -107,9 +112,9 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
     return all != 0;
 }
 
-/// Ranks of other machines.
+/// Returns the ranks of other nodes.
 ///
-/// \param asks  this rank asks the first of each machine whether it runs
+/// \param asks  true if this rank sends heartbeat requests to the first rank of each node
 std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards, std::int64_t own_machine, bool asks) {
     std::set<std::int64_t> machines;
     std::vector<HostLink::Far> far;
@@ -130,7 +135,7 @@ WatchList find_peers(MPI_Comm world) {
     int own_rank = 0;
     ZG_MPI(MPI_Comm_size(world, &size));
     ZG_MPI(MPI_Comm_rank(world, &own_rank));
-    // As many lines as the machine can have ranks at most: what is not used takes no memory.
+    // One line for each rank of the world, the most that this node can have; unused lines take no memory.
     MachineBoard own = MachineBoard::create(size);
     const auto state = process_state(::getpid());
     auto link = std::make_unique<HostLink>(machine_name());
@@ -154,7 +159,7 @@ WatchList find_peers(MPI_Comm world) {
         peers.push_back({rank, static_cast<pid_t>(card.pid), card.started_at});
     }
 
-    // The first rank's board serves all.
+    // All ranks of the node use the board of the first rank.
     const Card& host = cards[static_cast<std::size_t>(first)];
     const bool is_host = first == own_rank;
     auto board = is_host

@@ -1,4 +1,4 @@
-/// Peers, the ranks of this machine: found at the start, so that they can be watched.
+/// find_peers: ranks of this node, found at the start so that they can be monitored.
 #pragma once
 
 #include <mpi.h>
@@ -7,14 +7,15 @@
 
 namespace ziggurat::comm {
 
-/// Ranks that share this machine and its process numbers with this one, a board for all of them, and the
-/// launcher. Pretended nodes are one machine here.
+/// Returns the ranks of this node and pid namespace, a board for all of them, and the launcher.
 ///
-/// Called before anything else that communicates: a rank that dies before all know each other is found
-/// missing among the processes of the machine (launched_ranks.hpp).
+/// Emulated nodes count as one node here.
+///
+/// Called before any other communication. A rank that dies before the ranks are connected is found to be
+/// missing among the processes of the node (launched_ranks.hpp).
 ///
 /// Collective: over `world`
-/// Errors:     Error{communication} when a rank is missing, or does not come within
+/// Errors:     Error{communication} if a rank is missing, or does not join within
 ///             Liveness::first_patience_seconds
 WatchList find_peers(MPI_Comm world);
 

@@ -9,10 +9,10 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Looks at a wait so many times within the patience, so that a stopped rank is named before it is over.
+/// Number of polls within the timeout, so that a stopped rank is reported before the timeout ends.
 constexpr int looks_per_patience = 20;
 constexpr std::int64_t longest_tick_ns = 1'000'000'000;
-/// A rank that used less of the time than this does not compute.
+/// A rank that used less than this share of the time does not compute.
 constexpr double least_cpu_share = 0.01;
 
 }  // namespace
@@ -120,12 +120,12 @@ std::optional<HangVerdict> HangWatch::judge(double waited, double patience_secon
     const std::string silent = list_.link ? list_.board.silent_elsewhere() : std::string{};
     const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_, silent);
     if (verdict.leaves && verdict.culprit < 0 && list_.link && waited < patience_seconds) {
-        return std::nullopt;  // a rank of another machine that knows better may speak first
+        return std::nullopt;  // a rank of another node that knows the cause may report it first
     }
     ++rounds_;
     patient_since_ns_ = now_ns_;
     noted_ns_ = 0;
-    // One warning is enough: of the first rank that waits.
+    // Only the first waiting rank prints a warning.
     const bool others_warn =
         std::any_of(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(list_.me),
                     [](const RankReport& report) { return report.is_waiting || report.works_beside; });

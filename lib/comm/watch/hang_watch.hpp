@@ -1,4 +1,4 @@
-/// Patience of a rank: waits that take too long, and a neighbour that is stopped.
+/// HangWatch: detects waits that take too long, and a neighbour that is stopped.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,36 @@
 
 namespace ziggurat::comm {
 
-/// Looks at this rank's own wait, as published on the board, and at one neighbour, so that every rank is
-/// looked at by somebody, whatever the others do.
+/// Monitor of this rank's own wait, as published on the board, and of one neighbour.
 ///
-/// Time in which this process did not run itself (stopped with the whole job, the machine asleep) does not
-/// count, nor time in which the launcher is stopped: ranks that print then wait for it.
+/// So every rank is monitored by another one, in any state of the others.
+///
+/// Time in which this process did not run (stopped with the whole job, suspended node) does not count.
+/// Neither does time in which the launcher is stopped: ranks that print then wait for it.
 class HangWatch {
   public:
     /// \param list    outlives this
     /// \param now_ns  monotonic_ns(), here and below
     HangWatch(const WatchList& list, std::int64_t now_ns);
 
-    /// To be called about once in tick_ns().
+    /// Polls once. Call it about once per tick_ns().
     ///
     /// \param ended  by peer: it has finished
-    /// \returns what this rank should say or do, if anything
+    /// \returns the diagnosis that this rank should report or act on, if any
     std::optional<HangVerdict> look(std::int64_t now_ns,
                                     double patience_seconds,
                                     const std::vector<bool>& ended);
 
-    /// Time between two looks: often enough to judge within the patience, seldom enough to cost nothing.
+    /// Returns the polling interval: short compared with the timeout, but long enough to be cheap.
     static std::int64_t tick_ns(double patience_seconds) noexcept;
-    /// A longer time between two looks means that this process did not run.
+    /// Returns the longest interval between two polls of a process that runs.
     static std::int64_t longest_pause_ns(double patience_seconds) noexcept;
 
-    /// A rank that waited this share of the patience is judged: the rest is for the looks between.
+    /// Share of the timeout after which a wait is diagnosed; the rest is a margin for polls.
     static constexpr double judged_share = 0.8;
-    /// From this share of it on, the work of the others is compared, and other machines are asked: a short
-    /// wait costs nothing.
+    /// Share of the timeout after which the activity of other ranks is compared and other nodes are asked.
+    ///
+    /// Shorter waits cost nothing.
     static constexpr double noted_share = 0.3;
 
   private:
@@ -47,14 +49,14 @@ class HangWatch {
     std::optional<HangVerdict> judge(double waited, double patience_seconds);
 
     const WatchList& list_;
-    std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_
-    std::vector<std::int64_t> io_before_;     ///< and the bytes that it had moved
-    std::int64_t now_ns_ = 0;                 ///< of this look
-    std::int64_t noted_ns_ = 0;               ///< when these were read; 0: not yet
+    std::vector<std::int64_t> ticks_before_;  ///< CPU time of each peer at noted_ns_
+    std::vector<std::int64_t> io_before_;  ///< bytes that each peer had transferred at noted_ns_
+    std::int64_t now_ns_ = 0;  ///< time of this poll
+    std::int64_t noted_ns_ = 0;  ///< time when these were read; 0: not yet
     std::int64_t last_look_ns_;
-    std::int64_t patient_since_ns_ = 0;      ///< patience does not count what came before
-    std::int64_t neighbour_stopped_ns_ = 0;  ///< when it was first seen stopped; 0: it runs
-    std::int64_t judged_wait_ = 0;           ///< the wait that rounds_ counts, by its beginning
+    std::int64_t patient_since_ns_ = 0;  ///< start of the time that counts for the timeout
+    std::int64_t neighbour_stopped_ns_ = 0;  ///< time when it was first seen stopped; 0: it runs
+    std::int64_t judged_wait_ = 0;  ///< wait that rounds_ counts, identified by its start
     int rounds_ = 0;
 };
 

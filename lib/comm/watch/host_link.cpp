@@ -18,12 +18,12 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Ranks that a message names.
+/// Maximum number of ranks that a message names.
 constexpr int most_named = 4;
 
 enum class MessageKind : std::int32_t { verdict = 1, failure, question, answer };
 
-/// IPv4 addresses of this machine that others may reach.
+/// Returns the IPv4 addresses of this node that other nodes may reach.
 std::array<std::uint32_t, 6> own_addresses() {
     std::array<std::uint32_t, 6> found{};
     ifaddrs* all = nullptr;
@@ -49,12 +49,12 @@ std::string name_in(const HostCard& card) {
 
 }  // namespace
 
-/// Datagram, up to as much of its text as there is; machines of one job have the same order of bytes.
+/// Datagram, sent without the unused part of its text. All nodes of a job have the same byte order.
 struct HostLink::Message {
     std::uint64_t token = 0;
     MessageKind kind = MessageKind::question;
     std::int32_t exit_code = 0;
-    std::uint64_t port = 0;  ///< of its sender: tells whose answer it is
+    std::uint64_t port = 0;  ///< port of the sender; identifies the rank of an answer
     std::array<char, 504> text{};
 
     static constexpr std::size_t head_bytes = question_bytes;
@@ -137,7 +137,7 @@ std::optional<FarVerdict> HostLink::receive() {
             break;
         }
         if (bytes < static_cast<ssize_t>(Message::head_bytes) || message.token != token_ || token_ == 0) {
-            continue;  // of somebody else, or before this rank knows of any
+            continue;  // of another job, or received before connect()
         }
         if (message.kind == MessageKind::question) {
             HostCard back{.port = from.sin_port};

@@ -1,8 +1,8 @@
-/// Datagrams between ranks of different machines: the reason why one leaves, and whether it still runs.
+/// HostLink: datagrams between ranks of different nodes: abort reasons and heartbeats.
 ///
-/// A help beside MPI, whose connections say nothing of a peer that is killed or stopped. It needs IPv4
-/// between the nodes and no firewall there; without, ranks know of other machines only as much as the
-/// launcher and MPI tell them.
+/// They supplement MPI, whose connections do not report a peer that is killed or stopped. They require IPv4
+/// between the nodes without a firewall. Otherwise, ranks know about other nodes only what the launcher and
+/// MPI report.
 #pragma once
 
 #include <array>
@@ -17,58 +17,59 @@
 
 namespace ziggurat::comm {
 
-/// Addresses and port at which a rank can be reached; travels as plain words.
+/// Addresses and port of a rank; sent over MPI as plain integers.
 struct HostCard {
-    std::uint64_t token = 0;                   ///< of the job; datagrams without it are strangers'
-    std::uint64_t port = 0;                    ///< 0: nowhere
-    std::array<std::uint32_t, 6> addresses{};  ///< IPv4, in the order of the network; 0: none
+    std::uint64_t token = 0;  ///< token of the job; datagrams with other tokens are ignored
+    std::uint64_t port = 0;  ///< 0: not reachable
+    std::array<std::uint32_t, 6> addresses{};  ///< IPv4, in network byte order; 0: unused
     std::array<char, 64> host{};
 };
 
-/// Reason why a rank of another machine ends the job.
+/// Reason why a rank of another node aborts the job.
 struct FarVerdict {
     int exit_code = 0;
-    bool is_failure = false;  ///< it has failed by itself, and says why: else it names another rank
+    bool is_failure = false;  ///< the rank has failed, and reports its error; else it names another rank
     std::string text = {};
 };
 
-/// One rank's socket, and the ranks of other machines.
+/// Socket of one rank, and the ranks of other nodes.
 class HostLink {
   public:
-    /// Opens a socket for this rank; without one, card() leads nowhere.
+    /// Opens a socket for this rank. If that fails, card() is not reachable.
     explicit HostLink(std::string_view host);
 
     const HostCard& card() const noexcept { return card_; }
     int descriptor() const noexcept { return socket_.get(); }
 
-    /// A rank of another machine.
+    /// Rank of another node.
     struct Far {
         int rank = 0;
         HostCard card;
-        bool is_asked = false;         ///< this rank asks it whether it runs
-        std::int64_t asked_ns = 0;     ///< last question; 0: none yet
-        std::int64_t heard_ns = 0;     ///< last answer; 0: none yet
-        std::uint32_t heard_from = 0;  ///< address that the last answer came from
+        bool is_asked = false;  ///< this rank sends heartbeat requests to it
+        std::int64_t asked_ns = 0;  ///< time of the last request; 0: none yet
+        std::int64_t heard_ns = 0;  ///< time of the last answer; 0: none yet
+        std::uint32_t heard_from = 0;  ///< source address of the last answer
     };
-    /// Takes the ranks of other machines, and asks those to be asked for the first time.
+    /// Sets the ranks of other nodes, and sends the first heartbeat requests.
     void connect(std::uint64_t token, std::vector<Far> far);
 
-    /// Tells all ranks of other machines, twice: nobody acknowledges anything, for this rank leaves.
+    /// Sends a verdict to all ranks of other nodes, twice, because there are no acknowledgements.
     void tell(const FarVerdict& verdict) const noexcept;
-    /// Asks the ranks to be asked whether they run: at the address that the last answer came from, or at all
-    /// of their addresses when there was no answer to the last question.
+    /// Sends heartbeat requests, each to the source address of the last answer.
+    ///
+    /// If the last request was not answered, it is sent to all addresses of the rank.
     void ask() noexcept;
-    /// Takes in what has arrived, and answers questions; the first verdict, if there is one. Never waits.
+    /// Receives all datagrams and answers requests. Returns the first verdict, if any. Never waits.
     std::optional<FarVerdict> receive();
-    /// Names of the ranks that have answered before `since_ns` and not after it; empty when there are none.
+    /// Returns the names of ranks that have answered before `since_ns` but not after it; may be empty.
     std::string describe_silent(std::int64_t since_ns) const;
 
-    /// Bytes of a question and of an answer; a verdict has its text besides.
+    /// Size of a request and of an answer; a verdict has its text in addition.
     static constexpr std::size_t question_bytes = 24;
 
   private:
     struct Message;
-    /// \param text  bytes of the message's text that are sent
+    /// \param text  number of bytes of the message's text to send
     void send(const Message& message, std::size_t text, const HostCard& to) const noexcept;
     void note_answer(std::uint64_t port, std::uint32_t from) noexcept;
 

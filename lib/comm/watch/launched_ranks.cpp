@@ -65,11 +65,11 @@ std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
         }
     } else {
         missing_ranks =
-            std::to_string(missing) + " of the " + std::to_string(mine.on_node) + " ranks of this machine";
+            std::to_string(missing) + " of the " + std::to_string(mine.on_node) + " ranks of this node";
     }
     return missing_ranks +
-           " died while the ranks started (killed, or out of memory?). Look at the system's log, and start "
-           "the job again.";
+           " died while the ranks started (killed, or out of memory?). Check the system log (dmesg), and "
+           "start the job again.";
 }
 
 std::optional<std::string> find_missing_ranks(int world_size) {

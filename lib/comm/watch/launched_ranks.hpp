@@ -1,4 +1,4 @@
-/// Ranks of this job on this machine as the system shows them, for the moment before they can talk.
+/// Ranks of this job on this node according to the system, used before the ranks are connected.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::comm {
 
-/// Place of a process in its job, as Open MPI's launcher tells it.
+/// Position of a process in its job, from the environment of Open MPI's launcher.
 struct LaunchedRank {
     std::string job;  ///< PMIX_NAMESPACE
     int rank = 0;     ///< OMPI_COMM_WORLD_RANK
@@ -17,16 +17,19 @@ struct LaunchedRank {
     bool operator==(const LaunchedRank&) const = default;
 };
 
-/// Reads an environment, a list of `name=value` each ended by a zero; nothing when it is not that of a rank.
+/// Parses an environment of `name=value` entries, each ended by a zero.
+///
+/// Returns nullopt if it is not a rank's.
 std::optional<LaunchedRank> parse_launched_rank(std::string_view environment);
 
-/// Says that ranks which were started here are no longer there; nothing when all are, or it cannot be known.
+/// Describes ranks that were started here but no longer exist; nullopt if none is known to be missing.
 std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
                                                   std::vector<int> found,
                                                   int world_size);
 
-/// The same for this process's job, looked up among the processes that run this program here. Knows Open
-/// MPI's launcher only.
+/// Describes missing ranks of this process's job, found among the processes that run this program here.
+///
+/// Supports only Open MPI's launcher.
 std::optional<std::string> find_missing_ranks(int world_size);
 
 }  // namespace ziggurat::comm

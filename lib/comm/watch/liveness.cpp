@@ -18,9 +18,9 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Where ends of processes cannot be waited for, their states are read this often.
+/// Polling interval for the states of processes if their ends cannot be waited for.
 constexpr std::int64_t polling_tick_ns = 100'000'000;
-/// A call may fail this long before the death that explains it is seen.
+/// Number of polls after a failed call: the death that explains it may become visible only later.
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
 
@@ -33,7 +33,7 @@ bool is_process(pid_t pid) {
     return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-/// Time in which no signal is taken: they are the main thread's, whose waits must be the ones interrupted.
+/// Scope in which signals are blocked: the main thread must receive them during its waits.
 class SignalsBlocked {
   public:
     SignalsBlocked() {
@@ -68,11 +68,11 @@ Liveness::Liveness(WatchList list)
     if (list_.launcher) {
         launcher_ = watch_process(*list_.launcher);
     }
-    const SignalsBlocked during_start;  // the new thread inherits it
+    const SignalsBlocked during_start;  // inherited by the new thread
     try {
         thread_ = std::thread{[this] { run(); }};
     } catch (const std::system_error& error) {
-        throw Error{ErrorKind::resource, std::string{"cannot start the thread that watches the ranks ("} +
+        throw Error{ErrorKind::resource, std::string{"cannot start the thread that monitors the ranks ("} +
                                              error.what() + "). Raise the limit of processes (ulimit -u)."};
     }
 }
@@ -135,7 +135,8 @@ void Liveness::takes_leave() noexcept {
     does("the end of the job", monotonic_ns());
     is_finishing_ = true;
     if (!list_.is_shared) {
-        stops_ = true;  // a rank that ends now may well have finished: nothing here tells
+        // Without a shared board, a rank that ends normally cannot be distinguished from a failed one.
+        stops_ = true;
     }
 }
 
@@ -150,7 +151,7 @@ void Liveness::look() {
     if (launcher_ && is_ended(launcher_)) {
         reasons_.lost_launcher();
     }
-    // A rank that died without a word is the reason; one that failed or gave up may only follow from it.
+    // A rank that died without a message is the cause; one that reported a failure may only follow from it.
     std::optional<std::size_t> failed;
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         if (p == list_.me || ended_[p] || !is_dead(p)) {
@@ -181,7 +182,7 @@ void Liveness::leave_dead_peer(std::size_t peer) {
     const auto signal = killing_signal(list_.peers[peer].pid, processes_[peer]);
     if (ending_launcher_ && signal.value_or(SIGKILL) == SIGKILL) {
         const auto name = ending_launcher_();
-        if (!name.empty() && is_finishing_) {  // this rank has said all, and its code is not the job's
+        if (!name.empty() && is_finishing_) {  // this rank is done, and its exit code does not matter
             list_.my_line().stage = Stage::finished;
             ::_exit(static_cast<int>(ErrorKind::communication));
         }
@@ -198,7 +199,8 @@ bool Liveness::is_dead(std::size_t peer) const {
     }
     const auto state = process_state(list_.peers[peer].pid);
     if (!state) {
-        return !is_process(list_.peers[peer].pid);  // it may be that no more files can be opened here
+        // The state may be missing only because no more files can be opened here.
+        return !is_process(list_.peers[peer].pid);
     }
     return state->is_dead() || state->started_at != list_.peers[peer].started_at;
 }
@@ -207,9 +209,9 @@ bool Liveness::sleep_until_news() {
     bool must_poll = false;
     {
         const std::lock_guard lock{looking_};
-        asked_.clear();  // keeps its memory: a step allocates nothing, nor does this thread beside it
+        asked_.clear();  // keeps its memory: neither a step nor this thread allocates
         asked_.push_back({wake_.get(), POLLIN, 0});
-        asked_.push_back({launcher_.get(), POLLIN, 0});  // poll() passes over -1
+        asked_.push_back({launcher_.get(), POLLIN, 0});  // poll() ignores -1
         asked_.push_back({list_.link ? list_.link->descriptor() : -1, POLLIN, 0});
         for (std::size_t p = 0; p < list_.peers.size(); ++p) {
             if (p != list_.me && !ended_[p]) {
@@ -255,14 +257,14 @@ void Liveness::judge() {
 }
 
 void Liveness::fail(int exit_code, const std::string& message) {
-    // A call that has lost a peer says less (a connection reset, a file of that peer that is gone) than is
-    // known here a moment later.
+    // A failed call may be the result of the death of a peer, which is detected only a moment later. Its
+    // error (a connection reset, a missing file of that peer) is less specific.
     for (int i = 0; i < loss_tries; ++i) {
         look();
         std::this_thread::sleep_for(loss_pause);
     }
     const bool is_first = reasons_.claim_failure(exit_code, message);
-    const std::lock_guard lock{looking_};  // if the watching thread leaves just now, it leaves for both
+    const std::lock_guard lock{looking_};  // if the monitoring thread aborts now, it does so for both
     reasons_.own_failure(exit_code, message, is_first);
 }
 

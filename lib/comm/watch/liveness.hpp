@@ -1,4 +1,4 @@
-/// Liveness of the ranks: one that dies, stops or fails is named by all others, and they leave.
+/// Liveness: detection of ranks that die, stop or fail; all others report them and exit.
 #pragma once
 
 #include <poll.h>
@@ -21,71 +21,83 @@
 
 namespace ziggurat::comm {
 
-/// Watches the ranks of this machine and their launcher from a thread of its own, which sleeps until one of
-/// them ends: it needs no help from a rank that waits, computes or sits in a library, and costs nothing.
+/// Monitor of the ranks of this node and their launcher, on its own thread.
 ///
-/// The first rank to notice something wrong writes it on the board. Every rank prints one line that names the
-/// culprit (rank, process, machine, its work, and what this rank was waiting for) and leaves by _exit(2), in
-/// a moment of its own choosing and without waiting for anybody: launchers kill soon after the first death.
+/// The thread sleeps until one of them ends. So it works while the rank waits, computes or is inside a
+/// library, and costs nothing.
 ///
-/// This rank publishes its work and its waits, so that those that wait for it can say so, and so that a wait
-/// that takes longer than the patience is judged (watchdog.hpp).
+/// The first rank that detects a failure writes it to the board. Every rank prints one line that names the
+/// culprit: rank, process, node, its activity, and this rank's wait. It exits by _exit(2) independently of
+/// the others, because launchers kill all ranks soon after the first death.
+///
+/// This rank publishes its activity and its waits, so that ranks which wait for it can report them. A wait
+/// that exceeds the timeout is diagnosed (watchdog.hpp).
 class Liveness {
   public:
-    /// Patience until set_patience() is called: a run's default.
+    /// Timeout until set_patience() is called: the default of a run.
     static constexpr double first_patience_seconds = 600;
 
-    /// Errors: Error{resource} when the thread cannot be started
+    /// Errors: Error{resource} if the thread cannot be started
     explicit Liveness(WatchList list);
-    /// The rank has finished: nobody minds its end from now on.
+    /// Marks the rank as finished: its end is no longer reported as a failure.
     ~Liveness();
     Liveness(const Liveness&) = delete;
     Liveness& operator=(const Liveness&) = delete;
 
     void set_patience(double seconds) noexcept;
 
-    /// The line that this rank prints when it leaves for a reason of its own is also written into the file at
-    /// `path`, whose folder is made then. Before this is called, it is only printed.
+    /// Sets the file in which this rank records an abort for its own reason, in addition to printing it.
+    ///
+    /// The folder of `path` is created when needed. Without this call, the line is only printed.
     void keep_errors_in(const std::string& path) { departure_.keep_errors_in(path); }
-    /// The file of keep_errors_in(); empty when there is none.
+    /// Returns the file of keep_errors_in(); empty if not set.
     std::string error_file() const { return departure_.error_file(); }
 
-    /// `told` is called once, by the thread that makes this rank leave; an empty one takes it back. It must
-    /// be short, for the process ends soon whether it has returned or not, and touch nothing that another
-    /// thread may be changing.
+    /// Sets a function that is called once by the thread that aborts this process; an empty one removes it.
+    ///
+    /// It must be short, because the process ends soon even if it has not returned. It must not access data
+    /// that another thread may change.
     void before_leaving(Departure::TellLastWords told) { departure_.before_leaving(std::move(told)); }
 
-    /// `name` returns the name of the launcher if that ends this job because it was asked to, else an empty
-    /// text: a rank that is killed then has no fault of its own. Called by any thread until this ends.
+    /// Sets a function that returns the launcher's name if the launcher ends this job on request, else "".
+    ///
+    /// A rank that is killed then has not failed. Any thread may call `name` until this object ends.
     void when_launcher_ends(std::function<std::string()> name);
 
-    /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
+    /// Publishes that this rank starts to do `what`.
+    ///
+    /// For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
-    /// This rank waits for others, for `what`; further calls for the same wait change nothing.
+    /// Publishes that this rank waits for others, for `what`. Further calls in a wait have no effect.
     void waits_for(std::string_view what) noexcept;
-    /// The same for its own device, or a thread beside that computes: it is at work, and judges itself.
+    /// Publishes that this rank waits for its own device or compute thread: it counts as busy.
+    ///
+    /// It diagnoses such waits itself.
     void works_beside(std::string_view what) noexcept;
-    /// The wait is over.
+    /// Publishes that the wait has ended.
     void moves() noexcept;
 
-    /// Looks at once, in the calling thread: leaves if a peer is dead, returns if all is well.
+    /// Polls once, in the calling thread: aborts if a peer is dead, otherwise returns.
     void look();
-    /// The job is being ended: signals of the launcher and errors of libraries mean nothing any more.
+    /// True if the job is being aborted: signals of the launcher and errors of libraries can be ignored.
     bool is_ending() const noexcept { return departure_.has_begun(); }
 
-    /// This rank has failed: tells the others and leaves with `exit_code`. Prints `message` unless another
-    /// rank has said the same.
+    /// Reports a failure of this rank to the others, and exits with `exit_code`.
+    ///
+    /// Prints `message` unless another rank has already printed the same.
     [[noreturn]] void fail(int exit_code, const std::string& message);
 
     const WatchList& watch_list() const noexcept { return list_; }
 
-    /// The others may end before this rank can see why; called before MPI is finalized.
+    /// Marks this rank as finishing.
+    ///
+    /// Call it before MPI_Finalize: from then on, peers may exit without a report.
     void takes_leave() noexcept;
 
   private:
     void begin_wait(Doing doing, std::string_view what) noexcept;
     void run();
-    /// Until somebody ends or a look is due; true when somebody may have ended.
+    /// Sleeps until a process ends or a poll is due. Returns true if a process may have ended.
     bool sleep_until_news();
     void wake() noexcept;
     void judge();
@@ -93,8 +105,8 @@ class Liveness {
     [[noreturn]] void leave_dead_peer(std::size_t peer);
 
     WatchList list_;
-    std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and where it cannot be had
-    std::vector<bool> ended_;            ///< by peer: it has finished
+    std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and if not supported
+    std::vector<bool> ended_;  ///< by peer: it has finished
     FileHandle launcher_;
     FileHandle wake_;  ///< ends the thread's sleep
     std::atomic<double> patience_seconds_{first_patience_seconds};
@@ -102,12 +114,12 @@ class Liveness {
     std::mutex looking_;
     std::function<std::string()> ending_launcher_;
     std::atomic<bool> is_finishing_{false};  ///< takes_leave() was called
-    Doing doing_ = Doing::works;             ///< of the thread that waits; mirrors the board
+    Doing doing_ = Doing::works;  ///< cached value of the board, used by the publishing thread
     Departure departure_;
     ReasonsToLeave reasons_;
-    FarQuestions questions_;     ///< of the watching thread
-    HangWatch hangs_;            ///< of the watching thread
-    std::vector<pollfd> asked_;  ///< of the watching thread
+    FarQuestions questions_;  ///< used by the monitoring thread
+    HangWatch hangs_;  ///< used by the monitoring thread
+    std::vector<pollfd> asked_;  ///< used by the monitoring thread
     std::thread thread_;
 };
 

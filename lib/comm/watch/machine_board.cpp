@@ -17,7 +17,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// How long the text of a verdict may take to appear after its author has claimed it.
+/// Number of polls for the text of a verdict after its author has claimed it.
 constexpr int verdict_tries = 100;
 constexpr auto verdict_pause = std::chrono::milliseconds{1};
 
@@ -48,12 +48,12 @@ MachineBoard MachineBoard::create(int num_lines) {
     if (descriptor && ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) {
         descriptor = {};
     }
-    // The zeros of new memory are the board's beginning: every rank runs and waits for nothing.
+    // New memory is zeroed, which is a valid initial board: every rank works and none waits.
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         descriptor ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, descriptor.get(), 0);
     if (memory == MAP_FAILED) {
         throw Error{ErrorKind::resource,
-                    "cannot map " + std::to_string(bytes) + " bytes that the ranks of this machine share (" +
+                    "cannot map " + std::to_string(bytes) + " bytes shared by the ranks of this node (" +
                         std::strerror(errno) + "). Free memory, or start fewer ranks here."};
     }
     return {std::move(descriptor), memory, num_lines};

@@ -1,4 +1,4 @@
-/// Board of a machine: memory in which its ranks write what they do, for all of them to read.
+/// MachineBoard: shared memory of a node in which its ranks publish their status.
 #pragma once
 
 #include <sys/types.h>
@@ -17,25 +17,25 @@
 
 namespace ziggurat::comm {
 
-/// Stage of a rank's life.
+/// Stage of a rank's lifetime.
 enum class Stage : std::int32_t {
     running = 0,
-    failed,    ///< has said why, or is about to, and ends with `exit_code`
-    finished,  ///< may end at any moment without harm to anybody
+    failed,  ///< has printed its error, or is about to, and exits with `exit_code`
+    finished,  ///< may exit at any time without a report
 };
 
-/// What a rank is at.
+/// Kind of activity of a rank.
 enum class Doing : std::int32_t {
-    works = 0,     ///< computes, reads, writes ...
-    works_beside,  ///< the same by its device or a thread beside, for which its own thread waits
-    waits          ///< for others, or for a transfer
+    works = 0,  ///< computes, reads, writes ...
+    works_beside,  ///< its main thread waits for its own device or compute thread
+    waits  ///< waits for other ranks, or for a transfer
 };
 
-/// Work or wait of a rank, written by that rank alone, for those that wait for it.
+/// Current activity or wait of a rank. Only that rank writes it; ranks that wait for it read it.
 struct RankActivity {
-    std::atomic<std::int64_t> since_ns{0};  ///< monotonic_ns() when it began what it does
+    std::atomic<std::int64_t> since_ns{0};  ///< monotonic_ns() at the start of the activity
     std::atomic<Doing> doing{Doing::works};
-    SharedText<120> what{};  ///< the op, or what is waited for
+    SharedText<120> what{};  ///< the op, or the object of the wait
 };
 
 /// Words that a rank posts for all others (board_exchange.hpp).
@@ -43,11 +43,11 @@ struct BoardSeat {
     static constexpr std::size_t max_words = 32;
 
     Bell bell;
-    std::atomic<std::uint32_t> posted{0};  ///< exchanges that this rank has posted its words for
+    std::atomic<std::uint32_t> posted{0};  ///< number of exchanges for which this rank has posted its words
     std::array<std::array<std::uint64_t, max_words>, 2> words{};
 };
 
-/// One rank's line of the board.
+/// Line of one rank on the board.
 struct alignas(64) BoardLine {
     std::atomic<Stage> stage{Stage::running};
     std::atomic<std::int32_t> exit_code{0};
@@ -55,24 +55,24 @@ struct alignas(64) BoardLine {
     BoardSeat seat{};
 };
 
-/// Reason why the job ends, written by the first rank that knew it.
+/// Reason why the job is aborted, written by the first rank that detects it.
 struct Verdict {
-    int author = -1;   ///< a line
-    int culprit = -1;  ///< a line; -1: none of this machine
+    int author = -1;  ///< index of a line
+    int culprit = -1;  ///< index of a line; -1: no rank of this node
     int exit_code = 0;
-    std::string reason = {};  ///< one sentence that says it all
+    std::string reason = {};  ///< complete message in one sentence
 };
 
-/// The same in shared memory.
+/// Verdict in shared memory.
 struct alignas(64) BoardVerdict {
-    std::atomic<std::int32_t> author{0};      ///< + 1; 0: nobody
-    std::atomic<std::int32_t> is_written{0};  ///< the rest of this may be read
-    std::atomic<std::int32_t> culprit{0};     ///< + 1
+    std::atomic<std::int32_t> author{0};  ///< index + 1; 0: not claimed
+    std::atomic<std::int32_t> is_written{0};  ///< the other members may be read
+    std::atomic<std::int32_t> culprit{0};  ///< index + 1
     std::atomic<std::int32_t> exit_code{0};
     SharedText<504> reason{};
 };
 
-/// Beginning of the board, before its lines.
+/// Header of the board, before its lines.
 struct BoardHead {
     BoardVerdict verdict{};
     SharedText<504> silent_elsewhere{};
@@ -81,15 +81,13 @@ struct BoardHead {
 static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<Stage>::is_always_lock_free && std::atomic<Doing>::is_always_lock_free);
 
-/// The memory of a board: an unnamed segment that ends with the last process that maps it, so nothing is
-/// left behind when ranks die.
+/// Owner of a board's memory: an unnamed segment that is freed with the last process that maps it.
 class MachineBoard {
   public:
-    /// A new board. Where the system has no unnamed segments, one that nobody else can open.
-    /// Errors: Error{resource} when there is no memory
+    /// Creates a board. If the system has no unnamed segments, other processes cannot open it.
+    /// Errors: Error{resource} if memory is insufficient
     static MachineBoard create(int num_lines);
-    /// The board that process `pid` holds open as `descriptor`; nothing when that process may not be looked
-    /// into.
+    /// Opens the board that process `pid` has open as `descriptor`; nullopt if it is not accessible.
     static std::optional<MachineBoard> open(pid_t pid, int descriptor, int num_lines);
 
     MachineBoard(MachineBoard&& other) noexcept;
@@ -99,19 +97,20 @@ class MachineBoard {
     int num_lines() const noexcept { return num_lines_; }
     BoardLine& line(int index) const noexcept;
 
-    /// True for the first rank that claims; the verdicts of the others do not count.
+    /// Claims the verdict. Returns true for the first rank that claims; later verdicts are ignored.
     bool claim_verdict(const Verdict& verdict) const;
-    /// Nothing when nobody has claimed it, or did not live to write it down.
+    /// Returns the verdict; nullopt if it was not claimed, or its author died before it was written.
     std::optional<Verdict> verdict() const;
 
-    /// Ranks of other machines that do not answer any more, for people; empty: none is known. One rank of
-    /// the machine asks and writes it (far_questions.hpp).
+    /// Human-readable list of ranks on other nodes that no longer answer; empty if none is known.
+    ///
+    /// One rank of the node sends the requests and writes the list (far_questions.hpp).
     void set_silent_elsewhere(std::string_view ranks) const { head().silent_elsewhere.store(ranks); }
     std::string silent_elsewhere() const { return head().silent_elsewhere.load(); }
 
-    /// Descriptor by which others open it, until close_descriptor().
+    /// File descriptor by which others open the board, until close_descriptor().
     int descriptor() const noexcept { return descriptor_.get(); }
-    /// All have opened it: the mappings keep the memory.
+    /// Closes the descriptor after all ranks have opened the board: the mappings keep the memory.
     void close_descriptor() noexcept { descriptor_ = {}; }
 
   private:

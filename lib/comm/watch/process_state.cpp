@@ -17,20 +17,20 @@
 namespace ziggurat::comm {
 namespace {
 
-/// The rank that a launcher gives to the processes it starts.
+/// Environment variables with the rank of a process, set by launchers.
 constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
                                                          "SLURM_PROCID"};
-/// Wrappers in wrappers: more than anybody has, and an end to the loop.
+/// Bound on nested wrapper processes, which ends the loop.
 constexpr int most_wrappers = 16;
 
-// Of /proc/<pid>/stat, counted from 1 (proc(5)).
+// Fields of /proc/<pid>/stat, counted from 1 (proc(5)).
 constexpr int field_of_state = 3;
 constexpr int field_of_user_time = 14;
 constexpr int field_of_system_time = 15;
 constexpr int field_of_start = 22;
 constexpr int field_of_exit_status = 52;
 
-/// Of PIDFD_GET_INFO, which headers of Debian 12 do not have yet.
+/// Argument of PIDFD_GET_INFO, which headers of Debian 12 do not define yet.
 /// Source: Linux 6.15, include/uapi/linux/pidfd.h
 constexpr std::uint64_t pidfd_info_exit = 1 << 3;
 struct PidfdInfo {
@@ -46,8 +46,9 @@ std::string proc_file(pid_t pid, const char* name) {
     return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
-/// The variable that this process has its rank from; empty without a launcher. The first one counts: who runs
-/// mpirun inside a batch job has Slurm's as well.
+/// Returns the variable that this process has its rank from; empty without a launcher.
+///
+/// The first variable found counts: with mpirun inside a batch job, Slurm's is set as well.
 std::string own_rank_variable() {
     for (const auto variable : rank_variables) {
         if (std::string name{variable}; std::getenv(name.c_str()) != nullptr) {
@@ -57,7 +58,7 @@ std::string own_rank_variable() {
     return {};
 }
 
-/// An environment is a list of `name=value`, each ended by a zero.
+/// True if an environment, a list of `name=value` each ended by a zero, sets the variable.
 bool sets(const std::string& environment, const std::string& variable) {
     return ('\0' + environment).find('\0' + variable + '=') != std::string::npos;
 }
@@ -75,8 +76,9 @@ pid_t parent_of(pid_t pid) {
     return parent;
 }
 
-/// As much of a file of /proc/<pid> as `text` holds; empty when it cannot be read. Read again and again
-/// beside the steps of a training: allocates nothing.
+/// Reads the beginning of a file of /proc/<pid> into `text`; empty if it cannot be read.
+///
+/// Called repeatedly during training, so it does not allocate.
 std::string_view read_begin(pid_t pid, const char* name, std::span<char> text) {
     std::array<char, 32> path{};
     std::snprintf(path.data(), path.size(), "/proc/%d/%s", static_cast<int>(pid), name);
@@ -102,7 +104,7 @@ std::string read_proc_file(const std::string& path) {
 }
 
 std::optional<ProcessState> parse_process_state(std::string_view text) {
-    // The second field is the command in brackets, which may hold spaces and brackets itself.
+    // The second field is the command in parentheses, which may contain spaces and parentheses.
     const auto name_end = text.rfind(')');
     if (name_end == std::string_view::npos) {
         return std::nullopt;
@@ -145,7 +147,7 @@ std::optional<ProcessState> process_state(pid_t pid) {
 }
 
 std::int64_t parse_io_bytes(std::string_view text) {
-    // Lines `name: number`. Those of system calls count what is read of /proc itself, as the watch does.
+    // Lines are `name: number`. Those of system calls also count reads of /proc, which this module does.
     std::int64_t sum = 0;
     for (const std::string_view name : {"\nread_bytes: ", "\nwrite_bytes: "}) {
         const auto at = text.find(name);
@@ -208,7 +210,7 @@ std::optional<pid_t> find_launcher() {
     }
     pid_t ancestor = ::getppid();
     for (int i = 0; i < most_wrappers && ancestor > 1; ++i) {
-        // Another user's process, as a daemon of the batch system is, does not show its environment.
+        // The environment of another user's process, such as a daemon of the batch system, is not readable.
         if (!sets(read_proc_file(proc_file(ancestor, "environ")), variable)) {
             return ancestor;
         }

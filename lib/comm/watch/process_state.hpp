@@ -1,4 +1,4 @@
-/// State of a process, as the system tells it.
+/// State of a process according to the system.
 #pragma once
 
 #include <sys/types.h>
@@ -12,47 +12,51 @@
 
 namespace ziggurat::comm {
 
-/// A whole file of /proc, which tells no size; empty when it cannot be read.
+/// Reads a file of /proc, whose size is unknown; empty if it cannot be read.
 std::string read_proc_file(const std::string& path);
 
-/// Of /proc/<pid>/stat (proc(5)).
+/// Fields of /proc/<pid>/stat (proc(5)).
 struct ProcessState {
     char code = '?';                      ///< R, S, D, T, t, Z, X ...
-    std::int64_t cpu_ticks = 0;           ///< user and system time of all its threads
-    std::optional<int> exit_status = {};  ///< as of wait(2), of one that is dead
-    std::int64_t started_at = 0;  ///< ticks since boot: a later process of the same number has another
+    std::int64_t cpu_ticks = 0;  ///< user and system time of all its threads
+    std::optional<int> exit_status = {};  ///< of a dead process, as from wait(2)
+    /// Ticks since boot; differs for a later process with the same number.
+    std::int64_t started_at = 0;
 
     bool is_dead() const noexcept { return code == 'Z' || code == 'X' || code == 'x'; }
     bool is_stopped() const noexcept { return code == 'T'; }
     bool is_traced() const noexcept { return code == 't'; }
 };
 
-/// Reads the text of a stat file; nothing when it is none.
+/// Parses the text of a stat file; nullopt if it is invalid.
 std::optional<ProcessState> parse_process_state(std::string_view text);
 
-/// Nothing when there is no such process, or no /proc.
+/// Returns the state of a process; nullopt if the process or /proc does not exist.
 std::optional<ProcessState> process_state(pid_t pid);
 
-/// Bytes read from and written to file systems, of a text like that of /proc/<pid>/io (proc(5)); 0 where it
-/// is none.
+/// Parses the bytes read from and written to file systems in /proc/<pid>/io (proc(5)); 0 if invalid.
 std::int64_t parse_io_bytes(std::string_view text);
 
-/// The same of a process, so far; 0 where that is not told.
+/// Returns these bytes of a process so far; 0 if not available.
 std::int64_t process_io_bytes(pid_t pid);
 
-/// `T = stopped (SIGSTOP)`.
+/// Formats the state: `state T = stopped (SIGSTOP)`.
 std::string describe(const ProcessState& state);
 
-/// A descriptor that becomes readable when the process ends, immune to a number that is used again; empty
-/// where the system has none (Linux before 5.3) or the process is gone.
+/// Returns a descriptor that becomes readable when the process ends, even if its number is reused.
+///
+/// Empty if the system does not support it (Linux before 5.3) or the process has ended.
 FileHandle watch_process(pid_t pid);
 
-/// The number of the signal that killed the process of `watched`, which has ended; nothing where the system
-/// does not tell: once its launcher has seen the end, Linux before 6.15.
+/// Returns the signal that killed the process of `watched`, which has ended; nullopt if unknown.
+///
+/// Before Linux 6.15 it is unknown once the launcher has reaped the process.
 std::optional<int> killing_signal(pid_t pid, const FileHandle& watched);
 
-/// The process whose death ends this job here: the nearest ancestor that is not itself part of a rank, as a
-/// wrapper script is. Nothing when no launcher started this process: the end of a login shell is no reason.
+/// Returns the process whose death ends this job here; nullopt if no launcher started this process.
+///
+/// It is the nearest ancestor that is not itself part of a rank, as a wrapper script would be. The end of a
+/// login shell does not end the job.
 std::optional<pid_t> find_launcher();
 
 }  // namespace ziggurat::comm

@@ -14,25 +14,25 @@ constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 
 using Words = Departure::Words;
 
-/// ` (killed by SIGKILL). What to do.`
+/// Formats ` (killed by SIGKILL).` and the remedy.
 std::string why_it_died(std::optional<int> signal, bool was_memory_short) {
     const bool is_known_other = signal && *signal != SIGKILL;
     if (!is_known_other && was_memory_short) {
         const auto group = memory_group();
         return " (killed by the system: the memory limit of its control group '" + group.folder + "', " +
                format_bytes(group.granted_bytes) +
-               ", was reached). Raise that limit, or give tiers.host.budget and tiers.device.budget less.";
+                ", was reached). Raise that limit, or reduce tiers.host.budget and tiers.device.budget.";
     }
     if (!signal) {
-        return " (killed, or out of memory?). Look at the system's log, and start the job again.";
+        return " (killed, or out of memory?). Check the system log (dmesg), and start the job again.";
     }
     const char* name = ::sigabbrev_np(*signal);
     return " (killed by signal " + std::to_string(*signal) +
            (name == nullptr ? "" : std::string{", SIG"} + name) + "). " +
            (*signal == SIGKILL
-                ? "Ask who sends it, or whether the machine was out of memory (its log), and start "
+                ? "Find out what sent it, or if the node ran out of memory (dmesg), and start "
                   "the job again."
-                : "That is a fault of the program or of a library: start the job again, and tell us.");
+                : "This is a bug in the program or in a library: start the job again, and report it.");
 }
 
 Words kept_if(bool is_first) {
@@ -60,7 +60,7 @@ void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
     const RankReport report = list_.report_of(peer, monotonic_ns());
     std::string text = name_of_rank(report.rank, report.pid) + " on " + list_.host + " has died";
     if (const auto work = describe_work(report); !work.empty()) {
-        text += ", it " + work;
+        text += " after it " + work;
     }
     text += why_it_died(signal, kills_.has_killed());
     const bool is_first = claim(static_cast<int>(peer), exit_code_of_loss, text);
@@ -69,7 +69,8 @@ void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
     }
     const auto verdict = is_first ? std::nullopt : verdict_of_others();
     if (verdict && verdict->culprit != static_cast<int>(peer)) {
-        verdict_of_another(*verdict);  // launchers kill the rest after a first loss: this may be such a death
+        // Launchers kill the other ranks after a first loss, which may be the cause of this death.
+        verdict_of_another(*verdict);
     }
     departure_.leave_after_others(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
                                   kept_if(is_first));
@@ -77,7 +78,7 @@ void ReasonsToLeave::dead_peer(std::size_t peer, std::optional<int> signal) {
 
 void ReasonsToLeave::killed_by_launcher(std::size_t peer, const std::string& launcher) {
     const Peer& killed = list_.peers[peer];
-    departure_.leave(exit_code_of_loss, "note: " + list_.own_work() + ": leaves, because " + launcher +
+    departure_.leave(exit_code_of_loss, "note: " + list_.own_work() + ": exits because " + launcher +
                                             ", which was asked to end the job, has killed " +
                                             name_of_rank(killed.rank, killed.pid) + ".");
 }
@@ -88,24 +89,24 @@ void ReasonsToLeave::failed_peer(std::size_t peer) {
     }
     const Peer& failed = list_.peers[peer];
     const int exit_code = list_.line(peer).exit_code;
-    departure_.leave_after_others(exit_code, "note: " + list_.own_work() + ": leaves, for " +
+    departure_.leave_after_others(exit_code, "note: " + list_.own_work() + ": exits because " +
                                                  name_of_rank(failed.rank, failed.pid) + " on " + list_.host +
                                                  " has failed with exit code " + std::to_string(exit_code) +
-                                                 ". Its own message says why.");
+                                                 ". See its error message.");
 }
 
 void ReasonsToLeave::verdict_of_another(const Verdict& verdict) {
     if (verdict.culprit == static_cast<int>(list_.me)) {
         departure_.leave_after_others(
             verdict.exit_code,
-            "error: " + list_.own_name() + ": the others have given this rank up (" + verdict.reason + ")");
+            "error: " + list_.own_name() + ": aborted by the other ranks (" + verdict.reason + ")");
     }
     if (verdict.culprit != verdict.author) {
         departure_.leave_after_others(verdict.exit_code,
                                       "error: " + list_.own_work() + ": " + verdict.reason);
     }
     const Peer& author = list_.peers[static_cast<std::size_t>(verdict.author)];
-    departure_.leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": leaves, for " +
+    departure_.leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": exits because " +
                                                          name_of_rank(author.rank, author.pid) + " on " +
                                                          list_.host + " has failed with exit code " +
                                                          std::to_string(verdict.exit_code) + ": " +
@@ -128,7 +129,7 @@ void ReasonsToLeave::told_from_elsewhere(const FarVerdict& far) {
     }
     if (far.is_failure) {
         departure_.leave_after_others(far.exit_code,
-                                      "note: " + list_.own_work() + ": leaves, for " + far.text);
+                                      "note: " + list_.own_work() + ": exits because " + far.text);
     }
     departure_.leave_after_others(far.exit_code, "error: " + list_.own_work() + ": " + far.text,
                                   kept_if(is_first));
@@ -136,7 +137,7 @@ void ReasonsToLeave::told_from_elsewhere(const FarVerdict& far) {
 
 void ReasonsToLeave::lost_launcher() {
     const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
-                             ") is gone, and nothing else would end this job. Start the job again.";
+                             ") has ended, so no process can end this job. Start the job again.";
     const bool is_first = claim(-1, exit_code_of_loss, text);
     if (is_first) {
         tell_elsewhere(exit_code_of_loss, "on " + list_.host + ", " + text, false);

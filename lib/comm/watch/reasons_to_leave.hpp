@@ -1,4 +1,4 @@
-/// Reasons why a rank leaves its job, each with the line that it prints.
+/// ReasonsToLeave: abort of a rank for each kind of reason, with its message.
 #pragma once
 
 #include <cstddef>
@@ -11,43 +11,46 @@
 
 namespace ziggurat::comm {
 
-/// Claims the verdict for the first reason that a rank of this machine sees, tells it to other machines, and
-/// leaves; where another rank was first, leaves for the reason of that one, so that all tell the same story.
+/// Aborts with a common reason.
+///
+/// The first rank of a node that detects a failure claims the verdict, sends it to other nodes, and exits. A
+/// rank that finds another verdict exits for that reason, so that all ranks report the same cause.
 class ReasonsToLeave {
   public:
-    /// Both outlive this.
+    /// Both arguments outlive this.
     ReasonsToLeave(const WatchList& list, Departure& departure) : list_{list}, departure_{departure} {}
 
-    /// A rank of this machine has died without a word.
+    /// Handles a rank of this node that has died without a message.
     ///
-    /// \param signal  that killed it; nothing: it is not known
+    /// \param signal  signal that killed it; nullopt: unknown
     [[noreturn]] void dead_peer(std::size_t peer, std::optional<int> signal);
-    /// A rank of this machine was killed by the launcher, which was asked to end the job: no fault to keep.
+    /// Handles a rank killed by a launcher that was asked to end the job: it is not recorded as an error.
     [[noreturn]] void killed_by_launcher(std::size_t peer, const std::string& launcher);
-    /// A rank of this machine has failed by itself, or has left for a reason of its own.
+    /// Handles a rank of this node that has reported a failure of its own, or aborted for its own reason.
     [[noreturn]] void failed_peer(std::size_t peer);
-    /// A wait has taken too long.
+    /// Handles a wait that has taken too long.
     [[noreturn]] void hang(const HangVerdict& verdict);
     [[noreturn]] void lost_launcher();
     [[noreturn]] void told_from_elsewhere(const FarVerdict& far);
-    /// This rank has failed by itself: prints `message` unless another rank has said the same.
+    /// Handles a failure of this rank: prints `message` unless another rank has printed the same.
     ///
-    /// \param is_first  claim_failure() has said so
+    /// \param is_first  result of claim_failure()
     [[noreturn]] void own_failure(int exit_code, const std::string& message, bool is_first);
 
-    /// Notes kills for want of memory, so that those of other jobs long before are not blamed; often, at any
-    /// time.
+    /// Records out-of-memory kills, so that earlier ones, of other jobs, are ignored.
+    ///
+    /// Call it often, at any time.
     void note_kills(std::int64_t now_ns) noexcept { kills_.look(now_ns); }
 
-    /// Makes this rank's own failure the verdict, and tells it to other machines; false when there was one.
+    /// Claims the verdict for this rank's failure, and sends it to other nodes. False if a verdict exists.
     bool claim_failure(int exit_code, const std::string& message);
 
   private:
     [[noreturn]] void verdict_of_another(const Verdict& verdict);
     std::optional<Verdict> verdict_of_others() const;
-    /// \param place  of the rank to blame, -1: none of this machine
+    /// \param place  index of the culprit, -1: no rank of this node
     bool claim(int place, int exit_code, const std::string& reason) const;
-    /// To ranks of other machines, none of which sees this board.
+    /// Sends to ranks of other nodes, which cannot access this board.
     void tell_elsewhere(int exit_code, const std::string& text, bool is_failure) const;
 
     const WatchList& list_;

@@ -1,4 +1,4 @@
-/// Short texts that one process writes and others may read at any moment.
+/// SharedText: short texts that one process writes and others may read at any time.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,19 @@
 
 namespace ziggurat::comm {
 
-/// Up to Bytes characters in shared memory; longer texts are cut. All bits zero is an empty text.
+/// Text of up to Bytes characters in shared memory; longer texts are cut.
 ///
-/// Made of atomic words, so a reader never sees half a word; one that reads while the text changes may see
-/// parts of both, which is good enough for messages to people. One writer at a time.
+/// Zeroed memory is an empty text.
+///
+/// It consists of atomic words, so each word is consistent. A reader during a change may get parts of both
+/// texts, which is acceptable for human-readable messages. One writer at a time.
 template <std::size_t Bytes>
 class SharedText {
     static_assert(Bytes % sizeof(std::uint64_t) == 0);
     static constexpr std::size_t num_words = Bytes / sizeof(std::uint64_t);
 
   public:
-    /// Cheap enough for every op of a step: no call, no lock, a few stores.
+    /// Stores a text; cheap enough for every op of a step: no call, no lock, a few stores.
     void store(std::string_view text) noexcept {
         const std::size_t length = std::min(text.size(), Bytes);
         length_.store(static_cast<std::uint32_t>(length), std::memory_order_relaxed);

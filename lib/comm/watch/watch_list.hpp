@@ -1,4 +1,4 @@
-/// List of all that a rank watches.
+/// WatchList: everything that a rank monitors.
 #pragma once
 
 #include <sys/types.h>
@@ -16,46 +16,46 @@
 
 namespace ziggurat::comm {
 
-/// A rank of this machine; its place in the list is its line on the board.
+/// Rank of this node; its index in the list is that of its line on the board.
 struct Peer {
     int rank = 0;
     pid_t pid = 0;
-    std::int64_t started_at = 0;  ///< as ProcessState has it
+    std::int64_t started_at = 0;  ///< as in ProcessState
 };
 
-/// Sight of processes: the system's, until a test shows others.
+/// Access to process states: the system by default, replaced in tests.
 struct ProcessSight {
     std::function<std::optional<ProcessState>(pid_t)> state = process_state;
     std::function<std::int64_t(pid_t)> io_bytes = process_io_bytes;
 };
 
-/// Ranks of this machine, its board, its launcher and the link to other machines, as one rank sees them.
+/// Ranks of this node, its board, its launcher and the link to other nodes, seen from one rank.
 struct WatchList {
-    std::vector<Peer> peers;  ///< all ranks of this machine, this one among them
-    std::size_t me = 0;       ///< this rank's place in `peers`
+    std::vector<Peer> peers;  ///< all ranks of this node, including this one
+    std::size_t me = 0;  ///< index of this rank in `peers`
     int world_size = 1;
     std::string host;
     MachineBoard board;
-    bool is_shared = true;                ///< all peers see this board
-    std::optional<pid_t> launcher;        ///< whose death ends the job
-    std::unique_ptr<HostLink> link = {};  ///< to the ranks of other machines; nullptr: there are none
+    bool is_shared = true;  ///< all peers share this board
+    std::optional<pid_t> launcher;  ///< process whose death ends the job
+    std::unique_ptr<HostLink> link = {};  ///< link to ranks of other nodes; nullptr: there are no other nodes
     ProcessSight sight = {};
 
-    /// This rank asks other machines for all ranks that see its board.
+    /// True if this rank sends heartbeat requests for all ranks that share its board.
     bool asks_elsewhere() const noexcept { return me == 0 || !is_shared; }
     int num_elsewhere() const noexcept { return world_size - static_cast<int>(peers.size()); }
-    /// Place of a world rank among the peers; -1 when it is none.
+    /// Returns the index of a world rank among the peers; -1 if it is on another node.
     int place_of(int rank) const noexcept;
     BoardLine& line(std::size_t peer) const noexcept { return board.line(static_cast<int>(peer)); }
     BoardLine& my_line() const noexcept { return line(me); }
 
-    /// State and work of a peer at this moment, as the system and the board tell them.
+    /// Returns the current state and activity of a peer according to the system and the board.
     ///
     /// \param now_ns  monotonic_ns()
     RankReport report_of(std::size_t peer, std::int64_t now_ns) const;
-    /// `rank 1 of 4 (host)`.
+    /// Formats `rank 1 of 4 (host)`.
     std::string own_name() const;
-    /// `rank 1 of 4 (host), which waited 2.1 s for 'x'`.
+    /// Formats `rank 1 of 4 (host), which waited 2.1 s for 'x'`.
     std::string own_work() const;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* patience_advice = "or raise run.hang_timeout";
 
-/// The first report but mine that `is_it` says yes to.
+/// Returns the first report, except mine, for which `is_it` is true; else nullptr.
 template <class Predicate>
 const RankReport* find_other(std::span<const RankReport> reports, std::size_t me, const Predicate& is_it) {
     for (std::size_t i = 0; i < reports.size(); ++i) {
@@ -29,17 +29,17 @@ std::string with_state(const RankReport& report) {
     return text;
 }
 
-/// Everybody waits: what each waits for shows the circle.
+/// Describes a deadlock: the wait of each rank shows the cycle.
 std::string everybody_waits(std::span<const RankReport> reports,
                             std::size_t me,
                             int num_elsewhere,
                             const std::string& silent) {
     std::string text =
-        !silent.empty()     ? "no rank of this machine is to blame, and " + silent + " does not answer"
-        : num_elsewhere > 0 ? "no rank of this machine is to blame, and nothing is known here of the " +
-                                  std::to_string(num_elsewhere) + " ranks of others"
+        !silent.empty()     ? "no rank on this node is the cause, and " + silent + " does not respond"
+        : num_elsewhere > 0 ? "no rank on this node is the cause, and the state of the " +
+                                  std::to_string(num_elsewhere) + " ranks on other nodes is unknown here"
         : reports.size() == 1 ? "this rank " + describe_work(reports[0]) + ", a transfer of its own"
-                              : std::string{"all ranks wait, for each other or for transfers of their own"};
+                              : std::string{"deadlock: every rank waits for another rank or for a transfer"};
     constexpr std::size_t most = 4;
     std::size_t told = 0;
     for (std::size_t i = 0; i < reports.size() && told < most; ++i) {
@@ -51,22 +51,22 @@ std::string everybody_waits(std::span<const RankReport> reports,
     }
     text += told > 0 ? ")" : "";
     return text +
-           (!silent.empty() ? ". Look at that machine and at the network, "
+           (!silent.empty() ? ". Check that node and the network, "
             : num_elsewhere > 0
-                ? ". Look at the other machines' messages, "
-                : ". Look at the disks, if it is a transfer, else report it with the deck, ") +
+                ? ". Check the messages of the other nodes, "
+                : ". Check the disks if it is a transfer, otherwise report a bug with the deck, ") +
            patience_advice + ".";
 }
 
-/// What it waits for is its own.
+/// Diagnoses a wait of this rank for its own device or host thread.
 HangVerdict judge_own_processor(const RankReport& mine, int rounds) {
     const std::string problem = "'" + mine.what +
-                                "' has not come to its end, on this rank's own device or in its thread of "
-                                "the host's kernels";
+                                "' has not completed on this rank's own device or in its host-kernel "
+                                "thread";
     if (rounds < most_rounds) {
-        return {false, mine.rank, problem + ". Waiting on."};
+        return {false, mine.rank, problem + ". Still waiting."};
     }
-    return {true, mine.rank, problem + ". Look at the device, " + patience_advice + ".", ErrorKind::resource};
+    return {true, mine.rank, problem + ". Check the device, " + patience_advice + ".", ErrorKind::resource};
 }
 
 }  // namespace
@@ -108,27 +108,28 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
 
     if (const auto* stopped = find_other(reports, me, is_stopped)) {
         return {true, stopped->rank,
-                with_state(*stopped) + ". Let it run ('kill -CONT " + std::to_string(stopped->pid) +
-                    "') before the others give up, " + patience_advice + "."};
+                with_state(*stopped) + ". Resume it ('kill -CONT " + std::to_string(stopped->pid) +
+                    "') before the other ranks abort, " + patience_advice + "."};
     }
     if (reports[me].works_beside) {
         return judge_own_processor(reports[me], rounds);
     }
     if (const auto* traced = find_other(reports, me, is_traced)) {
-        return {false, traced->rank, with_state(*traced) + ". Waiting on."};
+        return {false, traced->rank, with_state(*traced) + ". Still waiting."};
     }
     if (const auto* stuck = find_other(reports, me, is_stuck)) {
         return {true, stuck->rank,
-                with_state(*stuck) + ", and uses no processor. Look at what it hangs on, " + patience_advice +
-                    "."};
+                with_state(*stuck) + ", and uses no CPU time. Attach a debugger (gdb -p " +
+                    std::to_string(stuck->pid) + "), " + patience_advice + "."};
     }
     if (const auto* busy = find_other(reports, me, is_busy)) {
         if (rounds < most_rounds) {
-            return {false, busy->rank, with_state(*busy) + ", and computes, or moves files. Waiting on."};
+            return {false, busy->rank,
+                    with_state(*busy) + ", and computes or accesses files. Still waiting."};
         }
         return {true, busy->rank,
-                with_state(*busy) + ", and works without coming to an end. Look at what it does, " +
-                    patience_advice + ".",
+                with_state(*busy) + ", and is busy but does not finish. Attach a debugger (gdb -p " +
+                    std::to_string(busy->pid) + "), " + patience_advice + ".",
                 busy->works_beside ? ErrorKind::resource : ErrorKind::communication};
     }
     return {true, -1, everybody_waits(reports, me, num_elsewhere, silent)};

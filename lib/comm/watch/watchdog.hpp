@@ -1,4 +1,4 @@
-/// Verdict over the ranks of a machine when nothing moves: which of them is to blame.
+/// Diagnosis of the ranks of a node when none makes progress: which of them is the cause.
 #pragma once
 
 #include <sys/types.h>
@@ -12,35 +12,37 @@
 
 namespace ziggurat::comm {
 
-/// State, wait and work of one rank of this machine, as far as they are known.
+/// Known state, wait and activity of one rank of this node.
 struct RankReport {
     int rank = 0;
     pid_t pid = 0;
-    std::optional<ProcessState> state = {};  ///< nothing: there is no such process any more
-    bool is_waiting = false;                 ///< for others, as it says itself
-    bool works_beside = false;               ///< its device or a thread beside does `what`, as it says
-    double seconds = 0;                      ///< that it has been waiting, or busy with `what`
-    std::string what = {};                   ///< that it waits for or does; empty: not known
-    bool has_moved = true;                   ///< has used processors or files lately
+    std::optional<ProcessState> state = {};  ///< nullopt: the process does not exist
+    bool is_waiting = false;  ///< waits for other ranks, according to the board
+    bool works_beside = false;  ///< its device or compute thread does `what`, according to the board
+    double seconds = 0;  ///< duration of the wait or of `what`
+    std::string what = {};  ///< object of the wait, or activity; empty: unknown
+    bool has_moved = true;  ///< has recently used CPU time or accessed files
 };
 
-/// Verdict of a rank that has waited too long.
+/// Diagnosis by a rank that has waited too long.
 struct HangVerdict {
-    bool leaves = false;  ///< else it only warns, and waits on
-    int culprit = -1;     ///< a rank; -1: none is known
+    bool leaves = false;  ///< the rank aborts; else it prints a warning and continues to wait
+    int culprit = -1;  ///< a rank; -1: unknown
     std::string text = {};
-    ErrorKind kind = ErrorKind::communication;  ///< of one that leaves
+    ErrorKind kind = ErrorKind::communication;  ///< kind of error if the rank aborts
 };
 
-/// The culprit is the rank that does not wait. One that is stopped comes first, for it may have been waiting
-/// itself. One under a debugger and one that computes are only reported: they will come. A rank that waits
-/// for its own device judges itself: whatever the others do, that device does not wait for them.
+/// Determines the culprit: the rank that does not wait.
 ///
-/// \param reports       of all ranks of this machine
-/// \param me            index of the rank that judges
-/// \param num_elsewhere ranks on other machines, of which nothing is known here
-/// \param silent        ranks elsewhere that were asked and do not answer, for people; empty: none
-/// \param rounds        judgements of this wait so far that reported only; a rank that computes is given up
+/// A stopped rank comes first, because it may itself have been waiting. A rank under a debugger or one that
+/// computes is only reported: it will arrive. A rank that waits for its own device diagnoses itself, because
+/// that device does not depend on other ranks.
+///
+/// \param reports       of all ranks of this node
+/// \param me            index of the rank that diagnoses
+/// \param num_elsewhere number of ranks on other nodes, whose state is unknown here
+/// \param silent        human-readable list of ranks on other nodes that do not answer; may be empty
+/// \param rounds        number of diagnoses of this wait so far that only warned; a busy rank is the culprit
 ///                      after `most_rounds`
 HangVerdict judge_hang(std::span<const RankReport> reports,
                        std::size_t me,
@@ -48,16 +50,16 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
                        int rounds,
                        const std::string& silent = {});
 
-/// A rank that computes may take this many times the patience of those that wait for it.
+/// Multiple of the timeout that a busy rank may take.
 inline constexpr int most_rounds = 10;
 
-/// `rank 2 (pid 15730)`.
+/// Formats `rank 2 (pid 15730)`.
 std::string name_of_rank(int rank, pid_t pid);
 
-/// `waited 2.1 s for 'x'` or `was 2.1 s into 'x'`; empty when it is not known.
+/// Formats `waited 2.1 s for 'x'` or `was 2.1 s into 'x'`; empty if unknown.
 std::string describe_work(const RankReport& report);
 
-/// `12 s`, `2.5 s`, `30 ms`: short, for messages.
+/// Formats a short duration for messages: `12 s`, `2.5 s`, `30 ms`.
 std::string seconds_text(double seconds);
 
 }  // namespace ziggurat::comm

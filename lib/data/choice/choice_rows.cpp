@@ -13,14 +13,14 @@
 namespace ziggurat::data {
 namespace {
 
-/// Python's str.isspace() of one character.
+/// Returns the same as Python's str.isspace() for one character.
 bool is_space(std::uint32_t code) {
     constexpr std::uint32_t first_separator = 0x1C;
     constexpr std::uint32_t last_separator = 0x1F;
     return is_white_space(code) || (code >= first_separator && code <= last_separator);
 }
 
-/// `text` without the white space at its end.
+/// Returns `text` without the white space at its end.
 std::string_view without_last_space(std::string_view text) {
     while (!text.empty()) {
         const auto last = character_before(text, text.size());
@@ -32,7 +32,7 @@ std::string_view without_last_space(std::string_view text) {
     return text;
 }
 
-/// Encodes the texts of one task after the other.
+/// Encodes the texts of tasks, one task at a time.
 class TaskEncoder {
   public:
     TaskEncoder(const TextTokenizer& tokenizer, const ChoiceLimits& limits, spec::AddBos add_bos)
@@ -52,8 +52,8 @@ class TaskEncoder {
         }
         if (context_.empty()) {
             throw Error{ErrorKind::deck,
-                        "its context is empty (and the tokenizer names no token to begin with). "
-                        "Write what the endings go on from."};
+                        "its context is empty (and the tokenizer has no begin-of-text token). "
+                        "Write the text that the endings continue."};
         }
         expect_known(context_);
         for (std::size_t i = 0; i < task.endings.size(); ++i) {
@@ -65,8 +65,8 @@ class TaskEncoder {
                 throw Error{
                     ErrorKind::deck,
                     fmt::format(
-                        "ending {} has no tokens (the tokenizer makes nothing of it, so that there is "
-                        "nothing to foretell). Write a text, or leave the task out.",
+                        "ending {} has no tokens (the tokenizer returns an empty result, so there is no "
+                        "token to predict). Write a text, or remove the task.",
                         i)};
             }
             expect_known(ending_);
@@ -75,8 +75,9 @@ class TaskEncoder {
     }
 
   private:
-    /// Appends a text and the begin token before it. A text that itself begins with that token gets no second
-    /// one, as in lm-evaluation-harness.
+    /// Appends the begin token and a text.
+    ///
+    /// A text that already begins with that token does not get a second one, as in lm-evaluation-harness.
     void encode_behind_begin(std::string_view text, std::vector<std::int32_t>& ids) {
         const auto first = std::ssize(ids);
         encoder_->encode(text, ids);
@@ -102,10 +103,10 @@ class TaskEncoder {
         if (std::ssize(ending_) > most) {
             throw Error{ErrorKind::deck,
                         fmt::format("ending {} has {} tokens (the model reads {} at a time: model.max_seq). "
-                                    "Shorten it, or leave the task out.",
+                                    "Shorten it, or remove the task.",
                                     index, ending_.size(), most)};
         }
-        // One more than is read: the last token of the ending is only foretold.
+        // The limit is `most` + 1, because the last token of the ending is only predicted, not read.
         const auto kept = std::min(std::ssize(context_), most + 1 - std::ssize(ending_));
         into.cut_rows += kept < std::ssize(context_) ? 1 : 0;
         into.rows.rows.push_back(

@@ -1,4 +1,4 @@
-/// Multiple-choice tasks as tokens: a row for each ending, with the context before it.
+/// Multiple-choice tasks as tokens: one row for each ending, which includes the context before it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace ziggurat::data {
 
-/// Of a row, how many tokens are its context's, how many its ending's; both at least 1.
+/// Token counts of a row: its context and its ending, both at least 1.
 struct ChoiceRow {
     std::int32_t context = 0;
     std::int32_t ending = 0;
 
-    /// Tokens that a model reads to foretell all of the ending: the last is foretold alone.
+    /// Returns the number of tokens that a model reads to predict the whole ending: all but the last.
     std::int64_t read() const { return std::int64_t{context} + ending - 1; }
 
     bool operator==(const ChoiceRow&) const = default;
@@ -26,36 +26,40 @@ struct ChoiceRow {
 /// Rows in the order of tasks and of their endings.
 struct ChoiceRows {
     std::vector<ChoiceRow> rows;
-    std::vector<std::int32_t> tokens;  ///< of all rows, one behind the other
+    std::vector<std::int32_t> tokens;  ///< of all rows, concatenated
 
     std::int64_t longest_read() const;
-    /// For other ranks: bytes that of_bytes() reads back on a machine of the same kind.
+    /// Serializes the rows for other ranks; of_bytes() parses them on a machine of the same kind.
     std::string bytes() const;
     static ChoiceRows of_bytes(std::string_view bytes);
 
     bool operator==(const ChoiceRows&) const = default;
 };
 
-/// What the model that reads rows can take.
+/// Limits of the model that reads the rows.
 struct ChoiceLimits {
-    std::int64_t vocab = 0;      ///< tokens are below
-    std::int64_t most_read = 0;  ///< tokens of a sequence
+    std::int64_t vocab = 0;  ///< all tokens are below it
+    std::int64_t most_read = 0;  ///< maximum number of tokens of a sequence
 };
 
 struct EncodedChoices {
     ChoiceRows rows;
-    std::int64_t cut_rows = 0;  ///< that have lost the beginning of their context, as it does not fit
+    std::int64_t cut_rows = 0;  ///< rows whose context was truncated at its beginning to fit
 };
 
-/// Encodes the context, a space and the ending as one text; the ending's tokens are those after as many as
-/// the context alone has. White space at the end of a context belongs to the ending. added_begin_token() is
-/// before each context. A context without tokens becomes the begin token, else the document token.
+/// Encodes the context, a space and the ending of each task as one text.
+///
+/// The tokens of the ending are those after the number of tokens that the context has alone. White space at
+/// the end of a context belongs to the ending. added_begin_token() precedes each context. A context without
+/// tokens is replaced by the begin token, else by the document token.
 ///
 /// Source: EleutherAI, lm-evaluation-harness, lm_eval/api/model.py, TemplateLM._encode_pair() and
-/// loglikelihood() \param path     the file of the tasks, for messages \param add_bos  whether the
-/// begin-of-text token is before a context Errors: Error{deck} with file and line: a token outside the
-/// vocabulary; an ending that does not fit behind
-///         a single token; an empty context where the tokenizer names neither token
+/// loglikelihood()
+///
+/// \param path     the file of the tasks, for messages
+/// \param add_bos  adds the begin-of-text token before each context
+/// Errors: Error{deck} with file and line: a token outside the vocabulary; an ending that does not fit after
+///         a single token; an empty context if the tokenizer has neither token
 EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
                               const TextTokenizer& tokenizer,
                               const ChoiceLimits& limits,

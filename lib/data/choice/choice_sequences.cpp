@@ -11,7 +11,8 @@ namespace ziggurat::data {
 ChoiceSequences::ChoiceSequences(ChoiceRows rows, std::int64_t seq) : rows_{std::move(rows)}, seq_{seq} {
     ZG_EXPECTS(rows_.longest_read() <= seq);
     std::int64_t token = 0;
-    std::int64_t used = seq;  // as if a sequence were full, so that the first row begins one
+    // full, so that the first row starts a sequence
+    std::int64_t used = seq;
     for (std::int64_t row = 0; row < num_rows(); ++row) {
         const auto& lengths = rows_.rows[static_cast<std::size_t>(row)];
         ZG_EXPECTS(lengths.context >= 1 && lengths.ending >= 1);
@@ -52,7 +53,7 @@ void ChoiceSequences::fill(Batch& batch, std::int64_t first) const {
 
 void ChoiceSequences::fill_sequence(Batch& batch, std::int64_t slot, std::int64_t sequence) const {
     const auto begin = static_cast<std::ptrdiff_t>(slot * seq_);
-    /// A document of `tokens` tokens behind those that are there.
+    /// Appends a document of `tokens` tokens to the sequence.
     std::int64_t used = 0;
     const auto begin_document = [&](std::int64_t tokens) {
         std::fill_n(batch.document_starts.begin() + begin + used, tokens, static_cast<std::int32_t>(used));

@@ -1,4 +1,4 @@
-/// Rows of multiple-choice tasks in sequences of one length, as batches of them.
+/// Rows of multiple-choice tasks, packed into sequences of one length, as batches.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,19 @@
 
 namespace ziggurat::data {
 
-/// Lays rows one behind the other, as many as fit into each sequence, each a document of its own: attention
-/// and positions begin anew with it. Which row lies where follows from rows and length alone, so that it is
-/// the same on any number of ranks.
+/// Packs rows into sequences.
+///
+/// Each sequence holds the largest number of rows that fits. Each row is a separate document: attention and
+/// positions restart with it. The position of a row depends only on rows and length, so it is the same on any
+/// number of ranks.
 ///
 /// ```
-/// sequence 0:  c c c e e | c c c e | . .      c: of a context, e: of an ending, .: nobody's
-/// targets      . . e e e | . . e e | . .      those that count; the last token of a row is no input
+/// sequence 0:  c c c e e | c c c e | . .      c: context, e: ending, .: unused
+/// targets      . . e e e | . . e e | . .      counted targets; the last token of a row is only a target
 /// ```
 class ChoiceSequences {
   public:
-    /// A row, and where in its sequence the losses of its ending lie, one for each token.
+    /// A row, and the position in its sequence of the losses of its ending, one for each token.
     struct Place {
         std::int64_t row = 0;
         std::int64_t first_loss = 0;
@@ -33,11 +35,12 @@ class ChoiceSequences {
     std::int64_t num_rows() const { return std::ssize(rows_.rows); }
     std::int64_t num_sequences() const { return std::ssize(first_row_) - 1; }
 
-    /// Fills `batch`, of sequences of this length, with sequences first, first + 1, ...; those beyond
-    /// num_sequences() are masked whole.
+    /// Fills `batch` with sequences first, first + 1, ... of this length.
+    ///
+    /// Sequences beyond num_sequences() are fully masked.
     void fill(Batch& batch, std::int64_t first) const;
 
-    /// The rows of a sequence; none beyond num_sequences().
+    /// Returns the rows of a sequence; empty beyond num_sequences().
     std::span<const Place> places(std::int64_t sequence) const;
 
   private:
@@ -46,7 +49,7 @@ class ChoiceSequences {
     ChoiceRows rows_;
     std::int64_t seq_;
     std::vector<std::int64_t> first_token_;  ///< by row, in rows_.tokens
-    std::vector<std::int64_t> first_row_;    ///< by sequence, and the number of all rows
+    std::vector<std::int64_t> first_row_;  ///< by sequence, then the number of all rows
     std::vector<Place> places_;              ///< by row
 };
 

@@ -1,4 +1,4 @@
-/// Multiple-choice tasks: a context, and endings of which one is right.
+/// Multiple-choice tasks: a context, and endings of which one is correct.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,27 @@
 namespace ziggurat::data {
 
 struct ChoiceTask {
-    std::int64_t line = 0;  ///< of its file, from 1
+    std::int64_t line = 0;  ///< in its file, from 1
     std::string context;
-    std::vector<std::string> endings;   ///< two or more, none of them empty
-    std::optional<std::int64_t> label;  ///< the right one, an index of `endings`; nothing: it is not told
+    std::vector<std::string> endings;  ///< two or more, all of them not empty
+    std::optional<std::int64_t> label;  ///< index in `endings` of the correct ending; empty: unknown
 };
 
-/// The tasks of a file or pipe of JSON lines, also packed by gzip or zstd, with the fields of HellaSwag;
-/// lines that are blank are passed over.
+/// Reads the tasks of a file or pipe of JSON lines with the fields of HellaSwag.
 ///
-/// | field | of a line | else |
+/// The file may be compressed by gzip or zstd. Blank lines are skipped.
+///
+/// | value | field | alternative |
 /// | --- | --- | --- |
 /// | context | `ctx` | `ctx_a`, a space, `ctx_b`; `context` |
 /// | endings | `endings` | `choices` |
-/// | label | `label`: a whole number (`1.0` is one), or a text with one; missing, null or an empty text: not
-/// told | `answer` |
+/// | label | `label`: an integer (also `1.0`), or a text with one; missing, null or empty text: unknown |
+/// `answer` |
 ///
-/// \param key  what named the file; complaints of its being missing or unreadable begin with it
+/// \param key  option or deck key that named the file; messages about a missing or unreadable file begin with
+/// it
 /// Source: Zellers et al., "HellaSwag", https://github.com/rowanz/hellaswag (data/README.md)
-/// Errors: Error{deck} with file, line and what is missing on it
+/// Errors: Error{deck} with file, line and the problem
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path, const std::string& key);
 
 }  // namespace ziggurat::data

@@ -8,7 +8,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// Of `task`, with the greatest sum by length.
+/// Returns the ending of `task` with the largest ratio of sum to length.
 template <class Length>
 std::int64_t most_likely(const TaskChoice& task, const Length& length) {
     std::size_t best = 0;

@@ -1,4 +1,4 @@
-/// Choices by likelihood, and how many of them are right.
+/// Choices by likelihood, and the number of correct choices.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace ziggurat::data {
 
-/// What the log-probability of an ending is divided by before endings are compared.
+/// Length by which the log-probability of an ending is divided before endings are compared.
 enum class Normalisation {
     none,        ///< llm.c and lm-evaluation-harness: acc
     tokens,      ///< of the ending, as encode_choices() has them: llm.c's acc_norm
@@ -21,12 +21,11 @@ enum class Normalisation {
 };
 inline constexpr std::size_t num_normalisations = 3;
 
-/// What one task has come to.
+/// Result of one task.
 struct TaskChoice {
-    std::vector<double> sums;          ///< log-probability of each ending, in nats; NaN: not finite
+    std::vector<double> sums;  ///< log-probability of each ending, in nats; NaN: not finite
     std::vector<std::int32_t> tokens;  ///< of each ending
-    /// By Normalisation: the most likely ending, of several alike the first; nothing where a sum is not
-    /// finite.
+    /// By Normalisation: the most likely ending, the first one of equals; empty if a sum is not finite.
     std::array<std::optional<std::int64_t>, num_normalisations> chosen;
 
     const std::optional<std::int64_t>& by(Normalisation way) const {
@@ -34,28 +33,29 @@ struct TaskChoice {
     }
 };
 
-/// Characters of valid UTF-8: code points, as Python counts them.
+/// Returns the number of characters of valid UTF-8: code points, as Python counts them.
 std::int64_t num_characters(std::string_view text);
 
-/// A choice for each task.
+/// Returns the choice for each task.
 ///
-/// \param rows  of encode_choices(tasks), with \param sums  the log-probabilities of their endings
+/// \param rows  of encode_choices(tasks)
+/// \param sums  log-probabilities of their endings
 /// Source: llm.c, dev/data/hellaswag.py, evaluate(); lm-evaluation-harness, lm_eval/api/task.py,
 ///         MultipleChoiceTask.process_results()
 std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
                                std::span<const ChoiceRow> rows,
                                std::span<const double> sums);
 
-/// How many choices are right, of the tasks that have a label.
+/// Number of correct choices among the tasks that have a label.
 struct ChoiceCounts {
     std::int64_t tasks = 0;
     std::int64_t labelled = 0;
-    std::int64_t undecided = 0;                               ///< tasks with a sum that is not finite
+    std::int64_t undecided = 0;  ///< tasks with a sum that is not finite
     std::array<std::int64_t, num_normalisations> right = {};  ///< by Normalisation
 
-    /// Share of the tasks with a label; they are not 0.
+    /// Returns the correct share of the tasks with a label. \pre there is such a task
     double accuracy(Normalisation way) const;
-    /// Its standard error, as of independent tasks; 0 for a single one.
+    /// Returns its standard error for independent tasks; 0 for a single task.
     double standard_error(Normalisation way) const;
 };
 

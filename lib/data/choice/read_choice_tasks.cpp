@@ -28,23 +28,23 @@ constexpr int told_columns = 120;
 
 Json parse(std::string_view line) {
     if (is_json_deeper(line, deepest_line)) {
-        refuse(fmt::format("no task (it nests more than {} levels deep). Write one object on each line.",
+        refuse(fmt::format("not a task (nested more than {} levels deep). Write one object on each line.",
                            deepest_line));
     }
     Json json;
     try {
         json = Json::parse(line);
     } catch (const Json::exception& problem) {
-        refuse(fmt::format("no JSON ({}). Write one object on each line.",
+        refuse(fmt::format("not JSON ({}). Write one object on each line.",
                            shortened(printable(problem.what()), told_columns)));
     }
     if (!json.is_object()) {
-        refuse("no object. Write one object on each line, with a context and endings.");
+        refuse("not an object. Write one object on each line, with a context and endings.");
     }
     return json;
 }
 
-/// The first of these fields that the object has; null: none.
+/// Returns the first of these fields that the object has; nullptr if it has no such field.
 const Json* find(const Json& object, std::initializer_list<const char*> names) {
     for (const char* name : names) {
         if (const auto found = object.find(name); found != object.end()) {
@@ -56,12 +56,14 @@ const Json* find(const Json& object, std::initializer_list<const char*> names) {
 
 const std::string& text_of(const Json& value, const char* name) {
     if (!value.is_string()) {
-        refuse(fmt::format("its {} is no text. Write it in quotes.", name));
+        refuse(fmt::format("its {} is not a text. Write it in quotes.", name));
     }
     return value.get_ref<const std::string&>();
 }
 
-/// HellaSwag cuts some contexts in two: the sentences that are whole, and the beginning of another.
+/// Returns the context of a task.
+///
+/// HellaSwag splits some contexts in two: complete sentences, and the beginning of another sentence.
 std::string context_of(const Json& object) {
     if (const Json* whole = find(object, {"ctx"})) {
         return text_of(*whole, "ctx");
@@ -75,7 +77,7 @@ std::string context_of(const Json& object) {
     if (const Json* neutral = find(object, {"context"})) {
         return text_of(*neutral, "context");
     }
-    refuse("no context (there is no ctx, ctx_a or context). Write what the endings go on from as ctx.");
+    refuse("no context (there is no ctx, ctx_a or context). Write the text before the endings as ctx.");
 }
 
 std::vector<std::string> endings_of(const Json& object) {
@@ -83,22 +85,22 @@ std::vector<std::string> endings_of(const Json& object) {
     if (list == nullptr || !list->is_array() || list->size() < 2) {
         refuse(fmt::format("{}. Write two texts or more to choose from, as a list called endings.",
                            list == nullptr      ? "no endings (there is no list endings or choices)"
-                           : !list->is_array()  ? "its endings are no list"
-                           : list->size() == 1U ? "one ending alone (nothing is to choose)"
+                           : !list->is_array()  ? "its endings are not a list"
+                           : list->size() == 1U ? "only one ending (there is no choice)"
                                                 : "no endings (the list is empty)"));
     }
     std::vector<std::string> endings;
     for (const auto& ending : *list) {
         if (!ending.is_string() || ending.get_ref<const std::string&>().empty()) {
-            refuse(fmt::format("ending {} is {}. Write each as a text with something in it.", endings.size(),
-                               ending.is_string() ? "empty" : "no text"));
+            refuse(fmt::format("ending {} is {}. Write each as a text that is not empty.", endings.size(),
+                               ending.is_string() ? "empty" : "not a text"));
         }
         endings.push_back(ending.get<std::string>());
     }
     return endings;
 }
 
-/// A whole number, or a text with one; `1.0`, as tables with gaps write it, is one.
+/// Returns an integer, or the integer in a text. `1.0` counts too: tables with missing values write it.
 std::optional<std::int64_t> whole_number(const Json& value) {
     if (!value.is_string() && !value.is_number()) {
         return std::nullopt;
@@ -122,8 +124,8 @@ std::optional<std::int64_t> label_of(const Json& object, std::size_t endings) {
     const auto label = whole_number(*value).value_or(-1);
     if (label < 0 || label >= static_cast<std::int64_t>(endings)) {
         refuse(fmt::format(
-            "label {} is none of its endings (0 to {}). Number the right one from 0, or leave the "
-            "label out.",
+            "label {} is not one of its endings (0 to {}). Write the index of the correct one, from 0, or "
+            "omit the label.",
             shortened(printable(value->dump()), told_columns), endings - 1));
     }
     return label;

@@ -73,7 +73,7 @@ bool TextStream::unpack_next(std::string& text) {
     }
     auto bytes = read_file();
     if (!has_begun_) {
-        // A pipe may give its first bytes in small parts.
+        // The first bytes of a pipe may arrive in small parts.
         while (bytes.size() < recognised_bytes) {
             const auto more = read_file();
             if (more.empty()) {
@@ -90,11 +90,11 @@ bool TextStream::unpack_next(std::string& text) {
         return !has_ended_;
     }
     if (has_ended_ && !unpacker_->is_complete()) {
-        refuse(path_, fmt::format("its packed data end too early, after {} bytes", file_bytes_),
+        refuse(path_, fmt::format("its compressed data end too early, after {} bytes", file_bytes_),
                "Fetch the file again.");
     }
     if (const auto problem = unpacker_->unpack(bytes, text); !problem.empty()) {
-        refuse(path_, fmt::format("{}, before byte {} of the packed file", problem, file_bytes_),
+        refuse(path_, fmt::format("{}, before byte {} of the compressed file", problem, file_bytes_),
                "Fetch the file again.");
     }
     return !has_ended_;
@@ -119,7 +119,7 @@ std::string read_text(const std::string& path, std::int64_t max_bytes) {
     while (stream.read(text)) {
         if (std::ssize(text) > max_bytes) {
             refuse(path, fmt::format("its text has more than {} bytes", max_bytes),
-                   "Cut it into smaller files.");
+                   "Split it into smaller files.");
         }
     }
     return text;

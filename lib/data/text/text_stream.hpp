@@ -1,4 +1,4 @@
-/// Text of a file or pipe from its beginning to its end, unpacked if gzip or zstd has packed it.
+/// Text of a file or pipe from start to end, decompressed if it is in gzip or zstd format.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace ziggurat::data {
 
-/// Decoder of packed bytes. It keeps its state between calls, so that bytes come in any pieces.
+/// Streaming decompressor. It keeps its state between calls, so input can be split at any byte.
 class Unpacker {
   public:
     virtual ~Unpacker() = default;
 
-    /// Appends what `packed` holds to `text`.
-    /// Errors: a sentence about damaged bytes, else an empty text
+    /// Appends the decompressed bytes of `packed` to `text`.
+    ///
+    /// Errors: returns a sentence about corrupt bytes; otherwise an empty text
     virtual std::string unpack(std::string_view packed, std::string& text) = 0;
-    /// True if the bytes so far end where packed files may end.
+    /// True if the input so far may be complete.
     virtual bool is_complete() const noexcept = 0;
 };
 
-/// Source: RFC 1952; a file may have several members, one after the other
+/// Source: RFC 1952; a file may have several consecutive members
 std::unique_ptr<Unpacker> make_gzip_unpacker();
 /// Source: RFC 8878; a file may have several frames, with windows of up to 2 GiB
 std::unique_ptr<Unpacker> make_zstd_unpacker();
@@ -37,14 +38,15 @@ class TextStream {
     TextStream(const TextStream&) = delete;
     TextStream& operator=(const TextStream&) = delete;
 
-    /// The first bytes of the unpacked text, at least `least` of them if it has so many; the next read()
-    /// returns them again.
-    /// Errors: those of read()
+    /// Returns the first bytes of the decompressed text, at least the given number if it has them.
+    ///
+    /// The next read() returns them again. Errors: those of read()
     std::string_view beginning(std::size_t least);
 
     /// Appends the next part of the text, of any length. Returns false at its end.
-    /// Errors: Error{deck} if packed bytes are damaged or cut, or the text itself is packed again; of
-    /// the system
+    ///
+    /// Errors: Error{deck} if compressed bytes are corrupt or truncated, or the text itself is compressed
+    ///         again; errors of the system
     bool read(std::string& text);
 
     const std::string& path() const noexcept { return path_; }
@@ -66,7 +68,8 @@ class TextStream {
     bool has_ended_ = false;
 };
 
-/// All of a text, unpacked.
+/// Returns the whole decompressed text.
+///
 /// Errors: those of TextStream; Error{deck} if it has more than `max_bytes`
 std::string read_text(const std::string& path, std::int64_t max_bytes);
 

@@ -31,15 +31,15 @@ class GzipUnpacker final : public Unpacker {
         bool has_more = !packed.empty();
         while (has_more) {
             if (is_between_ && !begin_member()) {
-                return "";  // zeros that fill up a block of a tape
+                return "";  // zeros that pad a block of a tape
             }
             stream_.next_out = reinterpret_cast<Bytef*>(part_.data());
             stream_.avail_out = static_cast<uInt>(part_.size());
             const int code = ::inflate(&stream_, Z_NO_FLUSH);
             text.append(part_.data(), part_.size() - stream_.avail_out);
             if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-                return fmt::format("its gzip data are damaged: {}",
-                                   stream_.msg == nullptr ? "no reason known" : stream_.msg);
+                return fmt::format("its gzip data are corrupt: {}",
+                                   stream_.msg == nullptr ? "unknown reason" : stream_.msg);
             }
             is_between_ = code == Z_STREAM_END;
             has_more = stream_.avail_in > 0 || (!is_between_ && stream_.avail_out == 0);
@@ -49,7 +49,7 @@ class GzipUnpacker final : public Unpacker {
     bool is_complete() const noexcept override { return is_between_; }
 
   private:
-    /// False if only zeros follow in this part.
+    /// Starts the next member. Returns false if only zeros follow in this part.
     bool begin_member() {
         while (stream_.avail_in > 0 && *stream_.next_in == 0) {
             ++stream_.next_in;
@@ -65,7 +65,7 @@ class GzipUnpacker final : public Unpacker {
 
     z_stream stream_{};
     std::array<char, part_bytes> part_{};
-    bool is_between_ = false;  ///< after a member, before another or the end
+    bool is_between_ = false;  ///< between two members, or after the last one
 };
 
 struct ContextDeleter {
@@ -78,7 +78,7 @@ class ZstdUnpacker final : public Unpacker {
         if (context_ == nullptr) {
             throw std::bad_alloc{};
         }
-        // Archives of web texts are written with --long=31.
+        // Archives of web texts are often written with --long=31.
         ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax,
                                ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
     }
@@ -86,12 +86,12 @@ class ZstdUnpacker final : public Unpacker {
     std::string unpack(std::string_view packed, std::string& text) override {
         ZSTD_inBuffer in{packed.data(), packed.size(), 0};
         ZSTD_outBuffer out{part_.data(), part_.size(), 0};
-        // A full output may leave more inside of the decoder.
+        // If the output buffer is full, the decoder may hold more output.
         while (in.pos < in.size || (out.pos == out.size && out.size > 0)) {
             out.pos = 0;
             const auto code = ZSTD_decompressStream(context_.get(), &out, &in);
             if (ZSTD_isError(code) != 0) {
-                return fmt::format("its zstd data are damaged: {}", ZSTD_getErrorName(code));
+                return fmt::format("its zstd data are corrupt: {}", ZSTD_getErrorName(code));
             }
             text.append(part_.data(), out.pos);
             is_between_ = code == 0;
@@ -106,7 +106,7 @@ class ZstdUnpacker final : public Unpacker {
   private:
     std::unique_ptr<ZSTD_DCtx, ContextDeleter> context_;
     std::array<char, part_bytes> part_{};
-    bool is_between_ = false;  ///< after a frame, before another or the end
+    bool is_between_ = false;  ///< between two frames, or after the last one
 };
 
 }  // namespace

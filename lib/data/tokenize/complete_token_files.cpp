@@ -52,7 +52,7 @@ std::uint8_t megatron_code(TokenType type) {
     return 0;
 }
 
-/// Writes a file in pieces, so that an index of any length takes little memory.
+/// Writes a file in pieces, so that an index of any length needs little memory.
 class PieceWriter {
   public:
     explicit PieceWriter(const std::string& path)
@@ -84,7 +84,7 @@ class PieceWriter {
     std::string bytes_;
 };
 
-/// Calls `use` with the tokens of each document.
+/// Calls `use` with the number of tokens of each document.
 template <class Use>
 void each_length(const std::string& path, std::int64_t documents, const Use& use) {
     constexpr std::int64_t most_at_once = 1 << 16;

@@ -17,7 +17,7 @@ std::string_view text_of(const MappedFile& file) {
     return {reinterpret_cast<const char*>(file.content().data()), file.content().size()};
 }
 
-/// End of the first line that ends at or after byte `from`; nothing if none does.
+/// Returns the end of the first line that ends at or after byte `from`; empty if no line does.
 std::optional<std::size_t> end_of_line(std::string_view text, std::size_t from) {
     const auto newline = text.find('\n', from);
     return newline == std::string_view::npos ? std::nullopt : std::optional{newline + 1};
@@ -100,7 +100,8 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
     }
     std::optional<std::size_t> end;
     auto searched = static_cast<std::size_t>(least_bytes - 1);
-    while (!has_ended_ && (!end || *end == ahead_->size())) {  // the same cut however the bytes come
+    // the cut must not depend on how the bytes arrive
+    while (!has_ended_ && (!end || *end == ahead_->size())) {
         if (!end && input().has_lines) {
             end = end_of_line(*ahead_, searched);
             searched = std::max(searched, ahead_->size());
@@ -110,7 +111,7 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
         }
         if (std::ssize(*ahead_) > max_document_bytes) {
             throw Error{ErrorKind::deck,
-                        fmt::format("'{}': a document of more than {} bytes. Cut it into smaller ones.",
+                        fmt::format("'{}': a document of more than {} bytes. Split it into smaller ones.",
                                     printable(input().path), max_document_bytes)};
         }
     }

@@ -1,4 +1,4 @@
-/// Documents of text files, read in the order in which they are named.
+/// Documents of text files, in the order of the inputs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ziggurat::data {
 
-/// Where a document begins: at a byte of the text of one of the inputs.
+/// Start of a document: a byte of the text of one of the inputs.
 struct InputPosition {
     std::int64_t file = 0;
     std::int64_t offset = 0;
@@ -22,35 +22,38 @@ struct InputPosition {
     auto operator<=>(const InputPosition&) const = default;
 };
 
-/// A part of an input that has whole documents.
+/// A part of an input with whole documents.
 struct DocumentRun {
-    std::shared_ptr<const void> owner;  ///< of the text; null: an empty one
+    std::shared_ptr<const void> owner;  ///< owner of the text; null: an empty text
     std::string_view text;
     const TextInput* input = nullptr;
-    std::string_view text_before = {};  ///< of a mapped file: all before `text`, for numbers of lines
-    std::int64_t lines_before = 0;      ///< of other inputs: the number of lines before `text`
+    /// of a mapped file: everything before `text`, to compute line numbers
+    std::string_view text_before = {};
+    std::int64_t lines_before = 0;  ///< of other inputs: the number of lines before `text`
 };
 
-/// Documents that one thread encodes, and where those after them begin.
+/// Documents that one thread encodes, and the start of the documents after them.
 struct DocumentBatch {
     std::vector<DocumentRun> runs;
     InputPosition next;
-    std::int64_t input_bytes = 0;  ///< of files, as they are on the disk, up to the end of this batch
+    std::int64_t input_bytes = 0;  ///< size on disk of the input files up to the end of this batch
 };
 
-/// Reads all documents from a position on, in batches of at least `batch_bytes` if there is so much; a
-/// document is never cut. Batches depend on nothing but the texts: another reader of them cuts them equally.
+/// Reads all documents from a position on, in batches of at least `batch_bytes`, except the last one.
+///
+/// Documents are never split. Batches depend only on the texts, so every reader forms the same ones.
 class DocumentReader {
   public:
     static constexpr std::int64_t batch_bytes = std::int64_t{1} << 20;
-    /// Of one document in a pipe or a packed file, which is held in memory.
+    /// Maximum size of one document in a pipe or a compressed file, which is held in memory.
     static constexpr std::int64_t max_document_bytes = std::int64_t{4} << 30;
 
-    /// \param inputs  outlives this
+    /// \param inputs  must outlive this
     DocumentReader(const std::vector<TextInput>& inputs, InputPosition from);
 
-    /// The next batch, with no document at or after `until`; nothing if there is none.
-    /// Errors: Error{deck} that names an input that cannot be read, or has changed since it was looked at
+    /// Returns the next batch, without documents at or after `until`; empty at the end.
+    ///
+    /// Errors: Error{deck} that names an input that cannot be read, or has changed since it was checked
     std::optional<DocumentBatch> next(std::optional<InputPosition> until = {});
 
     InputPosition position() const noexcept { return at_; }
@@ -65,12 +68,12 @@ class DocumentReader {
 
     const std::vector<TextInput>& inputs_;
     InputPosition at_;
-    std::shared_ptr<const MappedFile> file_;  ///< that of at_, once it is open
-    std::shared_ptr<TextStream> stream_;      ///< the same of what is not mapped
-    std::shared_ptr<std::string> ahead_;      ///< text of the stream from at_ on
+    std::shared_ptr<const MappedFile> file_;  ///< mapping of at_'s file, once it is open
+    std::shared_ptr<TextStream> stream_;  ///< stream of at_'s file, if it is not mapped
+    std::shared_ptr<std::string> ahead_;  ///< text of the stream from at_ on
     bool has_ended_ = false;                  ///< `ahead_` is the rest of the stream
-    std::int64_t lines_before_ = 0;           ///< of the stream, before at_
-    std::int64_t bytes_before_ = 0;           ///< of all earlier files
+    std::int64_t lines_before_ = 0;  ///< lines of the stream before at_
+    std::int64_t bytes_before_ = 0;  ///< bytes of all earlier files
 };
 
 }  // namespace ziggurat::data

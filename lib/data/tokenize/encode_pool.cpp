@@ -16,7 +16,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// Number of a line of `run` in its file, from 1.
+/// Returns the number, from 1, of a line of `run` in its file.
 std::int64_t number_of(const DocumentRun& run, std::string_view line) {
     return 1 + run.lines_before + std::ranges::count(run.text_before, '\n') +
            std::count(run.text.data(), line.data(), '\n');
@@ -120,7 +120,7 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
     }
     if (ids_.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
         throw Error{ErrorKind::deck,
-                    fmt::format("a document of {} tokens, more than 2147483647. Cut it into smaller ones.",
+                    fmt::format("a document of {} tokens, more than 2147483647. Split it into smaller ones.",
                                 ids_.size())};
     }
     pack(ids_, layout_.type, encoded.packed);
@@ -195,7 +195,7 @@ void EncodePool::work(DocumentEncoder encoder) {
         job->encoded = std::move(encoded);
         job->problem = problem;
         job->is_done = true;
-        job->batch = {};  // its files are mapped no longer than they are needed
+        job->batch = {};  // unmaps files as soon as possible
         has_result_.notify_one();
     }
 }

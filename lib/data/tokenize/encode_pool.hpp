@@ -18,47 +18,48 @@
 
 namespace ziggurat::data {
 
-/// A line of JSON lines that holds no document.
+/// A line of JSON lines without a valid document.
 struct BadLine {
     std::string path;
-    std::int64_t line = 0;  ///< of the file, from 1
+    std::int64_t line = 0;  ///< in the file, from 1
     std::string problem;    ///< a reason and a remedy
 };
 
-/// How documents are taken from JSON lines.
+/// Options for reading documents from JSON lines.
 struct LineReading {
-    std::string field = "text";    ///< of the text
-    bool skips_bad_lines = false;  ///< else one ends the job
+    std::string field = "text";  ///< name of the field with the text
+    bool skips_bad_lines = false;  ///< if false, a bad line ends the job
 };
 
-/// A batch as a file of tokens has it.
+/// A batch in the format of a token file.
 struct EncodedBatch {
     std::string packed;
     std::vector<std::int32_t> lengths;  ///< tokens of each document
     UnknownText unknown;
     InputPosition next;
-    std::int64_t input_bytes = 0;  ///< as of DocumentBatch
+    std::int64_t input_bytes = 0;  ///< see DocumentBatch
     std::int64_t text_bytes = 0;
-    std::uint64_t hash = 0;  ///< of the texts and their cut
+    std::uint64_t hash = 0;  ///< of the texts and their division into ranges
     std::int64_t skipped_lines = 0;
-    std::vector<BadLine> bad_lines;  ///< the first of these, at most max_named
+    std::vector<BadLine> bad_lines;  ///< the first bad lines, at most max_named
     static constexpr std::size_t max_named = 20;
 };
 
-/// XXH3-64 of the texts of a batch and of their cut into runs.
+/// Returns XXH3-64 of the texts of a batch and of their division into ranges.
 std::uint64_t hash_of(const DocumentBatch& batch);
 
-/// Where the document token stands: before each document (llmc) or behind it (megatron), as the programs that
-/// the formats are of have it.
+/// Encodes documents and adds the document token: before each document (llmc) or after it (megatron).
+///
+/// The original programs of both formats do the same.
 class DocumentEncoder {
   public:
-    /// \param begin_token  before the text of each document; nothing: none
+    /// \param begin_token  added before the text of each document; empty: not added
     DocumentEncoder(const TextTokenizer& tokenizer,
                     std::optional<std::int32_t> begin_token,
                     TokenLayout layout,
                     LineReading lines);
 
-    /// Errors: Error{deck} that names the file, and the line if it has lines
+    /// Errors: Error{deck} that names the file, and the line if the file has lines
     EncodedBatch encode(const DocumentBatch& batch);
 
   private:
@@ -72,11 +73,11 @@ class DocumentEncoder {
     std::vector<std::int32_t> ids_;
 };
 
-/// Encodes on threads of its own; batches come back in the order in which they were given.
+/// Encodes batches on its own threads and returns them in the order of submission.
 class EncodePool {
   public:
     /// \param threads    > 0
-    /// \param tokenizer  outlives this
+    /// \param tokenizer  must outlive this
     EncodePool(const TextTokenizer& tokenizer,
                std::optional<std::int32_t> begin_token,
                TokenLayout layout,
@@ -86,10 +87,11 @@ class EncodePool {
     EncodePool(const EncodePool&) = delete;
     EncodePool& operator=(const EncodePool&) = delete;
 
-    /// Batches that were given and not taken.
+    /// Returns the number of batches that were submitted and not yet returned.
     std::size_t under_way() const noexcept { return order_.size(); }
     void give(DocumentBatch batch);
-    /// Waits for the batch that was given first. Needs one that is under way.
+    /// Waits for the oldest batch and returns it. \pre under_way() > 0
+    ///
     /// Errors: those of DocumentEncoder
     EncodedBatch take();
 
@@ -106,7 +108,7 @@ class EncodePool {
     std::condition_variable has_work_, has_result_;
     bool is_over_ = false;
     std::deque<std::shared_ptr<Job>> waiting_;
-    std::deque<std::shared_ptr<Job>> order_;  ///< the caller's alone
+    std::deque<std::shared_ptr<Job>> order_;  ///< used only by the calling thread
     std::vector<std::thread> threads_;
 };
 

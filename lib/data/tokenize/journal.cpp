@@ -41,12 +41,12 @@ std::string all_of(int file, const std::string& path) {
 
 constexpr const char* inputs_key = "inputs";
 
-/// The fields other than inputs that differ between two jobs: `tokenizer and format`.
+/// Returns the fields other than inputs that differ between two jobs: `tokenizer and format`.
 std::string differences(const std::string& ours, const std::string& theirs) {
     const auto was = Json::parse(theirs, nullptr, false);
     const auto now = Json::parse(ours);
     if (!was.is_object()) {
-        return "what it begins with";
+        return "first line";
     }
     std::string names;
     for (const auto& [key, value] : now.items()) {
@@ -57,7 +57,7 @@ std::string differences(const std::string& ours, const std::string& theirs) {
     return names;
 }
 
-/// The inputs of a job, as it writes them.
+/// Returns the inputs of a job as written in its line.
 Json inputs_of(std::string_view job) {
     const auto json = Json::parse(job, nullptr, false);
     return json.is_object() && json.contains(inputs_key) ? json[inputs_key] : Json{};
@@ -88,7 +88,7 @@ std::optional<JournalRecord> record_of(std::string_view line) {
     return is_whole ? std::optional{record} : std::nullopt;
 }
 
-/// Whether a whole line of `text` is a record of something that is done.
+/// Returns true if a complete line of `text` records finished work.
 bool has_a_record(std::string_view text) {
     for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
         if (const auto record = record_of(text.substr(0, end)); record && record->next != InputPosition{}) {
@@ -108,13 +108,13 @@ TokenizeJournal::TokenizeJournal(std::string path, const std::string& job)
         storage::throw_io_error("write", path_, errno);
     }
     struct stat status {};
-    // A name that is gone is that of a job that has just ended.
+    // If the path no longer names this file, it belonged to a job that has just ended.
     const bool is_ours = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(file_.get(), &status) == 0 &&
                          status.st_nlink > 0;
     if (!is_ours) {
         throw Error{ErrorKind::resource,
-                    fmt::format("cannot write '{}' (another process does). Wait for it, or "
-                                "name other files by --out.",
+                    fmt::format("cannot write '{}' (another process is writing it). Wait for that "
+                                "process, or choose another name with --out.",
                                 printable(path_))};
     }
     read();
@@ -124,7 +124,7 @@ void TokenizeJournal::read() {
     const auto text = all_of(file_.get(), path_);
     const auto first_end = text.find('\n');
     if (first_end == std::string::npos || !has_a_record(std::string_view{text}.substr(first_end + 1))) {
-        // Of a job that has done nothing, which another may follow.
+        // The earlier job has recorded no finished work, so another job may replace it.
         if (::ftruncate(file_.get(), 0) != 0) {
             storage::throw_io_error("write", path_, errno);
         }
@@ -137,13 +137,13 @@ void TokenizeJournal::read() {
     if (const auto other = first == job_ ? "" : differences(job_, first); !other.empty()) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("cannot go on by '{}' (it was begun with other {}). Repeat the command that began "
-                        "it, or remove it to begin anew.",
+            fmt::format("cannot resume from '{}' (it was started with other {}). Repeat the command that "
+                        "started it, or remove it to start from scratch.",
                         printable(path_), other)};
     }
     auto inputs = inputs_of(first);
     std::size_t begin = first_end + 1;
-    for (;;) {  // a line that was cut is as if it had not been written
+    for (;;) {  // a truncated line is ignored
         const auto end = text.find('\n', begin);
         if (end == std::string::npos) {
             break;
@@ -169,9 +169,9 @@ void TokenizeJournal::read() {
 void TokenizeJournal::refuse_inputs() const {
     throw Error{
         ErrorKind::deck,
-        fmt::format("cannot go on by '{}' (it was begun with other inputs: they differ before the place "
-                    "up to which tokens are written). Repeat the command that began it, or remove it "
-                    "to begin anew.",
+        fmt::format("cannot resume from '{}' (it was started with other inputs: they differ before the "
+                    "position up to which tokens are written). Repeat the command that started it, or "
+                    "remove it to start from scratch.",
                     printable(path_))};
 }
 

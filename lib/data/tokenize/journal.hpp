@@ -1,4 +1,4 @@
-/// Journal of a job that makes token files: how far it has come, so that it goes on there.
+/// Journal of a job that writes token files: its progress, from which it resumes.
 #pragma once
 
 #include <optional>
@@ -10,50 +10,54 @@
 
 namespace ziggurat::data {
 
-/// What the disk has: all documents before `next` are written.
+/// Progress on disk: all documents before `next` are written.
 struct JournalRecord {
     InputPosition next;
     WrittenTokens written;
-    std::int64_t text_bytes = 0;     ///< of all documents before `next`
-    std::int64_t skipped_lines = 0;  ///< before `next`
-    std::uint64_t hash = 0;          ///< of all texts before `next`, batch after batch
-    bool has_all = false;            ///< the files have only to be completed
+    std::int64_t text_bytes = 0;  ///< of all documents before `next`
+    std::int64_t skipped_lines = 0;  ///< lines skipped before `next`
+    std::uint64_t hash = 0;  ///< of all texts before `next`, chained by batch
+    bool has_all = false;  ///< only the completion of the files is left
 
     bool operator==(const JournalRecord&) const = default;
 };
 
-/// Owns the file and the right to write what it is about: a line of JSON that says what is to be done, then
-/// one for each record.
+/// Owns the journal file and the lock on the output files.
+///
+/// Its first line is the job as JSON; each further line is a record.
 class TokenizeJournal {
   public:
-    /// Goes on with what is there, or begins.
+    /// Resumes from an existing journal, or creates one.
     ///
-    /// \param job  what is to be done, a JSON object on one line; a journal of another job is refused, except
-    ///             that its inputs may have changed
-    /// Errors: Error{deck} that names what differs; Error{resource} when another process holds it
+    /// \param job  the job as a JSON object on one line; a journal of another job is rejected, except if only
+    ///             its inputs have changed
+    /// Errors: Error{deck} that names what differs; Error{resource} if another process has locked it
     TokenizeJournal(std::string path, const std::string& job);
 
-    /// The last record of an earlier process.
+    /// Returns the last record of an earlier process.
     const std::optional<JournalRecord>& last() const noexcept { return last_; }
 
-    /// True if an earlier process or this one has recorded something that is done.
+    /// True if an earlier process or this one has recorded finished work.
     bool has_records() const noexcept { return has_records_; }
 
-    /// True if the inputs are not those that the journal was begun with.
+    /// True if the inputs differ from those in the journal.
     bool has_other_inputs() const noexcept { return has_other_inputs_; }
 
-    /// Throws the Error{deck} of a job that cannot go on with its inputs.
+    /// Throws the Error{deck} of a job that cannot resume with its inputs.
     [[noreturn]] void refuse_inputs() const;
 
-    /// Records the inputs of this job: from now on it goes on with these.
+    /// Records the inputs of this job, with which it resumes from now on.
+    ///
     /// Errors: Error{resource}
     void accept_inputs();
 
-    /// Returns when the disk has the record.
+    /// Appends a record. Returns when it is on disk.
+    ///
     /// Errors: Error{resource}
     void append(const JournalRecord& record);
 
-    /// The job is done.
+    /// Removes the journal of a finished job.
+    ///
     /// Errors: Error{resource}
     void remove();
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Keeps one field of the outermost object, and builds nothing of the rest.
+/// Keeps one field of the outermost object, and stores nothing else of it.
 class FieldReader final : public nlohmann::json_sax<Json> {
   public:
     explicit FieldReader(const std::string& field) : field_{field} {}
@@ -79,14 +79,14 @@ std::string json_line_field(std::string_view line, const std::string& field) {
             throw Error{
                 ErrorKind::deck,
                 "a lone surrogate (half of a character that \\u escapes write in two parts), which no "
-                "text in UTF-8 can hold. Remove it or write U+FFFD, or give --skip-bad-lines."};
+                "text in UTF-8 can hold. Remove it or write U+FFFD, or use --skip-bad-lines."};
         }
-        throw Error{ErrorKind::deck, fmt::format("no JSON ({}). Write one object on each line.",
+        throw Error{ErrorKind::deck, fmt::format("not JSON ({}). Write one object on each line.",
                                                  shortened(printable(reader.problem), told_columns))};
     }
     if (!reader.text) {
-        throw Error{ErrorKind::deck, fmt::format("no object with a text '{}'. Name the field of the text by "
-                                                 "--field.",
+        throw Error{ErrorKind::deck, fmt::format("not an object with a text '{}'. Name the text's field "
+                                                 "with --field.",
                                                  printable(field))};
     }
     return std::move(*reader.text);

@@ -1,4 +1,4 @@
-/// Names of the files that token files are made of while they grow.
+/// Names of the temporary files from which token files are made.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ inline constexpr const char* unfinished_ending = ".tmp";
 inline constexpr const char* lengths_ending = ".lengths.tmp";
 
 /// Writes all of `bytes`.
+///
 /// Errors: Error{resource} that names `path`
 void write_output(int file, const std::string& path, std::string_view bytes);
 

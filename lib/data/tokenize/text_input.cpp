@@ -24,7 +24,7 @@ constexpr const char* as_text = "Give --input text if the file itself is the tex
     throw Error{ErrorKind::deck, fmt::format("cannot tokenize '{}' ({}). {}", printable(path), why, remedy)};
 }
 
-/// Lower case, without what packers append: `web.jsonl` of `Web.JSONL.gz`.
+/// Returns a name in lower case, without compression suffixes: `web.jsonl` of `Web.JSONL.gz`.
 std::string plain_name(std::string name) {
     std::ranges::transform(name, name.begin(),
                            [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
@@ -45,7 +45,7 @@ bool is_named_web_page(const std::string& name) {
     return name.ends_with(".html") || name.ends_with(".htm") || name.ends_with(".xhtml");
 }
 
-/// Number of lines that are JSON objects, and of others that are not blank.
+/// Number of lines that are JSON objects, and of other lines that are not blank.
 struct SeenLines {
     int objects = 0;
     int others = 0;
@@ -57,7 +57,7 @@ std::string_view without_mark(std::string_view text) {
     return text;
 }
 
-/// \param is_all  `text` is the whole text: its last line has ended too
+/// \param is_all  `text` is the whole text, so its last line is complete
 SeenLines look_at_lines(std::string_view text, bool is_all) {
     constexpr int max_lines = 20;
     SeenLines seen;
@@ -77,7 +77,7 @@ SeenLines look_at_lines(std::string_view text, bool is_all) {
     return seen;
 }
 
-/// True if lines that begin as `text` are JSON objects, whatever the file is called.
+/// True if the first lines in `text` are JSON objects, independent of the file's name.
 bool has_object_lines(std::string_view text, bool is_all) {
     text = without_mark(text);
     const auto first = text.find_first_not_of(" \t\r\n");
@@ -91,7 +91,9 @@ bool has_object_lines(std::string_view text, bool is_all) {
 
 enum class JsonLook { none, begins_as_json, one_value_on_lines };
 
-/// A JSON value that is written over several lines begins with a list, or a brace alone on its line.
+/// Checks for a JSON value that spans several lines.
+///
+/// Such a value begins with a list, or with a brace alone on its line.
 JsonLook look_for_json(std::string_view text) {
     text = without_mark(text);
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -103,7 +105,9 @@ JsonLook look_for_json(std::string_view text) {
     return text.front() == '[' || is_alone ? JsonLook::one_value_on_lines : JsonLook::begins_as_json;
 }
 
-/// Decides by the beginning of the unpacked text, and rejects what is no text.
+/// Decides from the beginning of the decompressed text if its lines are documents.
+///
+/// Rejects other formats.
 ///
 /// \param is_all  `beginning` is the whole text
 bool decide_lines(const std::string& path, std::string_view beginning, bool is_all, InputKind kind) {
@@ -140,7 +144,7 @@ TextInput open_pipe(const std::string& path, InputKind kind) {
     TextInput input{.path = path, .stamp = {}, .pipe = std::make_shared<TextStream>(path)};
     const auto beginning = input.pipe->beginning(looked_at_bytes);
     if (beginning.empty()) {
-        refuse(path, "an empty pipe", "Look at the command that writes to it.");
+        refuse(path, "an empty pipe", "Check the command that writes to it.");
     }
     input.has_lines = decide_lines(path, beginning, beginning.size() < looked_at_bytes, kind);
     input.is_packed = input.pipe->is_packed();

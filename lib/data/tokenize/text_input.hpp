@@ -1,4 +1,4 @@
-/// Files and pipes that are tokenized: where their text is, and whether each line is a document.
+/// Files and pipes to tokenize: location of their text, and division into documents.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,37 @@
 namespace ziggurat::data {
 
 enum class InputKind {
-    by_content,  ///< JSON lines where a file's name or its first lines say so
-    text,        ///< every file is one document, whatever is in it
+    by_content,  ///< JSON lines if a file's name or its first lines indicate it
+    text,  ///< every file is one document, independent of its content
     json_lines
 };
 
 struct TextInput {
     std::string path;
     FileStamp stamp;         ///< zeros for a pipe
-    std::uint64_t hash = 0;  ///< as of sampled_hash(), of the file's own bytes; 0 for a pipe or an empty file
-    bool has_lines = false;  ///< a document on each line (JSON lines); else the whole text is one
+    std::uint64_t hash = 0;  ///< sampled_hash() of the file's raw bytes; 0 for a pipe or an empty file
+    bool has_lines = false;  ///< each line is a document (JSON lines); else the whole text is one
     bool is_packed = false;
-    std::shared_ptr<TextStream> pipe = nullptr;  ///< open, for what can be read only once
+    std::shared_ptr<TextStream> pipe = nullptr;  ///< open, for inputs that can be read only once
 
     bool is_mapped() const noexcept { return pipe == nullptr && !is_packed && stamp.bytes > 0; }
     bool is_empty() const noexcept { return pipe == nullptr && stamp.bytes == 0; }
 };
 
-/// Looks at inputs: stamps, hashes and first lines of files; pipes are opened.
+/// Checks inputs: reads stamps, hashes and first lines of files, and opens pipes.
 ///
-/// JSON lines are files of that name (.jsonl, .ndjson, also packed and in capitals), and others whose first
-/// lines are mostly JSON objects.
+/// JSON lines are files with that extension (.jsonl, .ndjson, also compressed and in capitals), and other
+/// files whose first lines are mostly JSON objects.
 ///
-/// Errors: Error{deck} that names an input that cannot be read, is of a kind that is none of text, or is JSON
-///         without an object on each line
+/// Errors: Error{deck} that names an input that cannot be read, is not text, or is JSON without an object on
+///         each line
 std::vector<TextInput> text_inputs(const std::vector<std::string>& paths, InputKind kind);
 
-/// True if the text of the file at `path` is JSON lines, by the rule of text_inputs(). Nothing is refused.
+/// True if the text of the file at `path` is JSON lines, by the rule of text_inputs(). Rejects no file.
 bool are_json_lines(const std::string& path, std::string_view text);
 
-/// Rejects inputs of which a file has changed since it was looked at.
+/// Rejects inputs if a file has changed since it was checked.
+///
 /// Errors: Error{deck} that names it
 void expect_unchanged(const std::vector<TextInput>& inputs);
 

@@ -20,10 +20,10 @@
 namespace ziggurat::data {
 namespace {
 
-/// The tokens that the header of llm.c counts.
+/// Maximum number of tokens that the header of llm.c can count.
 constexpr std::int64_t most_llmc_tokens = std::numeric_limits<std::uint32_t>::max();
 
-/// Opens a file that keeps its first `bytes`, and is written to behind them.
+/// Opens a file, truncates it to its first `bytes`, and appends from there.
 FileHandle open_at(const std::string& path, std::int64_t bytes) {
     FileHandle file{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)};
     struct stat status {};
@@ -33,8 +33,8 @@ FileHandle open_at(const std::string& path, std::int64_t bytes) {
     if (status.st_size < bytes) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("cannot go on with '{}' (it has {} bytes, and its journal says {}). Remove the "
-                        "journal to begin anew.",
+            fmt::format("cannot resume '{}' (it has {} bytes, but its journal records {}). Remove the "
+                        "journal to start from scratch.",
                         printable(path), status.st_size, bytes)};
     }
     if (::ftruncate(file.get(), bytes) != 0 || ::lseek(file.get(), bytes, SEEK_SET) != bytes) {
@@ -108,7 +108,7 @@ void TokenOutput::append(std::string_view packed,
         throw Error{
             ErrorKind::deck,
             fmt::format("'{}' would have more than {} tokens, which llm.c's format cannot count. Write "
-                        "several files, or take --format megatron.",
+                        "several files, or use --format megatron.",
                         printable(name_), most_llmc_tokens)};
     }
     write_output(tokens_.get(), name_ + bin_ending + unfinished_ending, packed);

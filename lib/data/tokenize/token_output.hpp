@@ -1,4 +1,4 @@
-/// Token files that grow document by document, and take their names when all are written.
+/// Token files that grow document by document and are renamed when they are complete.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,24 @@
 
 namespace ziggurat::data {
 
-/// A format of token files, and how a token is stored in it.
+/// A format of token files, and the storage type of its tokens.
 struct TokenLayout {
     spec::TokenFormat format = spec::TokenFormat::llmc;  ///< llmc or megatron
     TokenType type = TokenType::uint16;
 };
 
-/// With 16 bits for up to 65,536 tokens, else with 32: unsigned for llmc, signed for megatron.
+/// Returns 16-bit tokens for vocabularies of up to 65,536, else 32-bit tokens.
+///
+/// 32-bit tokens are unsigned for llmc and signed for megatron.
 TokenLayout layout_for(spec::TokenFormat format, std::int64_t vocab_size) noexcept;
 
-/// Appends ids, which fit the type, as a file has them.
+/// Appends ids in the format of a file. \pre they fit the type
 void pack(std::span<const std::int32_t> ids, TokenType type, std::string& bytes);
 
-/// Text that the vocabulary lacks.
+/// Amount of text that the vocabulary lacks.
 struct UnknownText {
-    std::int64_t runs = 0;    ///< of neighbouring unknown tokens in a document
-    std::int64_t tokens = 0;  ///< in them
+    std::int64_t runs = 0;  ///< ranges of adjacent unknown tokens in a document
+    std::int64_t tokens = 0;  ///< unknown tokens in all ranges
 
     UnknownText& operator+=(const UnknownText& more) {
         runs += more.runs;
@@ -38,7 +40,7 @@ struct UnknownText {
     bool operator==(const UnknownText&) const = default;
 };
 
-/// How much is written.
+/// Amount of written output.
 struct WrittenTokens {
     std::int64_t documents = 0;
     std::int64_t tokens = 0;
@@ -47,25 +49,26 @@ struct WrittenTokens {
     bool operator==(const WrittenTokens&) const = default;
 };
 
-/// The files of a name: NAME.bin, for megatron also NAME.idx.
+/// Returns the files of a name: NAME.bin, for megatron also NAME.idx.
 std::vector<std::string> token_paths(const std::string& name, spec::TokenFormat format);
 
-/// Owns NAME.bin.tmp, for megatron also NAME.lengths.tmp, which has the number of tokens of each document.
+/// Owns NAME.bin.tmp, for megatron also NAME.lengths.tmp with the number of tokens of each document.
 class TokenOutput {
   public:
-    /// \param written  what the files keep of what they have; nothing: they begin anew
-    /// Errors: Error{deck} when they have less; Error{resource}
+    /// \param written  amount of existing output that is kept; empty: start from scratch
+    /// Errors: Error{deck} if the files have less; Error{resource}
     TokenOutput(std::string name, TokenLayout layout, WrittenTokens written);
 
     /// Appends whole documents.
     ///
     /// \param packed   their tokens
-    /// \param lengths  tokens of each
-    /// \param unknown  in all of them
-    /// Errors: Error{deck} when the format cannot count so many tokens; Error{resource}
+    /// \param lengths  number of tokens of each
+    /// \param unknown  total of all documents
+    /// Errors: Error{deck} if the format cannot count the tokens; Error{resource}
     void append(std::string_view packed, std::span<const std::int32_t> lengths, UnknownText unknown = {});
 
-    /// Returns when the disk has all that was appended.
+    /// Returns when all appended data are on disk.
+    ///
     /// Errors: Error{resource}
     void flush();
 
@@ -78,8 +81,9 @@ class TokenOutput {
     FileHandle tokens_, lengths_;
 };
 
-/// Writes the heads of the files that a TokenOutput has flushed, and gives them their names. What an
-/// interrupted call has done already is not done again.
+/// Writes the headers of the files that a TokenOutput has flushed, and renames them.
+///
+/// Steps that an interrupted call has already done are skipped.
 ///
 /// Errors: Error{resource}
 void complete_token_files(const std::string& name, TokenLayout layout, WrittenTokens written);

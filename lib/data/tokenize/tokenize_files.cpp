@@ -23,10 +23,11 @@
 namespace ziggurat::data {
 namespace {
 
-/// What a job that is killed loses at most, besides what is under way.
-constexpr std::size_t batches_per_thread = 4;  // so that a long document of one holds up no other
+/// Maximum number of batches that are lost if a job is killed, in addition to those in progress.
+// so that a batch with a long document does not block the others
+constexpr std::size_t batches_per_thread = 4;
 
-/// Everything that the bytes follow from.
+/// Returns all inputs that determine the output bytes.
 std::string description(const TokenizeJob& job,
                         const TextTokenizer& tokenizer,
                         const std::vector<TextInput>& inputs) {
@@ -44,7 +45,7 @@ std::string description(const TokenizeJob& job,
                                   {"bytes", input.stamp.bytes},
                                   {"hash", fmt::format("{:016x}", input.hash)}});
     }
-    // Names of files need not be UTF-8.
+    // File names are not always UTF-8.
     return text.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -53,12 +54,12 @@ void expect_new(const TokenizeJob& job) {
         if (::access(path.c_str(), F_OK) == 0) {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("'{}' exists already. Remove it, or name another by --out.", printable(path))};
+                fmt::format("'{}' exists already. Remove it, or set another --out.", printable(path))};
         }
     }
 }
 
-/// What a job leaves that has done nothing.
+/// Removes the files of a job that has written no documents.
 void remove_unfinished(const TokenizeJob& job) {
     ::unlink((job.name + lengths_ending).c_str());
     for (const auto& path : token_paths(job.name, job.format)) {
@@ -66,13 +67,13 @@ void remove_unfinished(const TokenizeJob& job) {
     }
 }
 
-/// Hash of the texts of all batches up to one.
+/// Returns the hash of the texts of all batches, chained.
 std::uint64_t chained(std::uint64_t before, std::uint64_t batch) {
     const std::array<std::uint64_t, 2> both{before, batch};
     return XXH3_64bits(both.data(), sizeof both);
 }
 
-/// Reads up to the record and compares all texts before it with those that it was made of.
+/// Reads up to the record and checks that all texts before it have the recorded hash.
 void expect_same_beginning(DocumentReader& reader,
                            const JournalRecord& record,
                            const TokenizeJournal& journal) {
@@ -118,7 +119,7 @@ class Tokenization {
             expect_unchanged(inputs_);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::deck) {
-                write_record();  // so that a repaired line costs only its own batch
+                write_record();  // so that only the batch of a repaired line is repeated
             }
             throw;
         }
@@ -129,7 +130,7 @@ class Tokenization {
     const std::vector<BadLine>& bad_lines() const noexcept { return bad_lines_; }
 
   private:
-    /// A pipe is read from its beginning anyway.
+    /// Returns true if earlier input must be read again. A pipe is always read from its beginning.
     bool is_to_be_read_again() const {
         const bool has_pipe =
             std::ranges::any_of(inputs_, [](const auto& input) { return input.pipe != nullptr; });

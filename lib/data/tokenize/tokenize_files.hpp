@@ -1,4 +1,4 @@
-/// Making of token files from text.
+/// Creation of token files from text.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,34 @@ namespace ziggurat::data {
 struct TokenizeJob {
     std::vector<std::string> inputs;  ///< files and pipes
     InputKind kind = InputKind::by_content;
-    std::string name;  ///< of what is made: NAME.bin, for megatron NAME.idx too
+    std::string name;  ///< name of the output: NAME.bin, for megatron also NAME.idx
     spec::TokenFormat format = spec::TokenFormat::llmc;  ///< llmc or megatron
     LineReading lines = {};
-    std::optional<std::int32_t> begin_token = {};  ///< before the text of each document
+    std::optional<std::int32_t> begin_token = {};  ///< added before the text of each document
     int threads = 1;
-    double seconds_between_records = 0.2;  ///< of the journal; 0: after each batch
+    double seconds_between_records = 0.2;  ///< interval of journal records; 0: after each batch
 };
 
 struct TokenizeResult {
     WrittenTokens written;
     TokenType type = TokenType::uint16;
-    std::int64_t text_bytes = 0;     ///< of all inputs, unpacked
-    std::int64_t earlier_bytes = 0;  ///< of these, what an earlier process had done
-    std::int64_t skipped_lines = 0;  ///< with those of an earlier process
-    std::vector<BadLine> bad_lines;  ///< the first that this call has skipped
+    std::int64_t text_bytes = 0;  ///< of all inputs, decompressed
+    std::int64_t earlier_bytes = 0;  ///< of these, bytes that an earlier process had written
+    std::int64_t skipped_lines = 0;  ///< including those of earlier processes
+    std::vector<BadLine> bad_lines;  ///< the first lines that this call has skipped
 };
 
-/// Called with the bytes of inputs that are written, and those of all.
+/// Callback with the written bytes of inputs, and the bytes of all inputs.
 using TokenizeProgress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
 
-/// Encodes documents in their order and writes them; the bytes do not depend on the number of threads.
-/// NAME.journal records how far it has come. The same job resumes from there after whatever ended it, also
-/// with inputs that have been changed after that place, such as a repaired line.
+/// Encodes documents in order and writes them. The output does not depend on the number of threads.
 ///
-/// Errors: Error{deck} when the files exist, an input cannot be read, is broken or changes meanwhile, or the
-///         journal is of another job; Error{resource} when the disk fails, or another process makes the files
+/// NAME.journal records the progress. After any interruption, the same job resumes from there. It also
+/// resumes if inputs were changed after that position, such as a repaired line.
+///
+/// Errors: Error{deck} if the files exist, an input cannot be read, is invalid or changes during the job, or
+///         the journal belongs to another job; Error{resource} if the disk fails, or another process writes
+///         the files
 TokenizeResult tokenize_files(const TokenizeJob& job,
                               const TextTokenizer& tokenizer,
                               const TokenizeProgress& progress);

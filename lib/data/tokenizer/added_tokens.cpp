@@ -12,7 +12,7 @@ unsigned char first_byte_of(const AddedToken& token) {
     return static_cast<unsigned char>(token.content.front());
 }
 
-/// Where the white space begins that ends at `end`.
+/// Returns the start of the white space that ends at `end`.
 std::size_t begin_of_space(std::string_view text, std::size_t end) {
     while (end > 0) {
         const auto before = character_before(text, end);
@@ -24,7 +24,7 @@ std::size_t begin_of_space(std::string_view text, std::size_t end) {
     return end;
 }
 
-/// Where the white space ends that begins at `begin`.
+/// Returns the end of the white space that begins at `begin`.
 std::size_t end_of_space(std::string_view text, std::size_t begin) {
     while (begin < text.size()) {
         const auto character = character_at(text, begin);
@@ -63,8 +63,8 @@ const AddedToken* AddedTokenFinder::find(std::string_view text, std::size_t from
     return nullptr;
 }
 
-// As AddedVocabulary::find_matches() of Hugging Face's tokenizers does it: the search goes on behind a token
-// itself, also where the white space behind it, which it has taken, holds another.
+// Same as AddedVocabulary::find_matches() of Hugging Face's tokenizers: the search continues after the
+// token's own text, even if the white space that it has consumed after it contains another token.
 void AddedTokenFinder::cut(std::string_view text, std::vector<TextSegment>& segments) const {
     const auto add = [&](std::size_t begin, std::size_t end, std::int32_t token) {
         if (begin < end) {

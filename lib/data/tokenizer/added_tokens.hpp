@@ -1,4 +1,4 @@
-/// Added tokens: texts that are a token each, found before anything else is cut.
+/// Added tokens: texts that are single tokens, found before all other processing.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace ziggurat::data {
 struct AddedToken {
     std::string content;
     std::int32_t id = 0;
-    bool takes_left_space = false;   ///< lstrip: white space before it belongs to it
-    bool takes_right_space = false;  ///< rstrip
-    bool is_normalized = false;      ///< found in the normalized text, else in the text as it stands
+    bool takes_left_space = false;  ///< lstrip: preceding white space belongs to it
+    bool takes_right_space = false;  ///< rstrip: following white space belongs to it
+    bool is_normalized = false;  ///< searched in the normalized text, else in the original text
 
     bool operator==(const AddedToken&) const = default;
 };
 
-/// A part of a text: an added token, or what lies between two of them.
+/// A part of a text: an added token, or the text between two of them.
 struct TextSegment {
     static constexpr std::int32_t no_token = -1;
 
@@ -31,18 +31,18 @@ struct TextSegment {
     bool operator==(const TextSegment&) const = default;
 };
 
-/// Cuts texts at added tokens: at the leftmost, of these at the longest.
+/// Splits texts at added tokens: at the leftmost match, and among equals at the longest.
 class AddedTokenFinder {
   public:
     explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
-    /// Appends the segments of `text`, valid UTF-8, that are not empty; they point into it.
+    /// Appends the non-empty segments of `text`, which is valid UTF-8; they point into it.
     void cut(std::string_view text, std::vector<TextSegment>& segments) const;
 
   private:
     const AddedToken* find(std::string_view text, std::size_t from, std::size_t& at) const;
 
-    std::vector<AddedToken> tokens_;  ///< by their first byte, the longest first
+    std::vector<AddedToken> tokens_;  ///< sorted by first byte, then longest first
     std::array<std::uint32_t, 257> first_of_byte_{};
 };
 

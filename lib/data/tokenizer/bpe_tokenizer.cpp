@@ -137,8 +137,8 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
         into_->resize(before + merge_tokens(parts.merges, std::span{*into_}.subspan(before)));
     }
 
-    // As BPE::merge_word() of Hugging Face's tokenizers: an unknown token waits for the next character that
-    // is known, also while the bytes of others pass it.
+    // Same as BPE::merge_word() of Hugging Face's tokenizers: an unknown token is written at the next known
+    // character, even if byte tokens of other characters are written before it.
     void append_characters(std::string_view piece) {
         const BpeParts& parts = tokenizer_.parts();
         bool has_unknown = false;
@@ -192,8 +192,8 @@ void BpeTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes)
     std::size_t end_of_first = 0;
     for (const auto id : ids) {
         if (id < 0 || id >= vocab_size()) {
-            throw Error{ErrorKind::deck, fmt::format("token {} is none of '{}' (it has {}). Decode it by the "
-                                                     "tokenizer that it was encoded with.",
+            throw Error{ErrorKind::deck, fmt::format("token {} is not in '{}' (which has {}). Decode it with "
+                                                     "the tokenizer that encoded it.",
                                                      id, printable(parts_.path), vocab_size())};
         }
         if (!is_first) {

@@ -17,7 +17,7 @@ constexpr bool stands_for_itself(std::uint32_t byte) {
 
 struct Alphabet {
     std::array<std::uint32_t, 256> code_of_byte{};
-    std::array<int, num_codes> byte_of_code{};  ///< -1: no letter
+    std::array<int, num_codes> byte_of_code{};  ///< -1: not a letter
 };
 
 constexpr Alphabet make_alphabet() {

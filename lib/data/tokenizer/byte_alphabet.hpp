@@ -1,7 +1,7 @@
 /// Alphabet of byte-level vocabularies: a printable character for each byte.
 ///
-/// Source: GPT-2, src/encoder.py, bytes_to_unicode(): `!` to `~`, U+00A1 to U+00AC and U+00AE to U+00FF stand
-/// for themselves; the other 68 bytes, in their order, are U+0100 to U+0143.
+/// Source: GPT-2, src/encoder.py, bytes_to_unicode(): `!` to `~`, U+00A1 to U+00AC and U+00AE to U+00FF
+///         represent themselves; the other 68 bytes, in order, are U+0100 to U+0143.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace ziggurat::data {
 
-/// The character of a byte, in UTF-8.
+/// Returns the character of a byte, in UTF-8.
 std::string letter_of(unsigned char byte);
 
-/// The bytes that valid UTF-8 spells; nothing where a character is none of the alphabet.
+/// Returns the bytes that valid UTF-8 spells; empty if a character is not in the alphabet.
 std::optional<std::string> spelled_bytes(std::string_view text);
 
 }  // namespace ziggurat::data

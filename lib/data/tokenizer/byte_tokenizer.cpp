@@ -25,8 +25,8 @@ class ByteTokenizer final : public TextTokenizer {
     void decode(std::span<const std::int32_t> ids, std::string& bytes) const override {
         for (const auto id : ids) {
             if (id < 0 || id >= num_bytes) {
-                throw Error{ErrorKind::deck, fmt::format("token {} is no byte (0 to 255). Decode it by the "
-                                                         "tokenizer that it was encoded with.",
+                throw Error{ErrorKind::deck, fmt::format("token {} is not a byte (0 to 255). Decode it "
+                                                         "with the tokenizer that encoded it.",
                                                          id)};
             }
             bytes += static_cast<char>(id);

@@ -1,4 +1,4 @@
-/// Classes of characters that known patterns tell apart: letters, numbers, white space, all others.
+/// Character classes of the known patterns: letters, numbers, white space, all others.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace ziggurat::data {
 
 enum class CharacterClass : std::uint8_t { other, letter, number, space };
 
-/// `\p{L}`, `\p{N}` and `\s` of every code, in 1 MiB, of the tables that compiled patterns have too.
+/// `\p{L}`, `\p{N}` and `\s` of every code, in 1 MiB, from the tables that compiled patterns use.
 class CharacterClasses {
   public:
     CharacterClasses();

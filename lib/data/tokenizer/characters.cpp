@@ -13,7 +13,7 @@ bool continues(std::string_view text, std::size_t at) noexcept {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80;
 }
 
-/// Bytes of the character at `at`, whose first byte is not ASCII; 0: none.
+/// Returns the length in bytes of the character at `at`, whose first byte is not ASCII; 0: invalid.
 std::size_t length_at(std::string_view text, std::size_t at) noexcept {
     const auto first = static_cast<unsigned char>(text[at]);
     if (first < 0xC2 || first > 0xF4) {
@@ -57,8 +57,8 @@ std::size_t first_invalid_utf8(std::string_view text) noexcept {
 void expect_utf8(std::string_view text) {
     if (const auto bad = first_invalid_utf8(text); bad < text.size()) {
         throw Error{ErrorKind::deck,
-                    fmt::format("the text is no UTF-8 at its byte {} (0x{:02x}). Convert it, for instance by "
-                                "iconv -t UTF-8.",
+                    fmt::format("the text is not UTF-8 at its byte {} (0x{:02x}). Convert it, for example "
+                                "with iconv -t UTF-8.",
                                 bad, static_cast<unsigned char>(text[bad]))};
     }
 }

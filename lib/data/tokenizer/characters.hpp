@@ -1,4 +1,4 @@
-/// Characters of UTF-8 text: checks, codes, white space.
+/// Characters of UTF-8 text: validation, codes, white space.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace ziggurat::data {
 
 inline constexpr std::uint32_t most_code = 0x10FFFF;
 
-/// A character and the number of its bytes.
+/// A character and its number of bytes.
 struct Utf8Character {
     std::uint32_t code = 0;
     std::uint32_t bytes = 1;
 };
 
-/// The character of valid UTF-8 that begins at `at`, inside `text`.
+/// Returns the character of valid UTF-8 that begins at `at`, inside `text`.
 inline Utf8Character character_at(std::string_view text, std::size_t at) noexcept {
     const auto byte = [&](std::size_t i) -> std::uint32_t {
         return static_cast<unsigned char>(text[at + i]);
@@ -34,7 +34,7 @@ inline Utf8Character character_at(std::string_view text, std::size_t at) noexcep
             4};
 }
 
-/// Where the character before `at` begins; `at` > 0.
+/// Returns the start of the character before `at`. \pre at > 0
 inline std::size_t character_before(std::string_view text, std::size_t at) noexcept {
     do {
         --at;
@@ -42,17 +42,18 @@ inline std::size_t character_before(std::string_view text, std::size_t at) noexc
     return at;
 }
 
-/// Offset of the first byte that is no UTF-8, or text.size(): codes up to 0x10FFFF in their shortest form,
-/// no surrogates.
+/// Returns the offset of the first byte that is not UTF-8, or text.size().
+///
+/// Valid are codes up to 0x10FFFF in their shortest form, without surrogates.
 std::size_t first_invalid_utf8(std::string_view text) noexcept;
 
-/// Errors: Error{deck} that names the first byte that is no UTF-8
+/// Errors: Error{deck} that names the first byte that is not UTF-8
 void expect_utf8(std::string_view text);
 
 /// Appends the UTF-8 of a code, at most `most_code`.
 void append_utf8(std::string& text, std::uint32_t code);
 
-/// Unicode's White_Space.
+/// Returns true for Unicode's White_Space.
 bool is_white_space(std::uint32_t code) noexcept;
 
 }  // namespace ziggurat::data

@@ -8,12 +8,12 @@
 namespace ziggurat::data {
 namespace {
 
-// Hangul, section 3.12 of the standard: a syllable is made of two or three letters by arithmetic.
+// Hangul, section 3.12 of the standard: syllables are composed of two or three letters by arithmetic.
 constexpr std::uint32_t first_syllable = 0xAC00;
 constexpr std::uint32_t num_syllables = 11172;
 constexpr std::uint32_t first_lead = 0x1100, num_leads = 19;
 constexpr std::uint32_t first_vowel = 0x1161, num_vowels = 21;
-constexpr std::uint32_t before_tails = 0x11A7, num_tails = 28;  // the first of which is none
+constexpr std::uint32_t before_tails = 0x11A7, num_tails = 28;  // the first tail is "no tail"
 
 bool is_in(std::uint32_t code, std::uint32_t first, std::uint32_t count) {
     return code >= first && code < first + count;
@@ -47,10 +47,10 @@ ComposedForm::ComposedForm() : class_of_(most_code + 1), may_change_(most_code +
 }
 
 bool ComposedForm::is_composed(std::string_view text) const noexcept {
-    constexpr unsigned char first_byte_of_marks = 0xCC;  // U+0300; nothing before it changes
+    constexpr unsigned char first_byte_of_marks = 0xCC;  // U+0300; characters before it never change
     for (std::size_t at = 0; at < text.size();) {
         if (static_cast<unsigned char>(text[at]) < first_byte_of_marks) {
-            ++at;  // of a character of two bytes the second one is passed as well
+            ++at;  // skips the second byte of a two-byte character
             continue;
         }
         const auto character = character_at(text, at);

@@ -1,4 +1,4 @@
-/// Normalization form C: characters composed as far as they can be.
+/// Unicode normalization form C: characters composed as far as possible.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace ziggurat::data {
 
-/// NFC as Hugging Face's tokenizers compute it, whose tables are of an older Unicode than Python's:
-/// characters that were added since stay as they are. Immutable after it is made.
+/// NFC as in Hugging Face's tokenizers, whose Unicode tables are older than Python's. Immutable.
+///
+/// Characters that were added to Unicode later do not change.
 ///
 /// Source: Unicode Standard Annex 15; `composition_data_impl.hpp` for the tables
 class ComposedForm {
   public:
     ComposedForm();
 
-    /// True if `text`, valid UTF-8, is certainly its own composed form, as almost all text is.
+    /// True if `text`, valid UTF-8, is certainly equal to its composed form, as almost all text is.
     bool is_composed(std::string_view text) const noexcept;
 
     std::string of(std::string_view text) const;
@@ -33,7 +34,7 @@ class ComposedForm {
     };
 
     void decompose(std::uint32_t code, std::vector<Mark>& marks) const;
-    /// 0: the two do not compose.
+    /// Returns the composed character; 0: the two do not compose.
     std::uint32_t whole_of(std::uint32_t first, std::uint32_t second) const;
 
     std::vector<std::uint8_t> class_of_;  ///< by code

@@ -6,7 +6,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// Rewrites an expression from its beginning to its end.
+/// Rewrites an expression from start to end.
 class ClassExpander {
   public:
     explicit ClassExpander(const std::string& expression) : expression_{expression} {}
@@ -43,7 +43,7 @@ class ClassExpander {
         } else if (kind == 'd' || kind == 'D') {
             write_class("nd", kind == 'D', at_ + 2);
         } else if (kind == 'w' || kind == 'W') {
-            // Alone, the engine's \w also has the digits of ISO 8859-1 that are no decimals.
+            // Outside of brackets, the engine's \w also includes the non-decimal digits of ISO 8859-1.
             const char* const more = depth_ == 0 ? R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})" : "";
             write_class("word", kind == 'W', at_ + 2, more);
         } else {
@@ -78,7 +78,7 @@ class ClassExpander {
         auto name = expression_.substr(at_ + 2, end - at_ - 2);
         const bool is_negated = name.starts_with('^');
         name.erase(0, is_negated ? 1 : 0);
-        if (name == "punct") {  // with symbols, other than \p{Punct}
+        if (name == "punct") {  // includes symbols, unlike \p{Punct}
             auto both = codes_as_text("p") + codes_as_text("s");
             write(both, is_negated);
             at_ = end + 2;
@@ -106,7 +106,7 @@ class ClassExpander {
         at_ = end;
     }
 
-    // The engine folds the case of what brackets list, and not that of a property that stands alone.
+    // The engine folds the case of codes in brackets, but not of a property outside of brackets.
     void write(const std::string& codes, bool is_negated) {
         if (depth_ == 0) {
             made_ += fmt::format("(?-i:[{}{}])", is_negated ? "^" : "", codes);
@@ -134,7 +134,7 @@ class ClassExpander {
     const std::string& expression_;
     std::string made_;
     std::size_t at_ = 0;
-    int depth_ = 0;  ///< of brackets that are open
+    int depth_ = 0;  ///< nesting depth of open brackets
 };
 
 }  // namespace

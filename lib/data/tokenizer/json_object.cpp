@@ -32,7 +32,7 @@ void expect_tokenizer(const std::string& path, std::string_view content) {
 
 void tokenizer_is_not_built(const std::string& path, const std::string& what) {
     throw TokenizerNotBuilt{
-        fmt::format("cannot use '{}' ({}, which is not built). Make token files with Hugging Face's "
+        fmt::format("cannot use '{}' ({}, which is not implemented). Make token files with Hugging Face's "
                     "tokenizers instead; decks/DATA.md has the formats.",
                     printable(path), what)};
 }
@@ -42,14 +42,14 @@ TokenizerJson parse_json_file(const MappedFile& file) {
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
     expect_tokenizer(file.path(), text);
     if (is_json_deeper(text, deepest)) {
-        refuse_tokenizer(file.path(), fmt::format("its brackets nest deeper than {}", deepest));
+        refuse_tokenizer(file.path(), fmt::format("its brackets are nested deeper than {}", deepest));
     }
     try {
         return TokenizerJson::parse(text);
     } catch (const TokenizerJson::exception& problem) {
-        refuse_tokenizer(file.path(), fmt::format("it is no JSON: {}", told(problem.what())));
+        refuse_tokenizer(file.path(), fmt::format("it is not JSON: {}", told(problem.what())));
     } catch (const std::bad_alloc&) {
-        throw Error{ErrorKind::resource, fmt::format("no memory for '{}' ({} bytes). Free some.",
+        throw Error{ErrorKind::resource, fmt::format("out of memory for '{}' ({} bytes). Free some.",
                                                      printable(file.path()), file.bytes())};
     }
 }
@@ -80,7 +80,7 @@ std::vector<JsonObject> steps_of(const JsonObject& file, const char* name, const
 JsonObject::JsonObject(const TokenizerJson& json, std::string place, const std::string& path)
     : json_{&json}, place_{std::move(place)}, path_{path} {
     if (!json.is_object()) {
-        refuse_tokenizer(path, fmt::format("its {} is no object", place_.empty() ? "content" : place_));
+        refuse_tokenizer(path, fmt::format("its {} is not an object", place_.empty() ? "content" : place_));
     }
 }
 
@@ -108,7 +108,7 @@ const TokenizerJson& JsonObject::at(const char* key) const {
 std::string JsonObject::text(const char* key) const {
     const auto& value = at(key);
     if (!value.is_string()) {
-        refuse(fmt::format("has a {} that is no text", key));
+        refuse(fmt::format("has a {} that is not a text", key));
     }
     return value.get<std::string>();
 }
@@ -132,7 +132,7 @@ JsonObject JsonObject::object(const char* key) const {
 std::vector<JsonObject> JsonObject::list(const char* key) const {
     const auto& value = at(key);
     if (!value.is_array()) {
-        refuse(fmt::format("has a {} that is no list", key));
+        refuse(fmt::format("has a {} that is not a list", key));
     }
     std::vector<JsonObject> objects;
     for (std::size_t i = 0; i < value.size(); ++i) {

@@ -16,7 +16,7 @@ constexpr std::string_view qwen2_expression =
 
 constexpr std::uint32_t long_s = 0x17F;  // folds to s
 
-/// A place in a text, and the class of the character there.
+/// A position in a text, and the class of the character there.
 class Cursor {
   public:
     Cursor(const CharacterClasses& classes, std::string_view text, std::size_t at)
@@ -55,8 +55,9 @@ class Cursor {
     CharacterClass class_ = CharacterClass::other;
 };
 
-/// What both expressions have in common: every character belongs to some match, so a search matches where it
-/// begins.
+/// Common part of the known expressions.
+///
+/// Every character belongs to some match, so a search always matches at its start.
 class KnownPattern : public Pattern {
   public:
     bool search(std::string_view text, std::size_t from, ByteRange& match) const final {
@@ -70,10 +71,12 @@ class KnownPattern : public Pattern {
   protected:
     const CharacterClasses& classes() const noexcept { return classes_; }
 
-    /// `\s+(?!\S)|\s+`: white space up to the end of the text, else all but its last character, else that
-    /// one.
+    /// Returns the end of `\s+(?!\S)|\s+`.
     ///
-    /// \param run_end  of the white space that begins at `from`
+    /// At the end of the text this is all white space. Otherwise it is all but the last white space
+    /// character, or that character if it is the only one.
+    ///
+    /// \param run_end  end of the white space that begins at `from`
     static std::size_t end_of_space(std::string_view text, std::size_t from, std::size_t run_end) noexcept {
         if (run_end == text.size()) {
             return run_end;
@@ -114,7 +117,7 @@ class WordsPattern final : public KnownPattern {
 
 class NumberedWordsPattern final : public KnownPattern {
   public:
-    /// \param most_digits  that a match of numbers has
+    /// \param most_digits  maximum length of a match of numbers
     explicit NumberedWordsPattern(int most_digits) : most_digits_{most_digits} {}
 
   private:
@@ -156,7 +159,7 @@ class NumberedWordsPattern final : public KnownPattern {
         return end_of_lines(text, from, cursor);
     }
 
-    /// `\s*[\r\n]+` up to the last newline of the white space, else as of end_of_space().
+    /// Returns the end of `\s*[\r\n]+` at the last newline of the white space, else as end_of_space().
     static std::size_t end_of_lines(std::string_view text, std::size_t from, Cursor cursor) noexcept {
         std::size_t behind_newline = from;
         while (cursor.is(CharacterClass::space)) {
@@ -167,7 +170,7 @@ class NumberedWordsPattern final : public KnownPattern {
         return behind_newline > from ? behind_newline : end_of_space(text, from, cursor.at());
     }
 
-    /// Behind the apostrophe at `from` and its ending, in either case; `from`: there is none.
+    /// Returns the end of the contraction at `from`, in either case; `from` if there is no contraction.
     static std::size_t end_of_contraction(std::string_view text, std::size_t from) noexcept {
         const auto lower = [&](std::size_t at) {
             const char c = at < text.size() ? text[at] : '\0';

@@ -62,19 +62,19 @@ struct Neighbours {
     std::uint32_t after = no_neighbour;
 };
 
-/// A pair that may have changed since it was found: then one of its ids has.
+/// A pair that may have changed since it was found. In that case one of its ids has changed.
 struct FoundPair {
     std::uint32_t rank;
     std::uint32_t at;  ///< of its left token
     std::int32_t left, right;
 
-    /// So that a queue has the lowest rank first, of several the leftmost.
+    /// Orders a queue by lowest rank, then by leftmost position.
     bool operator<(const FoundPair& other) const noexcept {
         return rank != other.rank ? rank > other.rank : at > other.at;
     }
 };
 
-/// Tokens as a list, and its pairs by rank.
+/// Tokens as a linked list, and a queue of its pairs by rank.
 class TokenList {
   public:
     TokenList(const MergeTable& merges, std::span<std::int32_t> ids)
@@ -142,7 +142,7 @@ class TokenList {
 std::size_t merge_many_tokens(const MergeTable& merges, std::span<std::int32_t> ids) {
     if (ids.size() >= no_neighbour) {
         throw Error{ErrorKind::deck,
-                    "a text has 2^32 bytes or more without a place to cut it. Cut it into "
+                    "a text has 2^32 bytes or more without a place to split it. Split it into "
                     "smaller documents."};
     }
     TokenList list{merges, ids};

@@ -1,4 +1,4 @@
-/// Merges of byte-pair encoding: which pair of tokens becomes one, and in which order.
+/// Merges of byte-pair encoding: pairs of tokens that become one token, and their order.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace ziggurat::data {
 class MergeTable {
   public:
     struct Merge {
-        std::uint32_t rank = no_rank;  ///< lower ones merge first
-        std::int32_t id = -1;          ///< what the pair becomes
+        std::uint32_t rank = no_rank;  ///< lower ranks merge first
+        std::int32_t id = -1;  ///< token that the pair becomes
     };
     static constexpr std::uint32_t no_rank = ~std::uint32_t{0};
 
-    /// \param count  pairs that will be added, at most
+    /// \param count  maximum number of pairs that will be added
     explicit MergeTable(std::size_t count);
 
-    /// Of a pair that is added twice the later merge counts. Ids are >= 0.
+    /// Adds a merge. If a pair is added twice, the later merge counts. Ids are >= 0.
     void add(std::int32_t left, std::int32_t right, Merge merge);
 
-    /// Of rank `no_rank` where the pair does not merge.
+    /// Returns the merge of a pair; its rank is `no_rank` if the pair does not merge.
     Merge find(std::int32_t left, std::int32_t right) const noexcept {
         const std::uint64_t key = key_of(left, right);
         for (std::size_t slot = first_slot(key);; slot = (slot + 1) & mask_) {
@@ -53,20 +53,22 @@ class MergeTable {
     std::vector<Slot> slots_;
 };
 
-/// Merges the tokens of a piece until no pair of neighbours merges any more: always the pair of lowest rank,
-/// of several the leftmost. Returns how many tokens are left, at the beginning of `ids`.
+/// Merges the tokens of a piece until no adjacent pair can merge.
+///
+/// Always merges the pair of lowest rank, and among equals the leftmost. Returns the number of tokens left,
+/// which are at the beginning of `ids`.
 ///
 /// Time: n log n of n tokens
-/// Errors: Error{deck} when there are 2^32 tokens or more
+/// Errors: Error{deck} if there are 2^32 tokens or more
 std::size_t merge_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
 
-/// The same for a few tokens, in n^2 steps; merge_tokens() takes it where that is faster.
+/// Does the same for a few tokens, in n^2 steps; merge_tokens() calls it if it is faster.
 std::size_t merge_few_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
 
-/// The same for many.
+/// Does the same for many tokens.
 std::size_t merge_many_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
 
-/// Tokens that merge_few_tokens() takes.
+/// Maximum number of tokens for merge_few_tokens().
 inline constexpr std::size_t few_tokens = 48;
 
 }  // namespace ziggurat::data

@@ -21,8 +21,9 @@ Utf8Character first_character(const OnigUChar* begin, const OnigUChar* end) {
     return character_at({reinterpret_cast<const char*>(begin), static_cast<std::size_t>(end - begin)}, 0);
 }
 
-/// Writes the small letter of the character at *at, and moves *at after it. Returns the number of bytes
-/// written.
+/// Writes the small letter of the character at *at, and moves *at after it.
+///
+/// Returns the number of bytes written.
 int fold_character(OnigCaseFoldType flag, const OnigUChar** at, const OnigUChar* end, OnigUChar* folded) {
     if (**at >= 0x80) {
         const auto character = first_character(*at, end);
@@ -34,7 +35,7 @@ int fold_character(OnigCaseFoldType flag, const OnigUChar** at, const OnigUChar*
     return ONIG_ENCODING_UTF8->mbc_case_fold(flag, at, end, folded);
 }
 
-/// Calls `apply` for each code and the one that it matches, by which classes in brackets grow.
+/// Calls `apply` for each code and the code that it matches; extends classes in brackets.
 int apply_to_all_pairs(OnigCaseFoldType flag, OnigApplyAllCaseFoldFunc apply, void* argument) {
     int code = ONIG_ENCODING_UTF8->apply_all_case_fold(flag, apply, argument);
     for (const auto& pair : newer_letter_pairs) {
@@ -46,7 +47,7 @@ int apply_to_all_pairs(OnigCaseFoldType flag, OnigApplyAllCaseFoldFunc apply, vo
     return code;
 }
 
-/// Lists what the text at `begin` matches, by which literals grow.
+/// Lists the matches of the text at `begin`; extends literals.
 int find_folded(OnigCaseFoldType flag,
                 const OnigUChar* begin,
                 const OnigUChar* end,

@@ -5,8 +5,10 @@
 
 namespace ziggurat::data {
 
-/// Oniguruma's UTF-8 that also matches the pairs of a capital and a small letter that its tables lack, where
-/// case does not count: in `(?i:[\p{Lu}])` and in `(?i:x)`. It has to be initialised by onig_initialize().
+/// Returns Oniguruma's UTF-8, extended by the case pairs that its tables lack.
+///
+/// They match if case does not count: in `(?i:[\p{Lu}])` and in `(?i:x)`. onig_initialize() must initialise
+/// it.
 OnigEncoding newer_utf8();
 
 }  // namespace ziggurat::data

@@ -20,7 +20,7 @@ std::optional<std::int32_t> id_of(const std::vector<AddedToken>& tokens, const s
     return found == tokens.end() || text.empty() ? std::nullopt : std::optional{found->id};
 }
 
-/// As the decoder of a BPE of bytes.
+/// Checks that the decoder is that of a byte-level BPE.
 void expect_byte_level_decoder(const JsonObject& file) {
     for (const auto& step : steps_of(file, "decoder", "decoders")) {
         if (step.type() != "ByteLevel") {
@@ -34,7 +34,7 @@ std::optional<std::int32_t> document_token_of(const std::vector<AddedToken>& tok
     if (!config.end.empty()) {
         const auto id = id_of(tokens, config.end);
         if (!id) {
-            refuse_tokenizer(config.path, fmt::format("its eos_token '{}' is none of the added_tokens of "
+            refuse_tokenizer(config.path, fmt::format("its eos_token '{}' is not among the added_tokens of "
                                                       "tokenizer.json",
                                                       told(config.end)));
         }
@@ -48,7 +48,7 @@ std::optional<std::int32_t> document_token_of(const std::vector<AddedToken>& tok
     return std::nullopt;
 }
 
-/// The post-processor says what begins a text, except to the classes that follow tokenizer_config.json.
+/// Sets the begin token from the post-processor, or from tokenizer_config.json for classes that use it.
 void choose_begin_token(const JsonObject& file, const TokenizerConfig& config, BpeParts& parts) {
     const auto tokens = read_begin_tokens(file);
     parts.begin_token = id_of(parts.added_tokens, config.begin);
@@ -57,7 +57,7 @@ void choose_begin_token(const JsonObject& file, const TokenizerConfig& config, B
         return;
     }
     if (tokens.size() > 1) {
-        file.not_built(fmt::format("has a post_processor that puts {} tokens before a text", tokens.size()));
+        file.not_built(fmt::format("has a post_processor that adds {} tokens before a text", tokens.size()));
     }
     if (!tokens.empty()) {
         parts.begin_token = tokens.front();
@@ -72,7 +72,7 @@ std::unique_ptr<const TextTokenizer> open_tokenizer_json(const fs::path& path) {
     fields.has_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                      "post_processor", "decoder", "model"});
     if (fields.has("version") && fields.text("version") != "1.0") {
-        fields.not_built(fmt::format("is of version {}", told(fields.text("version"))));
+        fields.not_built(fmt::format("has version {}", told(fields.text("version"))));
     }
     for (const char* cut : {"truncation", "padding"}) {
         if (fields.has(cut)) {
@@ -115,7 +115,7 @@ std::unique_ptr<const TextTokenizer> open_hf_tokenizer(const std::string& path) 
         } catch (const Error& error) {
             const std::string why = not_built.what();
             throw Error{error.kind(),
-                        fmt::format("{} Its tokenizer.model is of no use either: {}", why, error.what())};
+                        fmt::format("{} Its tokenizer.model cannot be used either: {}", why, error.what())};
         }
     }
 }

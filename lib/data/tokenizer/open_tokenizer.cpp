@@ -31,8 +31,8 @@ std::unique_ptr<const TextTokenizer> open_tokenizer(const spec::Tokenizer& token
     if (const auto hash = hash_text(*opened); !tokenizer.hash.empty() && tokenizer.hash != hash) {
         throw Error{
             ErrorKind::deck,
-            fmt::format("'{}' is another tokenizer than that of the run (its hash is {}, not {}), and its "
-                        "numbers mean other text. Name the file that the run began with.",
+            fmt::format("'{}' is not the tokenizer of the run (its hash is {}, not {}), so its ids stand for "
+                        "other text. Name the file that the run started with.",
                         printable(tokenizer.path), hash, printable(tokenizer.hash))};
     }
     return opened;
@@ -49,7 +49,7 @@ std::optional<std::int32_t> added_begin_token(const TextTokenizer& tokenizer, sp
     }
     if (!tokenizer.begin_token()) {
         throw Error{ErrorKind::deck,
-                    "no begin-of-text token can be added (the tokenizer names none: no bos_token). Use "
+                    "no begin-of-text token can be added (the tokenizer has no bos_token). Use "
                     "data.add_bos: false."};
     }
     return tokenizer.begin_token();

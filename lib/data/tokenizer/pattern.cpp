@@ -38,7 +38,8 @@ std::string reason_of(int code, OnigErrorInfo* info) {
     return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length)};
 }
 
-/// Starts Oniguruma, which any thread may do any number of times.
+/// Starts Oniguruma. Any thread may call it any number of times.
+///
 /// Errors: Error{resource}
 void start_engine() {
     static const int code = [] {
@@ -46,7 +47,7 @@ void start_engine() {
         return onig_initialize(&encoding, 1);
     }();
     if (code != ONIG_NORMAL) {
-        throw Error{ErrorKind::resource, "Oniguruma does not start (no memory). Free some."};
+        throw Error{ErrorKind::resource, "cannot start Oniguruma (out of memory). Free some memory."};
     }
 }
 
@@ -73,8 +74,8 @@ class OnigPattern final : public Pattern {
             return false;
         }
         if (code < 0) {
-            throw Error{ErrorKind::deck, fmt::format("the pattern that cuts the text gives up ({}). Cut the "
-                                                     "document into smaller ones.",
+            throw Error{ErrorKind::deck, fmt::format("the pattern that splits the text failed ({}). "
+                                                     "Split the document into smaller ones.",
                                                      reason_of(code, nullptr))};
         }
         match = {static_cast<std::size_t>(region.get()->beg[0]),

@@ -1,5 +1,6 @@
-/// Patterns that texts are cut by, matched as Hugging Face's tokenizers match them: by Oniguruma, with the
-/// classes of characters of Unicode 16 (unicode_classes.hpp).
+/// Patterns that split texts, matched by Oniguruma as in Hugging Face's tokenizers.
+///
+/// Character classes are those of Unicode 16 (unicode_classes.hpp).
 #pragma once
 
 #include <cstddef>
@@ -18,40 +19,43 @@ struct ByteRange {
     bool operator==(const ByteRange&) const = default;
 };
 
-/// A compiled pattern; any thread may search by it.
+/// A compiled pattern. Several threads may use it.
 class Pattern {
   public:
     virtual ~Pattern() = default;
 
-    /// The first match in valid UTF-8 that begins at `from` or later, which may be empty; false: there is
-    /// none.
+    /// Finds the first match in valid UTF-8 that begins at `from` or later. It may be empty.
     ///
-    /// Errors: Error{deck} when the search takes more steps than the engine allows
+    /// Returns false if no match exists.
+    ///
+    /// Errors: Error{deck} if the search takes more steps than the engine allows
     virtual bool search(std::string_view text, std::size_t from, ByteRange& match) const = 0;
 };
 
 /// Compiles a regular expression.
 ///
-/// Errors: Error{deck} with the engine's reason, without what to do about it
+/// Errors: Error{deck} with the engine's reason, without a remedy
 std::unique_ptr<const Pattern> compile_pattern(const std::string& expression);
 
-/// Matches `text`, which is not empty, alone.
+/// Creates a pattern that matches only `text`, which must not be empty.
 std::unique_ptr<const Pattern> make_literal_pattern(std::string text);
 
-/// The same matches for the expressions of GPT-2, Llama 3 and Qwen 2, by hand and faster; nothing for any
-/// other expression.
+/// Returns a faster, hand-written matcher for the expressions of GPT-2, Llama 3 and Qwen 2.
+///
+/// Else nullptr.
 std::unique_ptr<const Pattern> known_pattern(std::string_view expression);
 
-/// The expression by which ByteLevel cuts.
+/// The expression of ByteLevel's split.
 extern const std::string_view words_expression;
 
-/// One match after the other, as the crate `onig` iterates: an empty one right behind the one before is left
-/// out.
+/// Iterator over matches, as in the crate `onig`.
+///
+/// It skips an empty match directly after the previous one.
 class MatchIterator {
   public:
     MatchIterator(const Pattern& pattern, std::string_view text) : pattern_{pattern}, text_{text} {}
 
-    /// False: there is no other.
+    /// Finds the next match. Returns false if no more match exists.
     bool next(ByteRange& match);
 
   private:

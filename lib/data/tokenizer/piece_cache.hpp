@@ -11,13 +11,15 @@
 
 namespace ziggurat::data {
 
-/// Keeps the last piece of each slot, of which there are 65,536 of a cache line each: 4 MiB. For one thread.
+/// Direct-mapped cache: the last piece of each of 65,536 slots of one cache line, 4 MiB.
+///
+/// For one thread.
 class PieceCache {
   public:
     static constexpr std::size_t most_bytes = 31;
     static constexpr std::size_t most_tokens = 7;
 
-    /// A piece as its slot keeps it: its bytes, zeros, and in the last byte how many it has.
+    /// Key of a piece: its bytes, zeros, and its length in the last byte.
     using Key = std::array<std::uint64_t, 4>;
 
     PieceCache() : entries_(num_entries) {}
@@ -30,13 +32,13 @@ class PieceCache {
         return key;
     }
 
-    /// The tokens that were put for a piece, valid until the next put(); empty: none are known.
+    /// Returns the stored tokens of a piece, valid until the next put(); empty if unknown.
     std::span<const std::int32_t> find(const Key& key) const noexcept {
         const Entry& entry = entries_[slot_of(key)];
         return {entry.ids.data(), entry.key == key ? entry.tokens : std::size_t{0}};
     }
 
-    /// Keeps the tokens, where there is room for them.
+    /// Stores the tokens if they fit into a slot.
     void put(const Key& key, std::span<const std::int32_t> ids) noexcept {
         if (ids.size() <= most_tokens) {
             Entry& entry = entries_[slot_of(key)];

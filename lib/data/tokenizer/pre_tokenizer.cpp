@@ -6,7 +6,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// A part of a piece, and whether it is a delimiter.
+/// A part of a piece, and a flag for delimiters.
 struct SplitPart {
     ByteRange range;
     bool is_match = false;
@@ -62,7 +62,7 @@ class Split final : public CuttingStep {
         }
     }
 
-    // As NormalizedString::split() of Hugging Face's tokenizers merges them.
+    // Merges parts as NormalizedString::split() of Hugging Face's tokenizers does.
     std::vector<ByteRange> merged_parts(std::string_view piece) const {
         std::vector<SplitPart> parts;
         each_part(piece, [&](SplitPart part) { parts.push_back(part); });

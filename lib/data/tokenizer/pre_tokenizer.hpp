@@ -1,4 +1,4 @@
-/// Pre-tokenizer: cuts a text into the pieces within which tokens are merged.
+/// Pre-tokenizer: splits a text into the pieces within which tokens are merged.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace ziggurat::data {
 
-/// A piece, and whether it begins where its text does.
+/// A piece, and a flag that is true if it begins at the start of its text.
 struct TextPiece {
     std::string_view text;
     bool begins_text = false;
 };
 
-/// Takes the pieces of a text, one after the other; none is empty.
+/// Receives the pieces of a text in order. Pieces are not empty.
 class PieceSink {
   public:
     virtual void take(TextPiece piece) = 0;
@@ -25,36 +25,36 @@ class PieceSink {
     ~PieceSink() = default;
 };
 
-/// One step of cutting: of each piece, smaller ones.
+/// One splitting step: divides each piece into smaller ones.
 class CuttingStep {
   public:
     virtual ~CuttingStep() = default;
     virtual void cut(TextPiece piece, PieceSink& sink) const = 0;
 };
 
-/// Fate of a match, in Hugging Face's words.
+/// Treatment of a match, in Hugging Face's terms.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Cuts at the matches of a pattern.
+/// Creates a step that splits at the matches of a pattern.
 ///
-/// \param is_inverted  what matches is what is kept together, the rest is the delimiter
+/// \param is_inverted  matches are kept and the rest is the delimiter
 std::unique_ptr<const CuttingStep> make_split(std::unique_ptr<const Pattern> pattern,
                                               SplitBehavior behavior,
                                               bool is_inverted);
 
-/// Puts a space before a piece that begins with none.
+/// Creates a step that adds a space before pieces that do not begin with one.
 std::unique_ptr<const CuttingStep> make_prefix_space();
 
-/// Pieces that Metaspace puts its mark before.
+/// Pieces that get Metaspace's mark as a prefix.
 enum class MarkedPieces { all, first_of_text, none };
 
-/// Metaspace: writes spaces as a mark, and puts one before pieces that begin with none.
+/// Creates Metaspace: replaces spaces by a mark, and adds one before pieces that do not begin with it.
 ///
 /// \param mark   one character, such as U+2581
-/// \param cuts   before each mark; else a piece stays whole
+/// \param cuts   splits before each mark; else a piece stays whole
 std::unique_ptr<const CuttingStep> make_metaspace(std::string mark, MarkedPieces marked, bool cuts);
 
-/// Steps in a row; without any, a text is one piece.
+/// Sequence of steps. Without steps, a text is one piece.
 class PreTokenizer {
   public:
     void add(std::unique_ptr<const CuttingStep> step) { steps_.push_back(std::move(step)); }

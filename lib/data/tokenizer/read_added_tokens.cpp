@@ -11,7 +11,7 @@ namespace {
 std::int64_t id_of(const JsonObject& token) {
     const auto& id = token.at("id");
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-        token.refuse("has an id that is no whole number from 0 to 2147483647");
+        token.refuse("has an id that is not an integer from 0 to 2147483647");
     }
     return id.get<std::int64_t>();
 }
@@ -45,7 +45,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& file,
         const auto known = vocabulary.find(read.content);
         const std::int64_t expected = known != vocabulary.end() ? known->second : next_id++;
         if (read.id != expected) {
-            token.refuse(fmt::format("gives '{}' the id {}, where the vocabulary makes it {}",
+            token.refuse(fmt::format("gives '{}' the id {}, but the vocabulary gives it {}",
                                      told(read.content), read.id, expected));
         }
         tokens.push_back(std::move(read));
@@ -54,7 +54,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& file,
          file.has("added_tokens") ? file.list("added_tokens") : std::vector<JsonObject>{}) {
         auto read = read_added_token(token);
         if (!seen.insert(read.content).second) {
-            token.refuse(fmt::format("is '{}', as one before it is", told(read.content)));
+            token.refuse(fmt::format("is '{}', which occurs twice", told(read.content)));
         }
         add(std::move(read), token);
     }

@@ -10,13 +10,13 @@
 namespace ziggurat::data {
 namespace {
 
-/// Where no type says it, the keys of its content do.
+/// Checks that the model is BPE: by its type, or by the keys of its content if it has no type.
 void expect_bpe(const JsonObject& model) {
     if (model.has("type") && model.type() != "BPE") {
         model.not_built(fmt::format("is a {}", told(model.type())));
     }
     if (!model.has("merges")) {
-        model.not_built("has no merges, so it is no BPE");
+        model.not_built("has no merges, so it is not BPE");
     }
     model.has_only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                     "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
@@ -33,14 +33,14 @@ void expect_bpe(const JsonObject& model) {
 Vocabulary read_vocabulary(const JsonObject& model) {
     const auto& vocab = model.at("vocab");
     if (!vocab.is_object()) {
-        model.refuse("has a vocab that is no object of ids");
+        model.refuse("has a vocab that is not an object of ids");
     }
     Vocabulary vocabulary;
     vocabulary.reserve(vocab.size());
     std::vector<bool> is_taken(vocab.size());
     for (const auto& [text, id] : vocab.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab.size()) {
-            model.refuse(fmt::format("gives '{}' the id {}, where {} tokens have 0 to {}", told(text),
+            model.refuse(fmt::format("gives '{}' the id {}, but {} tokens have ids 0 to {}", told(text),
                                      told(id.dump()), vocab.size(), vocab.size() - 1));
         }
         const auto number = id.get<std::size_t>();
@@ -54,7 +54,7 @@ Vocabulary read_vocabulary(const JsonObject& model) {
     return vocabulary;
 }
 
-/// The two texts of a merge: `a b`, or a list of both.
+/// Returns the two texts of a merge: `a b`, or a list of both.
 std::pair<std::string, std::string> parts_of(const JsonObject& model, const TokenizerJson& merge) {
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
         return {merge[0].get<std::string>(), merge[1].get<std::string>()};
@@ -66,7 +66,7 @@ std::pair<std::string, std::string> parts_of(const JsonObject& model, const Toke
             return {both.substr(0, space), both.substr(space + 1)};
         }
     }
-    model.refuse(fmt::format("has a merge {} that is no pair of tokens", told(merge.dump())));
+    model.refuse(fmt::format("has a merge {} that is not a pair of tokens", told(merge.dump())));
 }
 
 std::int32_t id_of(const JsonObject& model, const Vocabulary& vocabulary, const std::string& text) {
@@ -80,7 +80,7 @@ std::int32_t id_of(const JsonObject& model, const Vocabulary& vocabulary, const 
 MergeTable read_merges(const JsonObject& model, const Vocabulary& vocabulary) {
     const auto& merges = model.at("merges");
     if (!merges.is_array()) {
-        model.refuse("has merges that are no list");
+        model.refuse("has merges that are not a list");
     }
     MergeTable table{merges.size()};
     std::uint32_t rank = 0;

@@ -9,7 +9,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// What Digits cuts at.
+/// The expression of the step Digits.
 constexpr const char* number_expression = R"(\p{N})";
 
 std::unique_ptr<const Pattern> compiled(const JsonObject& step, const std::string& expression) {
@@ -22,7 +22,7 @@ std::unique_ptr<const Pattern> compiled(const JsonObject& step, const std::strin
         if (problem.kind() != ErrorKind::deck) {
             throw;
         }
-        step.refuse(fmt::format("has a pattern that Oniguruma refuses: {}", told(problem.what())));
+        step.refuse(fmt::format("has a pattern that Oniguruma rejects: {}", told(problem.what())));
     }
 }
 

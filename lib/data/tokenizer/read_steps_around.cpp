@@ -15,7 +15,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     }
 }
 
-/// The text of a Replace of the decoder.
+/// Returns the text of the decoder's step Replace.
 std::string replaced_text(const JsonObject& step) {
     step.has_only({"type", "pattern", "content"});
     const auto pattern = step.object("pattern");
@@ -30,19 +30,19 @@ std::string replaced_text(const JsonObject& step) {
 std::int64_t count_of(const JsonObject& step, const char* key) {
     const auto& count = step.at(key);
     if (!count.is_number_unsigned()) {
-        step.refuse(fmt::format("has a {} that is no count", key));
+        step.refuse(fmt::format("has a {} that is not a count", key));
     }
     return count.get<std::int64_t>();
 }
 
-/// The byte of a token such as <0x0A>; -1: it is none.
+/// Returns the byte of a token such as <0x0A>; -1 for other tokens.
 int byte_of(const std::string& token) {
     const bool is_spelled = token.size() == 6 && token.starts_with("<0x") && token.ends_with('>') &&
                             token.find_first_not_of("0123456789abcdefABCDEF", 3) == 5;
     return is_spelled ? std::stoi(token.substr(3, 2), nullptr, 16) : -1;
 }
 
-/// A template whose first pieces are tokens and then the text; those behind it begin nothing.
+/// Adds the tokens before the text in a template. Tokens after the text are ignored.
 void add_begin_tokens(const JsonObject& step, std::vector<std::int32_t>& tokens) {
     step.has_only({"type", "single", "pair", "special_tokens"});
     for (const auto& piece : step.list("single")) {
@@ -53,7 +53,7 @@ void add_begin_tokens(const JsonObject& step, std::vector<std::int32_t>& tokens)
         const auto& ids = step.object("special_tokens").object(name.c_str()).at("ids");
         for (const auto& id : ids) {
             if (!id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-                step.refuse(fmt::format("gives '{}' an id that is none", told(name)));
+                step.refuse(fmt::format("gives '{}' an invalid id", told(name)));
             }
             tokens.push_back(id.get<std::int32_t>());
         }
@@ -120,7 +120,7 @@ void read_character_decoder(const JsonObject& file, BpeParts& parts) {
                 parts.stripped = {' ', std::numeric_limits<std::int64_t>::max(), true};
             }
         } else {
-            step.not_built(fmt::format("is a {}, here", told(type)));
+            step.not_built(fmt::format("is a {} in this position", told(type)));
         }
     }
 }

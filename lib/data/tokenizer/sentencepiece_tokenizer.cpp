@@ -26,24 +26,25 @@ namespace ziggurat::data {
 
 namespace {
 
-/// How the library writes a space inside of pieces (U+2581), and its bytes.
+/// The library's mark for a space inside of pieces (U+2581), in bytes.
 constexpr std::string_view space_mark = "\xE2\x96\x81";
 
 void expect_success(const sentencepiece::util::Status& status, const std::string& path) {
     if (!status.ok()) {
-        throw Error{ErrorKind::deck, fmt::format("SentencePiece refuses '{}' ({}). Name a file as "
-                                                 "SentencePiece's trainer writes them.",
+        throw Error{ErrorKind::deck, fmt::format("SentencePiece rejects '{}' ({}). Name a file that "
+                                                 "SentencePiece's trainer wrote.",
                                                  printable(path), printable(status.error_message()))};
     }
 }
 
-/// The model with another setting behind its own, which replaces it: normalizer_spec.add_dummy_prefix =
-/// false.
+/// Returns the model with normalizer_spec.add_dummy_prefix = false appended.
+///
+/// The appended value overrides the model's own.
 std::string without_prefix(std::string_view model) {
     return std::string{model} + std::string{"\x1a\x02\x18\x00", 4};
 }
 
-/// The added tokens of the files beside a model, and the special tokens that it has as pieces.
+/// Returns the added tokens of the files next to a model, and its special tokens that are pieces.
 std::vector<AddedToken> added_tokens_of(const TokenizerConfig& config,
                                         const sentencepiece::SentencePieceProcessor& processor) {
     std::vector<AddedToken> added = config.added;
@@ -99,7 +100,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
         finder_ = AddedTokenFinder{added};
     }
 
-    /// Appends the prefix of a text that begins with added token `token`: none before a special one.
+    /// Appends the prefix of a text that begins with added token `token`; special tokens get no prefix.
     ///
     /// Source: transformers 4.46.3, LlamaTokenizer.tokenize with legacy=False
     void begin_with(std::int32_t token, std::vector<std::int32_t>& ids) const {
@@ -167,8 +168,8 @@ class SentencePieceTokenizer final : public TextTokenizer {
     std::string note_;
     sentencepiece::SentencePieceProcessor processor_;
     sentencepiece::SentencePieceProcessor
-        inner_;  ///< without the prefix; loaded where parts of texts need it
-    std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of those that are no pieces
+        inner_;  ///< without the prefix; loaded when parts of texts need it
+    std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of added tokens that are not pieces
     std::unordered_set<std::int32_t> plain_added_;                 ///< added tokens that are not special
     std::int64_t vocab_size_ = 0;
     std::optional<std::int32_t> end_, begin_;
@@ -198,8 +199,8 @@ void SentencePieceTokenizer::decode(std::span<const std::int32_t> ids, std::stri
         } else if (id >= 0 && id < processor_.GetPieceSize()) {
             part.push_back(id);
         } else if (id < 0 || id >= vocab_size()) {
-            throw Error{ErrorKind::deck, fmt::format("token {} is none of '{}' (it has {}). Decode it by the "
-                                                     "tokenizer that it was encoded with.",
+            throw Error{ErrorKind::deck, fmt::format("token {} is not in '{}' (which has {}). Decode it with "
+                                                     "the tokenizer that encoded it.",
                                                      id, printable(path_), vocab_size())};
         }
     }
@@ -252,7 +253,8 @@ std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::str
     std::error_code problem;
     const fs::path file =
         fs::is_directory(path, problem) ? fs::path{path} / "tokenizer.model" : fs::path{path};
-    const bool is_of_folder = file.filename() == "tokenizer.model";  // else what lies beside is of another
+    // otherwise, files next to it belong to another model
+    const bool is_of_folder = file.filename() == "tokenizer.model";
     const auto note =
         refused.empty() ? "" : fmt::format("'{}' is the tokenizer: {}", printable(file.string()), refused);
     return std::make_unique<SentencePieceTokenizer>(

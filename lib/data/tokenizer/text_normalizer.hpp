@@ -1,4 +1,4 @@
-/// Normalizer: changes a text before it is cut into pieces.
+/// Normalizer: changes a text before it is split into pieces.
 #pragma once
 
 #include <memory>
@@ -19,36 +19,38 @@ struct NormalizedText {
     bool operator==(const NormalizedText&) const = default;
 };
 
-/// One step of normalizing.
+/// One normalization step.
 class NormalizingStep {
   public:
     virtual ~NormalizingStep() = default;
 
-    /// False if `text`, valid UTF-8, stays as it is.
+    /// False if the step does not change `text`, which is valid UTF-8.
     virtual bool changes(std::string_view text) const = 0;
     virtual std::string changed(std::string_view text) const = 0;
     virtual bool removes_beginning() const { return false; }
 };
 
-/// Normalization form C.
+/// Creates normalization form C.
 std::unique_ptr<const NormalizingStep> make_composition();
 
-/// Writes `content` in the place of each match.
+/// Creates a step that replaces each match by `content`.
 std::unique_ptr<const NormalizingStep> make_replacement(std::unique_ptr<const Pattern> pattern,
                                                         std::string content);
 
-/// Puts `content` before each text that is not empty.
+/// Creates a step that adds `content` before each text that is not empty.
 std::unique_ptr<const NormalizingStep> make_prefix(std::string content);
 
-/// Removes white space from the ends.
+/// Creates a step that removes white space from the ends.
 std::unique_ptr<const NormalizingStep> make_strip(bool at_left, bool at_right);
 
-/// Steps in a row, as Normalizer of Hugging Face's tokenizers; without any, a text stays as it is.
+/// Sequence of steps, as Normalizer of Hugging Face's tokenizers.
+///
+/// Without steps, a text does not change.
 class TextNormalizer {
   public:
     void add(std::unique_ptr<const NormalizingStep> step) { steps_.push_back(std::move(step)); }
 
-    /// \param buffer  the result points into it where it is not `text` itself
+    /// \param buffer  holds the result if it is not `text` itself
     NormalizedText normalize(std::string_view text, std::string& buffer) const;
 
   private:

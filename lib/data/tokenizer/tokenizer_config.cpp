@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::array special_keys{"bos_token", "eos_token", "unk_token", "sep_token",
                                   "pad_token", "cls_token", "mask_token"};
 
-/// A token as the files write it: a text, or an object that has it as content. Empty: neither.
+/// Returns the text of a token in the files: a text, or an object with `content`. Empty: neither.
 std::string text_of(const TokenizerJson& token) {
     if (token.is_string()) {
         return token.get<std::string>();
@@ -54,7 +54,7 @@ std::int32_t id_of(const JsonObject& file, const std::string& text) {
     const auto* const end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, id);
     if (read.ec != std::errc{} || read.ptr != end || id < 0) {
-        file.refuse(fmt::format("has '{}', where an id from 0 to 2147483647 belongs", told(text)));
+        file.refuse(fmt::format("has '{}' instead of an id from 0 to 2147483647", told(text)));
     }
     return id;
 }
@@ -103,7 +103,7 @@ void read_added_tokens_file(const std::string& path, TokenizerConfig& config) {
     const JsonObject fields{json, "", file.path()};
     for (const auto& [text, id] : json.items()) {
         if (text.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-            fields.refuse(fmt::format("gives '{}' an id that is no number from 0 to 2147483647", told(text)));
+            fields.refuse(fmt::format("gives '{}' an id that is not from 0 to 2147483647", told(text)));
         }
         const bool is_special = std::ranges::find(config.special, text) != config.special.end();
         config.added.push_back({.content = text, .id = id.get<std::int32_t>(), .is_normalized = !is_special});

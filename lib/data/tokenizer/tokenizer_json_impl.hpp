@@ -1,4 +1,4 @@
-/// Reading of tokenizer.json: fields, complaints, and its parts, one source each.
+/// Parser of tokenizer.json: fields, errors, and its parts, each in its own source file.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ namespace ziggurat::data {
 
 using TokenizerJson = nlohmann::json;
 
-/// An object of the file, with its place in it for complaints: `pre_tokenizer.pretokenizers[0]`.
+/// An object of the file with its path in it for messages: `pre_tokenizer.pretokenizers[0]`.
 ///
-/// Errors: Error{deck} of all functions, when the file does not say what is asked
+/// Errors: all functions throw Error{deck} if the file lacks the requested value
 class JsonObject {
   public:
-    /// \param json  outlives this, as does `path`
+    /// \param json  must outlive this, as must `path`
     JsonObject(const TokenizerJson& json, std::string place, const std::string& path);
 
     const std::string& place() const noexcept { return place_; }
     const std::string& path() const noexcept { return path_; }
 
-    bool has(const char* key) const;  ///< and it is not null
+    bool has(const char* key) const;  ///< true if it exists and is not null
     const TokenizerJson& at(const char* key) const;
     std::string text(const char* key) const;
     bool truth(const char* key) const;
@@ -38,15 +38,15 @@ class JsonObject {
     std::vector<JsonObject> list(const char* key) const;
     JsonObject object(const char* key) const;
 
-    /// The `type`, which says what the object is.
+    /// Returns the `type`, which selects the kind of object.
     std::string type() const { return text("type"); }
 
-    /// Refuses any other key: it could change what the object means.
+    /// Rejects all other keys, because they could change the meaning of the object.
     void has_only(std::initializer_list<std::string_view> keys) const;
 
-    /// The file is broken: `why` completes "cannot use 'PATH' (...)".
+    /// Reports that the file is invalid: `why` completes "cannot use 'PATH' (...)".
     [[noreturn]] void refuse(const std::string& why) const;
-    /// It is whole, and asks for what is not built.
+    /// Reports that the file is valid but needs a feature that is not implemented.
     [[noreturn]] void not_built(const std::string& what) const;
 
   private:
@@ -55,61 +55,66 @@ class JsonObject {
     const std::string& path_;
 };
 
-/// Error about a file that is whole and asks for what is not built.
+/// Error about a valid file that needs a feature that is not implemented.
 class TokenizerNotBuilt : public Error {
   public:
     explicit TokenizerNotBuilt(const std::string& message) : Error{ErrorKind::deck, message} {}
 };
 
-/// Complaints without an object.
+/// Reports an invalid file without naming an object.
 [[noreturn]] void refuse_tokenizer(const std::string& path, const std::string& why);
 /// Errors: TokenizerNotBuilt
 [[noreturn]] void tokenizer_is_not_built(const std::string& path, const std::string& what);
 
-/// Rejects the content of a file that is recognised as another kind.
+/// Rejects content that is recognised as another kind of file.
+///
 /// Errors: Error{deck}
 void expect_tokenizer(const std::string& path, std::string_view content);
 
-/// A text of the file as messages show it: short, and harmless to terminals.
+/// Returns a text of the file for messages: shortened, without control characters.
 std::string told(std::string_view text);
 
-/// Parses a file of JSON.
-/// Errors: Error{deck} when it is none or nests too deep
+/// Parses a JSON file.
+///
+/// Errors: Error{deck} if it is not JSON or nested too deeply
 TokenizerJson parse_json_file(const MappedFile& file);
 
-/// The steps of a part of the file: itself, or those of a Sequence and of those within.
+/// Returns the steps of a part of the file: the part itself, or the steps of a Sequence, recursively.
 ///
-/// \param inner  the key of a Sequence that has its steps
+/// \param inner  the key of a Sequence that holds its steps
 std::vector<JsonObject> steps_of(const JsonObject& file, const char* name, const char* inner);
 
-/// Texts of the vocabulary by id, and back; ids are 0 to size - 1, each once.
+/// Ids by text of the vocabulary. Ids are 0 to size - 1, each once.
 using Vocabulary = std::unordered_map<std::string, std::int32_t>;
 
-/// Reads `model` and `added_tokens` into the parts that they make.
+/// Reads `model` and `added_tokens` into `parts`.
 void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpeParts& parts);
 
-/// The added tokens of the file, and behind them those that only the files beside it have, with the ids that
-/// Hugging Face's tokenizers give them.
+/// Returns the added tokens of the file, then those that only the files next to it have.
+///
+/// The latter get the ids that Hugging Face's tokenizers give them.
 std::vector<AddedToken> read_added_tokens(const JsonObject& file,
                                           const TokenizerConfig& config,
                                           const Vocabulary& vocabulary);
 
-/// True if the last step of `pre_tokenizer` is ByteLevel: the vocabulary spells bytes; else characters.
+/// True if the last step of `pre_tokenizer` is ByteLevel.
+///
+/// The vocabulary then consists of bytes, not of characters.
 bool has_byte_level(const JsonObject& file);
 
-/// Reads `pre_tokenizer`, which a BPE of bytes needs.
+/// Reads `pre_tokenizer`, which a byte-level BPE needs.
 PreTokenizer read_pre_tokenizer(const JsonObject& file);
 
-/// The pattern of a Split or Replace.
+/// Reads the pattern of a Split or Replace.
 std::unique_ptr<const Pattern> read_pattern(const JsonObject& step);
 
 /// Reads `normalizer`.
 TextNormalizer read_normalizer(const JsonObject& file);
 
-/// Reads `decoder` of a BPE of characters, and turns the bytes of its tokens into those of decoded text.
+/// Reads the `decoder` of a BPE of characters, and converts the bytes of its tokens to decoded text.
 void read_character_decoder(const JsonObject& file, BpeParts& parts);
 
-/// Reads the tokens that `post_processor` puts before a text.
+/// Reads the tokens that `post_processor` adds before a text.
 std::vector<std::int32_t> read_begin_tokens(const JsonObject& file);
 
 }  // namespace ziggurat::data

@@ -18,7 +18,7 @@ constexpr std::string_view symbols = "sm sc sk so";
 constexpr std::string_view separators = "zs zl zp";
 constexpr std::string_view others = "cc cf co cn";
 
-/// A class that is made of others.
+/// A class that is a union of others.
 struct Union {
     std::string_view name;
     std::string_view parts;  ///< names, separated by spaces

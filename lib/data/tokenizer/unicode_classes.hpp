@@ -1,4 +1,4 @@
-/// Classes of characters by the names that patterns give them, of Unicode 16.
+/// Character classes of Unicode 16 by their names in patterns.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,19 @@ struct CodeRange {
     bool operator==(const CodeRange&) const = default;
 };
 
-/// The codes of a category, a script, a property or a POSIX class, such as `L`, `Lu`, `Letter`, `Han` or
-/// `alpha`, in rising order. Case, spaces, `_` and `-` in the name do not count. Nothing if the table has no
-/// such class.
+/// Returns the codes of a category, script, property or POSIX class, in ascending order.
 ///
-/// Source: scripts/unicode_classes.py; Oniguruma 6.9.10, doc/RE, for what POSIX names stand for
+/// Examples of names are `L`, `Lu`, `Letter`, `Han` and `alpha`. Case, spaces, `_` and `-` in the name do not
+/// count. Empty if the table has no such class.
+///
+/// Source: scripts/unicode_classes.py; Oniguruma 6.9.10, doc/RE, for the definition of POSIX names
 std::optional<std::vector<CodeRange>> codes_of_class(std::string_view name);
 
-/// `expression` with the codes themselves in the place of `\p{...}`, `\P{...}`, `\w`, `\W`, `\d`, `\D` and
-/// `[:...:]`, so that an engine with older tables matches by those of Unicode 16. Names of blocks
-/// (`\p{In_...}`) stay, whose codes are the same in all versions.
+/// Replaces classes in `expression` by their codes.
+///
+/// These are `\p{...}`, `\P{...}`, `\w`, `\W`, `\d`, `\D` and `[:...:]`. An engine with older tables then
+/// matches by Unicode 16. Names of blocks (`\p{In_...}`) stay, because their codes are the same in all
+/// versions.
 ///
 /// Errors: Error{deck} with the name of a class that is in no table
 std::string with_unicode_classes(const std::string& expression);

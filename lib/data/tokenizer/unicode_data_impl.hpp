@@ -1,4 +1,4 @@
-/// Classes and pairs of characters as Unicode 16 has them, written by scripts/unicode_classes.py.
+/// Classes and case pairs of characters in Unicode 16, written by scripts/unicode_classes.py.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::data {
 
-/// A class: its name in small letters, and its ranges in `unicode_ranges`.
+/// A class: its name in lower case, and its ranges in `unicode_ranges`.
 struct UnicodeClass {
     std::string_view name;
     std::uint32_t first_range, num_ranges;
@@ -1751,7 +1751,7 @@ inline constexpr CodeRange unicode_ranges[] = {
     {0xA490, 0xA4C6}, {0x11A00, 0x11A47},
 };
 
-/// Pairs of a capital and a small letter, of which one is not in Unicode 14.
+/// Case pairs of which one letter is not in Unicode 14.
 struct LetterPair {
     std::uint32_t capital, small;
 };

@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// True for a map at `path` that is one value, which no other file completes, as the shares of a home.
+/// Returns true for a map that is a single value, such as the shares of a home: it is never merged.
 bool is_value(const Schema& schema, const std::string& path) {
     const Row* row = schema.find(path);
     return row != nullptr && row->type != Type::map && row->type != Type::variables;
 }
 
-/// Puts `from` over `into`, both at `path`, key by key: maps of keys merge, anything else replaces.
+/// Merges `from` into `into`, both at `path`. Maps of keys are merged; all other values are replaced.
 void merge(const Schema& schema, const std::string& path, Node& into, Node&& from) {
     if (into.kind != NodeKind::map || from.kind != NodeKind::map || is_value(schema, path)) {
         into = std::move(from);
@@ -41,7 +41,7 @@ void merge(const Schema& schema, const std::string& path, Node& into, Node&& fro
     }
 }
 
-/// Follows includes; one per deck.
+/// Resolver of includes, for one deck.
 class Composer {
   public:
     enum class Includes { followed, refused };
@@ -74,13 +74,13 @@ class Composer {
             return root;
         }
         if (includes_ == Includes::refused) {
-            found_.error(list->at, "a recorded deck includes files", "what a run records is whole",
-                         "Somebody has changed it: do not trust it.");
+            found_.error(list->at, "a recorded deck includes files", "a recorded deck is self-contained",
+                         "It was edited after the run: do not trust it.");
             return std::nullopt;
         }
         if (list->kind != NodeKind::list) {
-            found_.error(list->at, "include is not a list", "several decks may be included, the later win",
-                         "Write [common.yaml].");
+            found_.error(list->at, "include is not a list",
+                         "several decks may be included; later ones take precedence", "Write [common.yaml].");
             return std::nullopt;
         }
         open_.push_back(identity(name));
@@ -130,7 +130,7 @@ class Composer {
         return text ? file(*text, path, Writer::include) : std::nullopt;
     }
 
-    /// The same for two spellings of one file.
+    /// Returns an identical text for all spellings of a file's path.
     static std::string identity(const std::string& path) {
         std::error_code error;
         const fs::path whole = fs::weakly_canonical(path, error);
@@ -140,7 +140,7 @@ class Composer {
     const Schema& schema_;
     Includes includes_;
     Diagnostics& found_;
-    std::vector<std::string> open_;  ///< the files between the deck and here
+    std::vector<std::string> open_;  ///< chain of including files
     int files_ = 0;
 };
 
@@ -160,7 +160,7 @@ std::optional<std::string> read_file(const std::string& path,
         refuse("there is no such file");
         note_where_looked(
             found, at, path,
-            at.line > 0 ? "paths of include begin at the folder of the file that names them" : "");
+            at.line > 0 ? "paths of include are relative to the folder of the including file" : "");
         return std::nullopt;
     }
     if (error || status.type() != fs::file_type::regular) {
@@ -202,8 +202,8 @@ std::optional<Node> compose_record(const Schema& schema,
     };
     substitute_variables(*root, empty, found);
     if (asks) {
-        found.error({name, 0, 0}, "a recorded deck asks for the environment", "what a run records is whole",
-                    "Somebody has changed it: do not trust it.");
+        found.error({name, 0, 0}, "a recorded deck uses environment variables",
+                    "a recorded deck is self-contained", "It was edited after the run: do not trust it.");
     }
     return root;
 }

@@ -12,42 +12,54 @@
 
 namespace ziggurat::deck {
 
-/// The text of the file at `path`; nothing, with a complaint at `at`, when it is missing, not a file, not
-/// readable or too long. `what` names it in the complaint: "deck", "included deck".
+/// Reads the file at `path`. If it is missing, not a file, unreadable or too long, returns nullopt.
+///
+/// In that case an error is added at `at`. `what` names the file in it: "deck", "included deck".
 std::optional<std::string> read_file(const std::string& path,
                                      const char* what,
                                      const SourceLocation& at,
                                      Diagnostics& found);
 
-/// The tree of a deck with everything that it includes; the file that includes wins, key by key: maps of keys
-/// merge, anything else replaces.
-/// Included paths are relative to the folder of the file that names them.
+/// Composes the tree of a deck with all its includes. The including file takes precedence, key by key.
+///
+/// Maps of keys are merged; all other values are replaced. Included paths are relative to the folder of the
+/// including file.
 std::optional<Node> compose(const Schema& schema,
                             const std::string& text,
                             const std::string& file,
                             Diagnostics& found);
 
-/// Applies `path.to.key=value` texts in their order; the last wins. List elements are `data.train[0].weight`.
+/// Applies overrides `path.to.key=value` in order; the last one wins.
+///
+/// List elements are written as `data.train[0].weight`.
 void apply_overrides(const Schema& schema,
                      Node& root,
                      const std::vector<std::string>& overrides,
                      Diagnostics& found);
 
-/// Replaces `${name}` by the deck's variables and `${env:NAME}`, `${env:NAME:-default}` by the environment,
-/// in every scalar; `$${` stays as `${`. Where variables that is_secret() are asked for, scalars also get
-/// their Node::without_secrets. Returns these secrets, as far as the environment has them, by name.
+/// Substitutes variables in every scalar.
+///
+/// Returns the secrets of the environment that were used, by name.
+///
+/// Replaces `${name}` by the deck's variables, and `${env:NAME}` and `${env:NAME:-default}` by environment
+/// variables; `$${` becomes `${`. Scalars that use a variable with is_secret() also get
+/// Node::without_secrets.
 std::vector<Secret> substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
 
-/// The tree of a deck that a run has recorded, such as that of a checkpoint. It is whole: one that includes
-/// files or asks for the environment is refused, and neither is looked at. `${env:NAME}` of a secret stays as
-/// it is: that is what was recorded.
+/// Parses the tree of a deck that a run has recorded, such as that of a checkpoint.
+///
+/// The deck must be self-contained: includes and environment variables are rejected without being read.
+/// `${env:NAME}` of a secret is kept literally, as it was recorded.
 std::optional<Node> compose_record(const Schema& schema,
                                    const std::string& text,
                                    const std::string& name,
                                    Diagnostics& found);
 
-/// `text` of the deck `root` with the deck's variables replaced, and those of the environment left to its
-/// next reader, with the values of this environment as their defaults. Nothing where `text` has none of them.
+/// Replaces the deck's own variables in `text` of the deck `root`; environment variables remain for its next
+/// reader.
+///
+/// Their defaults become the values of this environment. Returns nullopt if `text` uses no environment
+/// variable.
 std::optional<std::string> leave_environment(const Node& root,
                                              const std::string& text,
                                              const Environment& environment);

@@ -1,4 +1,4 @@
-/// Environment variables that a deck may ask for.
+/// Environment variables for decks.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace ziggurat::deck {
 
-/// The value of an environment variable, or nothing.
+/// Returns the value of an environment variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// The environment of this process.

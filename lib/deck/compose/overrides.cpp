@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t longest_override = 4096;
 constexpr std::size_t deepest_path = 16;
 
-/// One step of a path: a key, or an index into a list.
+/// One step of a path: a key or a list index.
 struct Step {
     std::string key;
     std::optional<std::size_t> index;
@@ -47,7 +47,7 @@ std::optional<std::vector<Step>> steps_of(std::string_view path) {
                : std::optional{std::move(steps)};
 }
 
-/// One override, applied to the tree of the deck.
+/// One override that is applied to a deck's tree.
 class Override {
   public:
     Override(const Schema& schema, Node& root, int number, Diagnostics& found)
@@ -57,7 +57,8 @@ class Override {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos || text.size() > longest_override ||
             text.find('\n') != std::string::npos) {
-            complain(fmt::format("{} is not an override", in_quotes(text)), "one reads path.to.key=value");
+            complain(fmt::format("{} is not an override", in_quotes(text)),
+                     "an override is path.to.key=value");
             return;
         }
         const DocumentSource source{command_line_name, Writer::command_line, at_.line,
@@ -65,7 +66,7 @@ class Override {
         const std::string_view said = std::string_view{text}.substr(equals + 1);
         if (said.find_first_not_of(' ') == std::string_view::npos) {
             found_.error(at_, fmt::format("{} has no value", in_quotes(text.substr(0, equals))),
-                         "nothing stands behind the '='", "Write a value there, or null for the default.");
+                         "the text after '=' is empty", "Write a value there, or null for the default.");
             return;
         }
         auto value = parse_document(said, source, found_);
@@ -77,7 +78,7 @@ class Override {
         const auto steps = steps_of(path);
         if (!steps) {
             complain(fmt::format("{} is not a path", in_quotes(path)),
-                     "one reads train.steps or data.train[0].path");
+                     "a path is train.steps or data.train[0].path");
             return;
         }
         if (steps->front().key == "include") {
@@ -98,7 +99,7 @@ class Override {
     }
 
   private:
-    /// The key that is meant: the target of an alias, the key that a scalar in place of a map stands for.
+    /// Returns the full key: the target of an alias, or the key that a scalar for a map stands for.
     std::string full_path(std::string path, const Node& value) const {
         const Row* row = schema_.find(path);
         if (row != nullptr && row->type == Type::alias) {
@@ -111,7 +112,7 @@ class Override {
         return path;
     }
 
-    /// YAML leaves out what follows '#', and takes some signs for something else than a value.
+    /// Reports values that YAML would truncate at '#' or parse as something else than a value.
     bool is_taken_whole(std::string_view said, const Node& value, int column) {
         const std::size_t space = said.find(" #");
         const std::size_t comment = said.starts_with('#') ? 0 : space == said.npos ? space : space + 1;
@@ -120,20 +121,20 @@ class Override {
         const bool is_null = said == "null" || said == "~" || said == "Null" || said == "NULL";
         if (is_plain && comment != std::string::npos) {
             found_.error({at_.file, at_.line, column + static_cast<int>(comment)}, "a comment in an override",
-                         "YAML takes what follows '#' for one",
+                         "YAML reads text after '#' as a comment",
                          fmt::format("Put the value in quotes: '{}'.", said));
             return false;
         }
         if (value.kind == NodeKind::null && !is_null) {
-            found_.error(at_, fmt::format("{} is no value", in_quotes(said)),
-                         "its first sign means something else to YAML",
+            found_.error(at_, fmt::format("{} is not a value", in_quotes(said)),
+                         "its first character has another meaning in YAML",
                          fmt::format("Put it in quotes: '{}'.", said));
             return false;
         }
         return true;
     }
 
-    /// The override with its places of lists as one writes them: `a[0].b=1` for `a.0.b=1`.
+    /// Returns the override with list indices in brackets: `a[0].b=1` for `a.0.b=1`.
     std::string with_brackets() const {
         const auto end = said_.find('=');
         std::string path;
@@ -190,7 +191,7 @@ class Override {
 
     const Schema& schema_;
     Node& root_;
-    std::string said_;  ///< the override
+    std::string said_;  ///< text of the override
     SourceLocation at_;
     Diagnostics& found_;
 };

@@ -11,7 +11,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Keys at the top of a configuration that no deck has.
+/// Top-level keys of DeepSpeed configurations that do not occur in decks.
 constexpr std::array<std::string_view, 12> own_keys{"train_batch_size",
                                                     "train_micro_batch_size_per_gpu",
                                                     "gradient_accumulation_steps",
@@ -31,7 +31,7 @@ std::string_view key_of(std::string_view override) {
     return override.substr(0, override.find('='));
 }
 
-/// Lines of a map and of what is in it, each key of ours once.
+/// Collects counterparts for a map and its nested maps; each deck key occurs once.
 class Counterparts {
   public:
     void add(const Node& map, const std::string& parent) {

@@ -1,4 +1,4 @@
-/// Configurations of DeepSpeed that somebody gives as a deck.
+/// Detection of DeepSpeed configurations that are passed as decks.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace ziggurat::deck {
 
-/// True for a map that names no deck_version and several of DeepSpeed's own keys.
+/// Returns true for a map without deck_version that has several of DeepSpeed's keys.
 bool is_deepspeed_config(const Node& root);
 
-/// What a deck says in the place of each key of `root` that has a counterpart: lines of `key: value  ->
-/// ours=value`. A value that is written the same here is taken over, another one is an example.
+/// Returns the deck keys for all keys of `root` with a counterpart: lines of `key: value  -> ours=value`.
+///
+/// A value with the same spelling in both is copied; otherwise the value is an example.
 std::string counterparts_of(const Node& root);
 
 }  // namespace ziggurat::deck

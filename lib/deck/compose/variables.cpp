@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t deepest_chain = 32;
 
-/// A text with its variables replaced, and the same as a deck says it where some are left as they are.
+/// A text after substitution, and the same text with some variables kept, for use in a deck.
 struct Expansion {
     std::string text = {};
     std::string with_variables = {};
-    bool has_variables = false;  ///< one was left
+    bool has_variables = false;  ///< true if a variable was kept
 
     void operator+=(const Expansion& more) {
         text += more.text;
@@ -28,10 +28,10 @@ struct Expansion {
     }
 };
 
-/// Variables of the environment that Expansion::with_variables leaves.
+/// Environment variables that Expansion::with_variables keeps.
 enum class Left { all, secrets };
 
-/// Expands texts; each variable once.
+/// Substitutes variables in texts; expands each variable once.
 class Substitution {
   public:
     Substitution(const Node* variables, const Environment& environment, Left left, Diagnostics& found)
@@ -56,10 +56,10 @@ class Substitution {
         }
     }
 
-    /// True when some value has asked for the variable.
+    /// Returns true if a value has used the variable.
     bool is_used(const std::string& name) const { return used_.contains(name); }
 
-    /// Those that were asked for.
+    /// Returns the secrets that were used.
     std::vector<Secret> secrets() const {
         std::vector<Secret> all;
         for (const auto& [name, value] : secrets_) {
@@ -119,7 +119,7 @@ class Substitution {
             return {};
         }
         if (node->kind != NodeKind::scalar) {
-            is_broken_ = true;  // said once, at the variable
+            is_broken_ = true;  // reported once, at the variable
             return {};
         }
         if (std::find(open_.begin(), open_.end(), name) != open_.end() || open_.size() > deepest_chain) {
@@ -141,7 +141,7 @@ class Substitution {
         Diagnostics unused;
         if (is_set && !is_plain_text(*value, {name}, unused)) {
             complain(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
-                     "a deck is UTF-8 without control characters", "Set it anew.");
+                     "a deck is UTF-8 without control characters", "Set it again.");
             return {};
         }
         if (is_set && left_ == Left::secrets && is_secret(name)) {
@@ -160,7 +160,7 @@ class Substitution {
             return {otherwise, escape_variables(otherwise)};
         }
         complain(at, fmt::format("the environment has no {}", in_quotes(name)),
-                 "the deck asks for it without a default",
+                 "the deck uses it without a default",
                  fmt::format("Set it, or write ${{env:{}:-default}}.", name));
         return {};
     }

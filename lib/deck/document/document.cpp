@@ -16,10 +16,10 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Ends the parse of a document about which everything useful has been said.
+/// Aborts the parse of a document after its errors have been reported.
 struct Stop {};
 
-/// Builds our tree from the events of the YAML parser, which know everything that YAML::Node forgets.
+/// Builds the tree from the parser's events, which have details that YAML::Node drops.
 class TreeBuilder final : public YAML::EventHandler {
   public:
     TreeBuilder(const DocumentSource& source, Diagnostics& found) : source_{source}, found_{found} {}
@@ -91,7 +91,7 @@ class TreeBuilder final : public YAML::EventHandler {
     struct Open {
         Node node;
         YAML::anchor_t anchor = YAML::NullAnchor;
-        MapEntry pending;  ///< a key that waits for its value
+        MapEntry pending;  ///< a key without its value yet
         bool has_key = false;
         std::unordered_set<std::string> keys;
         std::vector<Node> inherited;  ///< values of `<<`
@@ -156,7 +156,7 @@ class TreeBuilder final : public YAML::EventHandler {
         put(std::move(done.node), done.anchor);
     }
 
-    /// Adds a finished node to the list or map that it lies in.
+    /// Adds a complete node to its list or map.
     void put(Node node, YAML::anchor_t anchor) {
         if (anchor != YAML::NullAnchor) {
             spend(count_nodes(node), node.at);

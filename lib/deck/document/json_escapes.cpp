@@ -9,7 +9,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The four hexadecimal digits behind `\u`, which begins `text`; none for another text.
+/// Parses the escape `\uXXXX` at the beginning of `text`; nullopt if there is no such escape.
 std::optional<std::uint32_t> utf16_escape(std::string_view text) {
     std::uint32_t unit = 0;
     if (!text.starts_with("\\u") || text.size() < 6) {

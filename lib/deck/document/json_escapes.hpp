@@ -1,4 +1,4 @@
-/// Escapes of JSON that YAML does not have: decks may be written as JSON, which YAML all but includes.
+/// JSON escapes that YAML lacks. Decks may be written in JSON, which YAML includes except for these.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ziggurat::deck {
 
-/// `text` with characters beyond 16 bits, which JSON writes as two escapes of UTF-16, as one escape of YAML.
+/// Replaces surrogate pairs, the JSON escapes for characters beyond 16 bits, by single YAML escapes.
 std::string join_surrogates(std::string_view text);
 
 }  // namespace ziggurat::deck

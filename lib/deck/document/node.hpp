@@ -1,4 +1,4 @@
-/// Nodes of a document, each with the location at which it was written.
+/// Nodes of a document, each with its source location.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace ziggurat::deck {
 
-/// Author of a value.
+/// Source of a value.
 enum class Writer { deck, include, command_line };
 
 struct MapEntry;
 
 enum class NodeKind { null, scalar, list, map };
 
-/// A scalar, a list, a map, or nothing.
+/// A null, scalar, list or map.
 struct Node {
     NodeKind kind = NodeKind::null;
-    std::string text;               ///< of a scalar
-    std::string without_secrets;    ///< of a scalar with secrets of the environment, as a deck says it with
-                                    ///< their variables; else empty
-    bool is_quoted = false;         ///< a quoted '<<' is a key like any other
-    bool is_failed = false;         ///< there was a complaint about it already
-    std::vector<Node> items;        ///< of a list
-    std::vector<MapEntry> entries;  ///< of a map, in the order of the file
+    std::string text;               ///< for scalars
+    /// For scalars with secrets of the environment: the text with their variables; else empty.
+    std::string without_secrets;
+    bool is_quoted = false;         ///< a quoted '<<' is an ordinary key
+    bool is_failed = false;         ///< an error was already reported for it
+    std::vector<Node> items;        ///< for lists
+    std::vector<MapEntry> entries;  ///< for maps, in the order of the file
     SourceLocation at;
     Writer writer = Writer::deck;
 
@@ -41,10 +41,10 @@ struct MapEntry {
     Node value;
 };
 
-/// Nodes of the tree, `node` among them.
+/// Returns the number of nodes in the tree, including `node`.
 std::size_t count_nodes(const Node& node);
 
-/// Levels of the tree; 1 for a scalar.
+/// Returns the number of levels of the tree; 1 for a scalar.
 int depth_of(const Node& node);
 
 }  // namespace ziggurat::deck

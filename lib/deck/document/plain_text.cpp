@@ -8,7 +8,7 @@ bool is_plain_text(std::string_view text, const DocumentSource& source, Diagnost
     if (text.size() > Limits::file_bytes) {
         found.error({source.file, 0, 0},
                     fmt::format("the deck has more than {} KiB", Limits::file_bytes / 1024),
-                    "a deck is written by people", "Is this the right file?");
+                    "a deck is a small text file", "Is this the right file?");
         return false;
     }
     SourceLocation at{source.file, source.line, source.column};

@@ -20,9 +20,9 @@ std::string_view line_of(std::string_view text, std::size_t number) {
     return text.substr(0, text.find('\n'));
 }
 
-/// The bracket or quote that is open at the end of a text, the innermost of them.
+/// Finds the innermost bracket or quote that is still open at the end of a text.
 ///
-/// Quotes begin where a value may: an apostrophe within a word is none.
+/// Quotes are recognized only at the beginning of a value: an apostrophe within a word is not a quote.
 class OpenAtTheEnd {
   public:
     explicit OpenAtTheEnd(std::string_view text) {
@@ -74,14 +74,14 @@ class OpenAtTheEnd {
 
     TextPosition here_;
     char before_ = '\n';
-    char last_ = '\n';  ///< of those that are no spaces
+    char last_ = '\n';  ///< last character that is not a space
     bool in_comment_ = false;
     bool is_escape_open_ = false;
     std::optional<Mark> quote_;
     std::vector<Mark> open_;
 };
 
-/// The value around `column`, up to what separates values between brackets.
+/// Returns the value around `column`, delimited by the separators of flow collections.
 std::string_view value_around(std::string_view line, std::size_t column) {
     const auto before = line.find_last_of(around_values, column);
     const auto begin = before == std::string_view::npos ? 0 : before + 1;
@@ -107,37 +107,37 @@ YamlTrouble explain_yaml(std::string_view text, TextPosition at, const std::stri
     if (byte(at.column) == '{' && at.column > 0 && byte(at.column - 1) == '$') {
         return {{at.line, at.column - 1},
                 "'${' without quotes",
-                "between brackets YAML takes its '{' for the beginning of a map",
+                "between brackets YAML reads its '{' as the beginning of a map",
                 in_quotes_advice(value_around(line, at.column - 1))};
     }
     if (byte(at.column) == '*') {
         const auto end = line.find_first_of(" ,]}", at.column);
         const auto value = line.substr(at.column, end == std::string_view::npos ? end : end - at.column);
         return {at, "a text that begins with '*', without quotes",
-                "YAML takes it for the name of an anchor, and there is none of that name",
+                "YAML reads it as the name of an anchor, and no such anchor exists",
                 in_quotes_advice(value)};
     }
     if (const auto open = OpenAtTheEnd{text}.innermost()) {
         const bool is_quote = open->sign == '"' || open->sign == '\'';
         return {open->at, fmt::format("a {} that is never closed", is_quote ? "quote" : "bracket"),
-                "it goes on to the end of the text",
+                "it extends to the end of the text",
                 fmt::format("Add its {}.", open->sign == '{'   ? "'}'"
                                            : open->sign == '[' ? "']'"
                                                                : "second one")};
     }
     if (byte(at.column) == ':' && message.find("flow not found") != std::string::npos) {
-        return {at, "a ':' where a comma is expected", "between brackets a comma stands between two keys",
+        return {at, "a ':' where a comma is expected", "between brackets, keys are separated by commas",
                 "Put one before this key."};
     }
     if (at.column > 0 && (byte(at.column - 1) == '\'' || byte(at.column - 1) == '"')) {
-        return {at, "a text that goes on behind its closing quote", message,
+        return {at, "a text that continues after its closing quote", message,
                 "Within single quotes, write '' for a quote."};
     }
     if (message.find("map value") != std::string::npos) {
         const bool is_second = line.substr(0, at.column).find(": ") != std::string_view::npos;
         return {
             at, is_second ? "a second ':' in one line" : "this is not YAML",
-            is_second ? "a value that is a map of its own stands in braces or on lines of its own" : message,
+            is_second ? "a map as a value needs braces or separate lines" : message,
             is_second ? "Write {key: value}, or put a text in quotes."
                       : "Begin all keys of one map in the same column."};
     }

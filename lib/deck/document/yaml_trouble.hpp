@@ -1,4 +1,4 @@
-/// Reasons for which a text is not YAML, with what to change: the parser's own say what it expected.
+/// Explanations of YAML syntax errors with a fix, to replace the parser's own messages.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ziggurat::deck {
 
-/// A position in a text; line and column count from 0, columns in bytes.
+/// A position in a text; line and column are zero-based, columns count bytes.
 struct TextPosition {
     std::size_t line = 0;
     std::size_t column = 0;
@@ -20,7 +20,7 @@ struct YamlTrouble {
     std::string advice;
 };
 
-/// The error in `text`, of which the parser gave up at `at` with `message`.
+/// Explains the error in `text` that the parser reported at `at` with `message`.
 YamlTrouble explain_yaml(std::string_view text, TextPosition at, const std::string& message);
 
 }  // namespace ziggurat::deck

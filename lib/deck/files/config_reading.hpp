@@ -1,4 +1,4 @@
-/// config.json of a published model while it is read: lookups, values found and complaints.
+/// State of reading config.json of a published model: lookups, found values and errors.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,36 +9,36 @@
 
 namespace ziggurat::deck {
 
-/// A value of config.json, shortened, for messages.
+/// Returns a value of config.json, shortened for messages.
 std::string shown(const nlohmann::json& value);
 
-/// One document with the PublishedConfig that it fills.
+/// One document and the PublishedConfig that it fills.
 class ConfigReading {
   public:
     using Json = nlohmann::json;
 
-    // Round brackets: in others the document would become the element of a list.
+    // Parentheses: with braces the document would become the element of a list.
     ConfigReading(PublishedConfig& config, Json document) : config_{config}, document_(std::move(document)) {}
 
     const Json& document() const noexcept { return document_; }
 
-    /// The value of `key`; nullptr if `map` is no map or does not have the key.
+    /// Returns the value of `key`; nullptr if `map` is not a map or does not have the key.
     static const Json* find(const Json& map, const std::string& key);
 
-    /// As find(); nullptr also if the value is null.
+    /// Like find(), but returns nullptr also if the value is null.
     static const Json* find_value(const Json& map, const std::string& key);
 
-    /// Records what `key` of config.json says of a key of a deck; an empty `key` records a default.
+    /// Records the value that `key` of config.json gives a deck key; an empty `key` records a default.
     void record(const std::string& deck_key, std::string text, const std::string& key);
 
-    /// Complains about `key`.
+    /// Adds an error about `key`.
     void complain(const std::string& key, std::string problem, std::string why, std::string advice);
 
-    /// A number or a boolean as a deck writes it; empty, after a complaint, for any other value.
+    /// Returns a number or a boolean in deck syntax; nullopt, after an error, for other values.
     std::optional<std::string> text_of(const std::string& key, const Json& value);
 
   private:
-    /// Line of the first mention of a key; 0 if there is none.
+    /// Returns the line of the first mention of a key; 0 if it does not occur.
     int line_of(const std::string& key) const;
 
     PublishedConfig& config_;

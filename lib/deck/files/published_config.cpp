@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 20;
 constexpr int deepest = 16;
 
-/// Keys that say of any model what is not built, unless they are missing, null, false or 0.
+/// Keys of unsupported model features, unless they are missing, null, false or 0.
 constexpr std::array refused_keys{"quantization_config", "sliding_window",   "num_local_experts",
                                   "num_experts",         "n_routed_experts", "is_encoder_decoder",
                                   "lora_config"};
@@ -36,7 +36,7 @@ bool says_nothing(const Json& value) {
     return value.is_null() || value == false || (value.is_number() && value == 0);
 }
 
-/// One file being read.
+/// Reader of one file.
 class Reading {
   public:
     Reading(PublishedConfig& config, Json document) : reading_{config, std::move(document)} {}
@@ -44,7 +44,7 @@ class Reading {
     void run() {
         const Json* type = ConfigReading::find_value(reading_.document(), "model_type");
         if (type == nullptr || !type->is_string()) {
-            reading_.complain("model_type", "it has no model_type", "it says which family the model is of",
+            reading_.complain("model_type", "it has no model_type", "it identifies the family of the model",
                               "Name the folder of a model.");
             return;
         }
@@ -56,7 +56,7 @@ class Reading {
             for (const auto* each : all) {
                 names.emplace_back(each->published.model_type);
             }
-            reading_.complain("model_type", fmt::format("model_type {} is not built", shown(*type)),
+            reading_.complain("model_type", fmt::format("model_type {} is not implemented", shown(*type)),
                               "models of this type have layers that no family here has",
                               fmt::format("Use a model of type {}.", fmt::join(names, ", ")));
             return;
@@ -73,8 +73,8 @@ class Reading {
         for (const char* key : refused_keys) {
             if (const Json* value = ConfigReading::find_value(reading_.document(), key);
                 value != nullptr && !says_nothing(*value)) {
-                reading_.complain(key, fmt::format("{} = {} is not built", key, shown(*value)),
-                                  "models here compute without it", "Use a model without it.");
+                reading_.complain(key, fmt::format("{} = {} is not implemented", key, shown(*value)),
+                                  "models in Ziggurat do not use it", "Use a model without it.");
             }
         }
         expect_whole_heads();
@@ -84,7 +84,7 @@ class Reading {
     }
 
   private:
-    /// The key's value by its name, or else by its other name.
+    /// Records the key's value, found by its name or its alias.
     void take(const layout::PublishedKey& key) {
         const auto& document = reading_.document();
         const Json* value = ConfigReading::find(document, key.name);
@@ -95,7 +95,7 @@ class Reading {
                 reading_.complain(key.alias,
                                   fmt::format("{} = {} contradicts {} = {}", key.alias, shown(*other),
                                               key.name, shown(*value)),
-                                  fmt::format("both say what {} is", key.deck_key),
+                                  fmt::format("both determine {}", key.deck_key),
                                   "Keep the value that the model was trained with, and remove the other.");
             }
             if (value == nullptr) {
@@ -119,7 +119,7 @@ class Reading {
             reading_.record(key.deck_key, key.fallback, "");
         } else {
             reading_.complain(key.name, fmt::format("it has no {}", key.name),
-                              fmt::format("it says what {} is", key.deck_key),
+                              fmt::format("it determines {}", key.deck_key),
                               "Fetch or export the model again.");
         }
     }
@@ -132,13 +132,13 @@ class Reading {
                                  });
         if (!is_as_built) {
             reading_.complain(
-                fact.name, fmt::format("{} = {} is not built", fact.name, shown(*value)),
+                fact.name, fmt::format("{} = {} is not implemented", fact.name, shown(*value)),
                 fmt::format("models of this family have {} here", fmt::join(fact.values, " or ")),
                 "Use a model that has it.");
         }
     }
 
-    /// Heads that together are as wide as the model.
+    /// Checks that all heads together are as wide as the model.
     void expect_whole_heads() {
         const Json* channels = ConfigReading::find_value(reading_.document(), "head_dim");
         const Json* heads = ConfigReading::find_value(reading_.document(), "num_attention_heads");
@@ -149,7 +149,7 @@ class Reading {
         }
         const auto count = heads->get<std::int64_t>();
         if (count <= 0 || hidden->get<std::int64_t>() / count != channels->get<std::int64_t>()) {
-            reading_.complain("head_dim", fmt::format("head_dim = {} is not built", shown(*channels)),
+            reading_.complain("head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
                               "a head has hidden_size / num_attention_heads channels here",
                               "Use a model that has it.");
         }
@@ -188,7 +188,7 @@ PublishedConfig read_published_config(const std::string& folder) {
     }
     auto document = Json::parse(config.text, nullptr, false);
     if (!document.is_object()) {
-        return refuse("it is no JSON object");
+        return refuse("it is not a JSON object");
     }
     Reading{config, std::move(document)}.run();
     return config;

@@ -1,4 +1,4 @@
-/// config.json of a model in the Hugging Face format, in the words of a deck.
+/// config.json of a model in the Hugging Face format, translated to deck keys.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@ namespace ziggurat::deck {
 
 inline constexpr const char* published_config_name = "config.json";
 
-/// What config.json says of a key of a deck.
+/// Value that config.json gives a deck key.
 struct PublishedValue {
     std::string deck_key;  ///< `model.hidden`
-    std::string text;      ///< as a deck would say it
-    std::string key;  ///< of config.json: `n_embd`; empty: it has none, so that this is the format's default
-    int line = 0;     ///< of that key; 0: it has none
+    std::string text;      ///< in deck syntax
+    std::string key;  ///< key in config.json: `n_embd`; empty: absent, and the value is the format's default
+    int line = 0;     ///< line of that key; 0: absent
 };
 
-/// What is in it that cannot be done here.
+/// An unsupported or invalid setting in config.json.
 struct PublishedTrouble {
     std::string problem;
     std::string why;
@@ -26,13 +26,13 @@ struct PublishedTrouble {
 
 struct PublishedConfig {
     std::string file;         ///< DIR/config.json
-    std::string text;         ///< of the file
-    bool is_missing = false;  ///< there is no such file
+    std::string text;         ///< content of the file
+    bool is_missing = false;  ///< true if the file does not exist
     std::vector<PublishedValue> values;
     std::vector<PublishedTrouble> troubles;
 };
 
-/// Reads config.json in `folder`. Nothing that it says makes it throw.
+/// Reads config.json in `folder`. Invalid content never causes an exception.
 PublishedConfig read_published_config(const std::string& folder);
 
 }  // namespace ziggurat::deck

@@ -18,7 +18,7 @@ constexpr const char* parameters_name = "rope_parameters";
 constexpr const char* share_name = "partial_rotary_factor";
 constexpr const char* first_length_name = "original_max_position_embeddings";
 
-/// A key of a map of positions that only scaled ones read.
+/// A key in a map of positions that is used only with scaling.
 struct ScalingKey {
     const char* name;
     const char* deck_key;
@@ -29,7 +29,7 @@ constexpr std::array scaling_keys{ScalingKey{"factor", "model.rope_scaling.facto
                                   ScalingKey{"high_freq_factor", "model.rope_scaling.high_freq_factor", true},
                                   ScalingKey{first_length_name, "model.rope_scaling.original_max_seq", true}};
 
-/// A map of the file, or the file itself, whose name is empty.
+/// A map in the file, or the file itself, which has an empty name.
 struct Scope {
     std::string name;
     const Json* map = nullptr;  ///< nullptr: absent, null or empty
@@ -79,8 +79,8 @@ class Positions {
         }
         for (const auto& [key, value] : map->items()) {
             if (value.is_object()) {
-                refuse(key, fmt::format("{}.{} = {} is not built", name, key, shown(value)),
-                       "all layers turn positions alike here");
+                refuse(key, fmt::format("{}.{} = {} is not implemented", name, key, shown(value)),
+                       "all layers rotate positions in the same way here");
             }
         }
         return {name, map};
@@ -103,7 +103,7 @@ class Positions {
                           "Keep the value that the model was trained with, and remove the other.");
     }
 
-    /// Complains of each of `mentions` whose value is another than `value`, which is used.
+    /// Reports each of `mentions` whose value differs from `value`, which is used.
     void expect_same(const std::vector<Mention>& mentions, const std::string& used, const Json& value) {
         for (const auto& mention : mentions) {
             if (mention.value != nullptr && !mention.value->is_null() && *mention.value != value) {
@@ -112,7 +112,7 @@ class Positions {
         }
     }
 
-    /// The first of `mentions` that the file has.
+    /// Returns the first of `mentions` that occurs in the file.
     static const Mention* first_of(const std::vector<Mention>& mentions) {
         const auto found =
             std::ranges::find_if(mentions, [](const auto& each) { return each.value != nullptr; });
@@ -124,7 +124,8 @@ class Positions {
         const std::vector<Mention> read{mention(used_, inside), mention(top_, key.name)};
         std::vector<Mention> all = read;
         all.push_back(mention(other_, inside));
-        if (inside != key.name) {  // names that some versions write outside, or inside, and none reads there
+        // Some versions write these names in the other place, where they are not read.
+        if (inside != key.name) {
             all.insert(all.end(),
                        {mention(top_, inside), mention(used_, key.name), mention(other_, key.name)});
         }
@@ -139,7 +140,7 @@ class Positions {
         expect_same(all, fmt::format("{}, which is not given and so", key.name), Json::parse(key.fallback));
     }
 
-    /// Families whose files have no key for it turn all channels of a head.
+    /// Checks the share of channels for families without such a key: they rotate all channels of a head.
     void expect_whole_channels() {
         const auto& keys = family_.published.keys;
         const bool has_key = std::ranges::any_of(keys, [](const auto& key) {
@@ -149,8 +150,8 @@ class Positions {
         for (const Scope* scope : {&top_, &used_, &other_}) {
             const auto share = mention(*scope, share_name);
             if (!has_key && share.value != nullptr && !share.value->is_null() && *share.value != 1) {
-                refuse(share_name, fmt::format("{} = {} is not built", share.path, shown(*share.value)),
-                       fmt::format("{} turns all channels of a head here", family_.name));
+                refuse(share_name, fmt::format("{} = {} is not implemented", share.path, shown(*share.value)),
+                       fmt::format("{} rotates all channels of a head here", family_.name));
             }
         }
     }
@@ -176,8 +177,8 @@ class Positions {
         }
         const bool is_by_parts = type == layout::name_of(spec::RopeScalingKind::by_parts);
         if (type != layout::name_of(spec::RopeScalingKind::linear) && !is_by_parts) {
-            reading_.complain(type_key, fmt::format("rope type {} is not built", shown(type)),
-                              fmt::format("positions are turned as they are, {} or {}",
+            reading_.complain(type_key, fmt::format("rope type {} is not implemented", shown(type)),
+                              fmt::format("positions are not scaled, or by {} or {}",
                                           layout::name_of(spec::RopeScalingKind::linear),
                                           layout::name_of(spec::RopeScalingKind::by_parts)),
                               "Use a model with one of these.");
@@ -191,7 +192,9 @@ class Positions {
         }
     }
 
-    /// Nothing scales positions that are not scaled: not the other map, nor a map that does not say how.
+    /// Reports scaling factors if positions are not scaled.
+    ///
+    /// With `is_said`, rope_type is given, and factors in the used map are ignored.
     void expect_unscaled(bool is_said) {
         for (const auto& key : scaling_keys) {
             for (const Scope* scope : {&used_, &other_}) {
@@ -199,7 +202,7 @@ class Positions {
                 const bool is_ignored = scope == &used_ && is_said;
                 if (!is_ignored && factor.value != nullptr && !factor.value->is_null()) {
                     reading_.complain(key.name,
-                                      fmt::format("{} = {} without a rope_type that reads it", factor.path,
+                                      fmt::format("{} = {} without a rope_type that uses it", factor.path,
                                                   shown(*factor.value)),
                                       "versions of transformers ignore it",
                                       "Add the rope_type that the model was trained with, or remove it.");
@@ -218,7 +221,7 @@ class Positions {
         const Mention* used = first_of(read);
         if (used == nullptr) {
             reading_.complain(used_.name, fmt::format("rope type {} without {}", shown(type), key.name),
-                              fmt::format("it says what {} is", key.deck_key),
+                              fmt::format("it determines {}", key.deck_key),
                               "Fetch or export the model again.");
         } else if (auto text = reading_.text_of(used->key, *used->value)) {
             reading_.record(key.deck_key, std::move(*text), used->key);
@@ -226,7 +229,7 @@ class Positions {
         }
     }
 
-    /// Key of the longest sequence, which is the first length where the file does not have that.
+    /// Returns the key of the maximum sequence length; its value replaces a missing original length.
     std::string longest_name() const {
         const auto& keys = family_.published.keys;
         const auto found = std::ranges::find_if(
@@ -237,8 +240,8 @@ class Positions {
     ConfigReading& reading_;
     const layout::FamilyDescriptor& family_;
     Scope top_;
-    Scope used_;   ///< the map that transformers 5 reads
-    Scope other_;  ///< the one that it ignores
+    Scope used_;   ///< the map that transformers 5 uses
+    Scope other_;  ///< the map that it ignores
     bool is_broken_ = false;
 };
 

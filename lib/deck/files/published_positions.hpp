@@ -1,4 +1,4 @@
-/// Rotary positions in config.json, in all spellings that versions of transformers have used.
+/// Rotary positions in config.json, in all spellings of the versions of transformers.
 #pragma once
 
 #include "deck/files/config_reading.hpp"
@@ -6,11 +6,11 @@
 
 namespace ziggurat::deck {
 
-/// Records base, share of channels and scaling of a family with rotary positions.
+/// Records base, share of channels and scaling for a family with rotary positions.
 ///
-/// They are what transformers 5 computes: it reads the map rope_scaling or, without one, rope_parameters;
-/// then the keys outside; then defaults. A key elsewhere in the file with another value is a complaint:
-/// other versions read that one.
+/// The values are those of transformers 5. It reads the map rope_scaling or, without one, rope_parameters;
+/// then the keys outside of them; then defaults. If a key elsewhere in the file has another value, an error
+/// is added, because other versions read that one.
 ///
 /// Source: RotaryEmbeddingConfigMixin.convert_rope_params_to_dict of transformers 5, and its override in
 /// GPTNeoXConfig

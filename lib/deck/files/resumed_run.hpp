@@ -1,4 +1,4 @@
-/// Checkpoints and kept files of a run that goes on: what it began with is not asked for again.
+/// Checkpoints and kept files of a resumed run, which replace its original inputs.
 #pragma once
 
 #include <string>
@@ -7,16 +7,20 @@
 
 namespace ziggurat::deck {
 
-/// The folder of the checkpoints that `run` goes on with, by its keys dir and resume; empty: there is no
-/// complete one, and the run begins afresh.
+/// Returns the folder of checkpoints from which `run` resumes, by its keys dir and resume.
+///
+/// Empty if it has no complete checkpoint; the run then starts from scratch.
 std::string resumed_root(const spec::Run& run);
 
-/// `<root>/published`: config.json and companion files of the model that the run with checkpoints in `root`
-/// began with (checkpoint/hf/companion_files.hpp).
+/// Returns `<root>/published`: the kept files of a run that began with a published model.
+///
+/// These are config.json and companion files (checkpoint/hf/companion_files.hpp). `root` is the run's folder
+/// of checkpoints.
 std::string kept_folder(const std::string& root);
 
-/// `tokenizer`, or its copy in kept_folder(root) where it belongs to the published model in the folder `base`
-/// and is not there any more.
+/// Returns `tokenizer`, or its copy in kept_folder(root) if the file no longer exists.
+///
+/// The copy is used only if the tokenizer belongs to the published model in the folder `base`.
 std::string tokenizer_or_kept(const std::string& tokenizer, const std::string& base, const std::string& root);
 
 }  // namespace ziggurat::deck

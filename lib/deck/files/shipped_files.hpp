@@ -1,19 +1,21 @@
-/// Decks and descriptions of machines that come with the program, wherever it lies.
+/// Decks and machine files that are installed with the program.
 #pragma once
 
 #include <string>
 
 namespace ziggurat::deck {
 
-/// The file of this process's program; empty where the system does not say.
+/// Returns the executable file of this process; empty if unknown.
 std::string this_program();
 
-/// The folder `decks` that belongs to the program at `program`: share/ziggurat/decks of where it is
-/// installed, that of the sources in a build tree; empty: there is none.
+/// Returns the folder `decks` of the program at `program`; empty if it does not exist.
+///
+/// Installed programs have share/ziggurat/decks; programs in a build tree use that of the sources.
 std::string shipped_decks(const std::string& program = this_program());
 
-/// `path`, or, where nothing is there, the file of that name that comes with the program at `program`:
-/// `decks/quickstart.yaml`, from any folder.
+/// Returns `path` or, if that does not exist, the file of that name shipped with the program at `program`.
+///
+/// So `decks/quickstart.yaml` works from any folder.
 std::string file_or_shipped(const std::string& path, const std::string& program = this_program());
 
 }  // namespace ziggurat::deck

@@ -16,7 +16,7 @@ NamedFiles missing(std::string why) {
     return {.trouble = std::move(why), .is_missing = true};
 }
 
-/// What cannot be looked at for another reason is left to who reads it.
+/// Returns true if the path does not exist. Other problems of access are reported by the reader.
 bool is_missing(const std::string& path) {
     std::error_code error;
     return fs::status(path, error).type() == fs::file_type::not_found;
@@ -57,7 +57,7 @@ NamedFiles look_for(const spec::Source& source) {
     if (wildcard == std::string::npos) {
         return missing("there is no such file");
     }
-    // Folders are not searched: a pattern over them could walk a whole disk.
+    // Patterns for folders are not supported: they could search a whole disk.
     const auto folder_end = path.rfind('/');
     if (folder_end != std::string::npos && wildcard < folder_end) {
         return {.trouble = "patterns stand for file names, not for folders"};

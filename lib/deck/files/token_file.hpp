@@ -1,4 +1,4 @@
-/// Files of a token source by their names: whether they are there.
+/// Existence check for the files of a token source.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 namespace ziggurat::deck {
 
 struct NamedFiles {
-    std::string trouble = {};  ///< the reason in a complaint; empty: they are there
-    bool is_missing = false;   ///< the trouble is that there is no such file
-    std::string advice = {};   ///< what to write instead, where that is known
+    std::string trouble = {};  ///< reason for an error message; empty: the files exist
+    bool is_missing = false;   ///< true if the reason is that no such file exists
+    std::string advice = {};   ///< the correct spelling, if known
 };
 
-/// Looks for the files of `source`, of any format but own, and opens none: what is in them is known to who
-/// reads them (LoadOptions::read_source).
+/// Checks that the files of `source`, of any format except own, exist.
+///
+/// Does not open them; LoadOptions::read_source checks their content.
 NamedFiles look_for(const spec::Source& source);
 
 }  // namespace ziggurat::deck

@@ -10,9 +10,9 @@
 namespace ziggurat::deck {
 namespace {
 
-/// A controller that is slower than this is asked in vain.
+/// Time limit for a query of the Slurm controller.
 constexpr double squeue_patience_seconds = 10;
-/// 2001 to 2128: what is written in other units lies outside.
+/// The years 2001 to 2128; times in other units are outside of this range.
 constexpr double earliest = 1e9, latest = 5e9;
 
 std::optional<double> read_time(const std::string& text) {
@@ -23,7 +23,7 @@ std::optional<double> read_time(const std::string& text) {
     return is_time ? std::optional{seconds} : std::nullopt;
 }
 
-/// `2026-11-20T12:00:00`, of the local clock.
+/// Parses `2026-11-20T12:00:00` in local time.
 std::optional<double> read_local_time(const std::string& text) {
     std::tm parts{};
     parts.tm_isdst = -1;

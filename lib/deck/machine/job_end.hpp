@@ -1,4 +1,4 @@
-/// The end of the batch job, by which the run has to stop.
+/// End of the batch job, before which the run must stop.
 #pragma once
 
 #include <functional>
@@ -9,29 +9,31 @@
 
 namespace ziggurat::deck {
 
-/// The end of a job.
+/// End of a job.
 struct JobEnd {
     double at = 0;       ///< seconds since 1970, UTC
     std::string source;  ///< `Slurm job 812331`
 };
 
-/// Asks squeue when a Slurm job ends: its answer, `2026-11-20T12:00:00` in local time, or nothing.
+/// Function that queries squeue for the end of a Slurm job: `2026-11-20T12:00:00` in local time, or nullopt.
 using AskSlurm = std::function<std::optional<std::string>(const std::string& job)>;
 std::optional<std::string> ask_squeue(const std::string& job);
 
-/// From SLURM_JOB_END_TIME, else by asking once for SLURM_JOB_ID; nothing outside of Slurm, where it sets no
-/// end, and where the end is behind us: a shell that outlives its job keeps the job's variables.
+/// Finds the job's end from SLURM_JOB_END_TIME, else by one query for SLURM_JOB_ID.
+///
+/// Returns nullopt outside of Slurm, if Slurm sets no end, and if the end is in the past: a shell that
+/// outlives its job keeps the job's variables.
 ///
 /// \param now  seconds since 1970, UTC
 std::optional<JobEnd> find_job_end(const Environment& environment,
                                    double now,
                                    const AskSlurm& ask = ask_squeue);
 
-/// The end of the job that this process is in.
+/// Returns the end of the job of this process.
 std::optional<JobEnd> find_own_job_end();
 
-/// The time in ZIGGURAT_STOP_AT: seconds since 1970, UTC.
-/// Errors: Error{deck} when it is no such number
+/// Returns the time in ZIGGURAT_STOP_AT: seconds since 1970, UTC.
+/// Errors: Error{deck} if it is not such a number
 std::optional<double> find_stop_at(const Environment& environment);
 
 }  // namespace ziggurat::deck

@@ -22,7 +22,7 @@ bool is_name(const std::string& name_or_file) {
     return name_or_file.find_first_of("/.") == std::string::npos;
 }
 
-/// Keys without a default must be there.
+/// Returns true if all keys without a default are set.
 bool is_complete(const Values& values, Diagnostics& found) {
     bool complete = true;
     for (const Row& row : machine_schema().rows()) {
@@ -102,10 +102,10 @@ std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_
     const auto names = machine_names(folder);
     const std::string meant = nearest(name_or_file, {names.begin(), names.end()});
     found.error({"--machine", 0, 0}, fmt::format("there is no machine {}", in_quotes(name_or_file)),
-                names.empty() ? fmt::format("{} describes none", in_quotes(folder))
+                names.empty() ? fmt::format("{} has no machine files", in_quotes(folder))
                               : fmt::format("there are {}", fmt::join(names, ", ")),
                 (meant.empty() ? "" : fmt::format("Did you mean '{}'? ", meant)) +
-                    "A file of your own is named with its path, as ./mine.yaml.");
+                    "Name your own file by its path, such as ./mine.yaml.");
     return std::nullopt;
 }
 

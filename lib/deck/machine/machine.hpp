@@ -1,4 +1,4 @@
-/// Descriptions of machines: files of decks/machines, and the machine that the program runs on.
+/// Machine descriptions: machine files (decks/machines), and the machine of this process.
 #pragma once
 
 #include <optional>
@@ -11,33 +11,38 @@
 
 namespace ziggurat::deck {
 
-/// The machine described by the file at `path`, in the manners of a deck; nothing after a complaint.
+/// Loads the machine file at `path`, which has the syntax of a deck; nullopt after an error.
 std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found);
 
-/// The file that describes the machine `name_or_file`: that file itself, or decks/machines/NAME.yaml, here or
-/// beside the program.
+/// Returns the machine file for `name_or_file`.
+///
+/// It is that file itself, or decks/machines/NAME.yaml, in the current folder or shipped with the program.
 std::string machine_file(const std::string& name_or_file);
 
-/// The described machines of `folder`, by name.
+/// Returns the names of the machine files in `folder`.
 std::vector<std::string> machine_names(const std::string& folder);
 
-/// The machine `name_or_file`. The complaint about a name without a description lists those there are, and
-/// the one that was probably meant.
+/// Loads the machine `name_or_file`.
+///
+/// The error about an unknown name lists the known names and the closest one.
 std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found);
 
-/// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for
-/// what is not there. unknown_space where one of them has no limit of its own (ramfs).
+/// Returns the bytes that this process may write to the file systems of `folders`.
+///
+/// Each file system counts once; missing folders count 0. Returns unknown_space if a file system has no limit
+/// of its own (ramfs).
 std::int64_t free_bytes(const std::vector<std::string>& folders);
 
-/// Memory that processes of a job take on a node beside the tiers: libraries, segments that MPI shares
-/// between ranks, HDF5, page tables, the launcher. More than was measured
-/// (perf/results/2026-11-27-process-memory.md), so that a run that fits has some left.
+/// Returns the memory that a job's processes use on a node in addition to the tiers.
+///
+/// It covers libraries, segments that MPI shares between ranks, HDF5, page tables and the launcher. The value
+/// is above the measured one (perf/results/2026-11-27-process-memory.md), so that a run that fits has some
+/// memory left.
 ///
 /// \param host_bytes  of the node
 std::int64_t process_bytes(int ranks_on_node, std::int64_t host_bytes);
 
-/// This node: its cores that the process may use, its memory, as far as the process's cgroup grants it, and
-/// its devices.
+/// Describes this node: usable cores, memory within the limit of the process's cgroup, and devices.
 spec::MachineSpec this_machine(const device::Discovery& devices = device::discover());
 
 }  // namespace ziggurat::deck

@@ -22,7 +22,7 @@ std::string host_name() {
                                                             : std::string{"unknown"};
 }
 
-/// `key: value` where it is known.
+/// Returns a line `key: value`; empty if the value is unknown.
 std::string line(const char* key, const std::string& value, bool is_known) {
     return is_known ? fmt::format("{}: {}\n", key, value) : std::string{};
 }
@@ -46,7 +46,7 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
     Diagnostics of_file;
     const auto measured = load_machine(path, of_file);
     if (!measured) {
-        found.warning({path, 0, 0}, "what was measured of this machine is not used",
+        found.warning({path, 0, 0}, "measurements of this machine are not used",
                       "its file is not a machine file", "Remove it, or run `ziggurat bench io` again.");
         return;
     }

@@ -1,4 +1,4 @@
-/// Measured rates of the machine that the program runs on, kept in a machine file of its user.
+/// Measured rates of this machine, stored in a machine file of the user.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace ziggurat::deck {
 
-/// `$XDG_CONFIG_HOME/ziggurat/machine-HOST.yaml`, by default in `$HOME/.config`; empty without a home.
+/// Returns `$XDG_CONFIG_HOME/ziggurat/machine-HOST.yaml`, by default in `$HOME/.config`; empty without a
+/// home.
 std::string measured_file(const Environment& environment);
 
-/// Takes rates and transfer sizes of the file at `path` into `machine`; memory and cores stay those that the
-/// process has. Nothing happens without a file; one that cannot be read is a warning.
+/// Reads rates and transfer sizes from the file at `path` into `machine`.
+///
+/// Memory and cores stay those of the process. A missing file is ignored; an unreadable one causes a warning.
 void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnostics& found);
 
-/// A machine file that reads back to `machine`.
+/// Returns the text of a machine file that reads back to `machine`.
 std::string machine_text(const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::deck

@@ -13,7 +13,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Processors that this process may use.
+/// Returns the number of cores that this process may use.
 int usable_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -43,7 +43,7 @@ std::int64_t free_bytes(const std::vector<std::string>& folders) {
 std::int64_t process_bytes(int ranks_on_node, std::int64_t host_bytes) {
     constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
     const std::int64_t ranks = ranks_on_node;
-    constexpr std::int64_t pages_of_a_page_table = 200;  // and of the kernel's other records, all included
+    constexpr std::int64_t pages_of_a_page_table = 200;  // including other records of the kernel
     return 16 * mebibyte + ranks * (20 * mebibyte + ranks * mebibyte / 2) +
            host_bytes / pages_of_a_page_table;
 }

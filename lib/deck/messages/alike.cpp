@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t most_named = 10;
 
-/// The first text in quotes, with them; empty: there is none.
+/// Returns the first quoted text, including its quotes; empty if there is no quoted text.
 std::string_view first_quoted(std::string_view text) {
     const auto begin = text.find('\'');
     const auto end = begin == std::string_view::npos ? begin : text.find('\'', begin + 1);
     return end == std::string_view::npos ? "" : text.substr(begin, end + 1 - begin);
 }
 
-/// `text` without what it quotes, and with one digit for each number.
+/// Returns `text` without quoted texts, and with each number replaced by one digit.
 std::string pattern_of(std::string_view text) {
     std::string pattern;
     while (!text.empty()) {

@@ -1,4 +1,4 @@
-/// Problems that say the same of several things, told once.
+/// Grouping of problems that report the same about several things, to print them once.
 #pragma once
 
 #include <string>
@@ -8,18 +8,22 @@
 
 namespace ziggurat::deck {
 
-/// A problem, and others that say the same of something else.
+/// A problem, and others that report the same about other things.
 struct AlikeProblems {
     Problem first;
     std::vector<Problem> others = {};
 };
 
-/// Puts together notes, and warnings, of one file that differ in nothing but what they quote, places in lists
-/// and numbers. Errors stay alone. In the order of the first of each. Pure.
+/// Groups notes and warnings of one file that differ only in quoted texts, list indices and numbers.
+///
+/// Errors are not grouped. Groups are in the order of their first problem. Pure.
 std::vector<AlikeProblems> group_alike(std::vector<Problem> problems);
 
-/// `2 more like it: 'b.txt' (1:65), 'c.txt' (1:96)`; of many the first ones. Pure.
-/// \pre there are others
+/// Returns `2 more like it: 'b.txt' (1:65), 'c.txt' (1:96)`; lists only the first of a large group.
+///
+/// Pure.
+///
+/// \pre `others` is not empty
 std::string others_like_it(const AlikeProblems& alike);
 
 }  // namespace ziggurat::deck

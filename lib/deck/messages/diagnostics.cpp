@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t longest_line_shown = 140;
 constexpr std::size_t longest_value_shown = 80;
 
-/// A line of the deck, each byte that is not printable replaced so that the caret below keeps its column.
+/// Returns a line of the deck with each unprintable byte replaced, so that the caret keeps its column.
 std::string shown_line(std::string_view line) {
     std::string shown;
     while (!line.empty()) {
@@ -28,7 +28,7 @@ std::string shown_line(std::string_view line) {
     return shown;
 }
 
-/// The nearest cut at or before `at` that leaves whole UTF-8 characters.
+/// Returns the nearest position at or before `at` that does not split a UTF-8 character.
 std::size_t character_boundary(std::string_view text, std::size_t at) {
     while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u) {
         --at;

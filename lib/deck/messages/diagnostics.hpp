@@ -1,7 +1,7 @@
 /// Problems of a deck, each with its location in the source, printed together.
 ///
-/// A problem reads `problem (why it is one). What to do.` and is followed by its line with a caret under the
-/// column.
+/// A problem is printed as `problem (why it is one). What to do.`, followed by its line of the deck with a
+/// caret.
 #pragma once
 
 #include <cstddef>
@@ -17,81 +17,87 @@
 
 namespace ziggurat::deck {
 
-/// The name under which overrides appear as a file: line n is the n-th of them.
+/// File name of overrides: line n is the n-th override.
 inline constexpr const char* command_line_name = "command line";
 
-/// The location of a value in its file. Lines and columns (in bytes, as compilers count them) begin with 1;
-/// line 0 means the file as a whole.
+/// Location of a value in its file.
+///
+/// Lines and columns (in bytes, as compilers count them) are one-based; line 0 means the whole file.
 struct SourceLocation {
     std::string file;
     int line = 0;
     int column = 0;
 
-    /// `decks/a.yaml:31:10`, or the file alone.
+    /// Returns `decks/a.yaml:31:10`, or only the file name.
     std::string text() const;
     bool operator==(const SourceLocation&) const = default;
 };
 
-/// One message about a deck. `why` and `advice` may be empty. Without a location it is about the run, and
-/// `problem` is all of it, of one line or more.
+/// One message about a deck.
+///
+/// `why` and `advice` may be empty. Without a location, the problem concerns the run, and `problem` is the
+/// complete message of one or more lines.
 struct Problem {
     Severity severity = Severity::error;
     SourceLocation at;
     std::string problem;
     std::string why;
     std::string advice;
-    ErrorKind kind = ErrorKind::deck;  ///< of an error: its exit code
+    ErrorKind kind = ErrorKind::deck;  ///< for errors: determines the exit code
 
     bool has_place() const noexcept { return !at.file.empty(); }
-    /// `problem (why). Advice.`
+    /// Returns `problem (why). Advice.`
     std::string sentence() const;
-    /// `ziggurat: error: decks/a.yaml:31:10: problem (why). Advice.`
+    /// Returns `ziggurat: error: decks/a.yaml:31:10: problem (why). Advice.`
     std::string text() const;
 };
 
-/// Everything found while a deck is loaded.
+/// All problems found while a deck is loaded.
 ///
-/// Problems beyond the first thousand are counted but not kept, so that a hostile deck costs no memory.
+/// Problems beyond the first thousand are counted but not kept, to bound memory for hostile decks.
 class Diagnostics {
   public:
     static constexpr std::size_t most_kept = 1000;
 
-    /// An error also names the characters of its line that only look like those of a deck.
+    /// Adds a problem. Errors also list look-alike characters in their line (look_alikes.hpp).
     void add(Problem problem);
     void error(SourceLocation at, std::string problem, std::string why, std::string advice);
-    /// An error that the deck cannot help: the machine lacks something.
+    /// Adds an error that no change of the deck can fix: the machine lacks something.
     void lack(SourceLocation at, std::string problem, std::string why, std::string advice);
     void warning(SourceLocation at, std::string problem, std::string why, std::string advice);
     void note(SourceLocation at, std::string problem, std::string why = {}, std::string advice = {});
-    /// A message without a location, which is whole.
+    /// Adds a complete message without a location.
     void tell(Severity severity, std::string text, ErrorKind kind = ErrorKind::deck);
 
-    /// Keeps the text of `file`, for the line above a caret. Files print in the order of the first mention.
+    /// Stores the text of `file`, for printing lines with carets.
+    ///
+    /// Files print in the order of first mention.
     void remember(std::string file, std::string_view text);
 
-    /// Writes variables in the place of secrets that deck values have brought into problems.
+    /// Replaces secrets that occur in problems by their variables.
     void hide(std::span<const Secret> secrets);
 
     std::size_t errors() const noexcept { return errors_; }
     std::size_t warnings() const noexcept { return warnings_; }
     std::size_t notes() const noexcept { return notes_; }
     bool ok() const noexcept { return errors_ == 0; }
-    /// 0 without errors, else 2; 3 where the machine lacks something and nothing is wrong with the deck.
+    /// Returns 0 without errors, 3 if all errors are due to the machine, else 2.
     int exit_code() const noexcept;
 
-    /// All that was kept, ordered by file and location.
+    /// Returns all kept problems, ordered by file and location.
     std::vector<Problem> sorted() const;
 
-    /// Up to `most` problems with their lines, errors first into `most`, and a closing line with the counts.
-    /// Notes and warnings that say the same of several things are told once.
+    /// Returns up to `most` problems with their lines, errors preferred, and a closing line with the counts.
+    ///
+    /// Equal notes and warnings about several things are printed once.
     std::string print(std::size_t most = 50) const;
 
-    /// `2 errors, 1 warning, 1 note. Nothing was started.`
+    /// Returns `2 errors, 1 warning, 1 note. Nothing was started.`
     std::string closing_line() const;
 
   private:
     std::size_t file_rank(const std::string& file) const;
-    /// Nothing where the text is not known.
+    /// Returns the line of the deck at a location; nullptr if its text is unknown.
     const std::string* line_at(const SourceLocation& at) const;
     std::string caret(const SourceLocation& at) const;
 
@@ -99,12 +105,12 @@ class Diagnostics {
     std::vector<std::string> files_;
     std::map<std::string, std::vector<std::string>> lines_;
     std::size_t errors_ = 0;
-    std::size_t lacks_ = 0;  ///< errors of the machine
+    std::size_t lacks_ = 0;  ///< errors due to the machine
     std::size_t warnings_ = 0;
     std::size_t notes_ = 0;
 };
 
-/// `text` in quotes, shortened and with anything that is not printable replaced.
+/// Returns `text` in quotes, shortened and with unprintable characters replaced.
 std::string in_quotes(std::string_view text);
 
 }  // namespace ziggurat::deck

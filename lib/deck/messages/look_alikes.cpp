@@ -15,7 +15,7 @@ namespace {
 struct LookAlike {
     std::uint32_t code;
     const char* name;
-    const char* meant;  ///< with its quotes; nothing where it cannot be seen at all
+    const char* meant;  ///< intended character, with quotes; empty for invisible characters
 };
 
 constexpr std::array known{
@@ -48,7 +48,7 @@ constexpr std::array known{
     LookAlike{0xFEFF, "a byte-order mark", ""},
 };
 
-/// The code of the whole character `text`, of two or three bytes.
+/// Returns the code point of `text`, one character of two or three bytes.
 std::uint32_t code_of(std::string_view text) {
     std::uint32_t code = static_cast<unsigned char>(text[0]) & (text.size() == 2 ? 0x1Fu : 0x0Fu);
     for (const char byte : text.substr(1)) {
@@ -58,7 +58,7 @@ std::uint32_t code_of(std::string_view text) {
 }
 
 std::optional<std::string> sentence_about(std::uint32_t code, std::size_t column) {
-    if (code > 0xFF00 && code < 0xFF5F) {  // the width of an ideograph: ASCII's, in its order
+    if (code > 0xFF00 && code < 0xFF5F) {  // full-width forms of ASCII, in ASCII order
         return fmt::format("U+{:04X} in column {} is full-width, not a '{}'.", code, column,
                            static_cast<char>(code - 0xFF00 + 0x20));
     }
@@ -67,7 +67,7 @@ std::optional<std::string> sentence_about(std::uint32_t code, std::size_t column
         return std::nullopt;
     }
     const std::string meant =
-        *found->meant == '\0' ? ", which nobody sees" : fmt::format(", not {}", found->meant);
+        *found->meant == '\0' ? ", which is invisible" : fmt::format(", not {}", found->meant);
     return fmt::format("U+{:04X} in column {} is {}{}.", code, column, found->name, meant);
 }
 

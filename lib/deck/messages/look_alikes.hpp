@@ -1,4 +1,4 @@
-/// Characters that web pages, chats and word processors put in the place of those that a deck is made of.
+/// Detection of characters that web pages, chats and word processors substitute for ASCII ones.
 #pragma once
 
 #include <string>
@@ -6,8 +6,10 @@
 
 namespace ziggurat::deck {
 
-/// A sentence about each of them in `line`, from column `column` (in bytes, from 1) to its end or to a
-/// comment; three at most. Empty when there is none. The eye cannot tell them from what they look like.
+/// Describes up to three look-alike characters in `line`, from column `column` to its end or a comment.
+///
+/// Columns count bytes from 1. Returns one sentence each, because users cannot see the difference; empty if
+/// there are no such characters.
 ///
 ///     U+2013 in column 14 is an en dash, not a '-'.
 std::string look_alikes(std::string_view line, int column);

@@ -1,4 +1,4 @@
-/// Notes that say where a file was looked for that is not there.
+/// Notes about the folder in which a missing file was expected.
 #pragma once
 
 #include <string>
@@ -7,13 +7,15 @@
 
 namespace ziggurat::deck {
 
-/// What the paths of a deck are relative to, but those of `include`.
+/// Base folder of the paths in a deck, except those of `include`.
 inline constexpr const char* paths_begin_at =
     "paths in a deck begin at the folder that the program is started in";
 
-/// Notes at `at` the absolute folder of `path`, which is not there, unless `path` says it, or a note before.
+/// Adds a note at `at` with the absolute folder of the missing `path`.
 ///
-/// \param why  what `path` is relative to; may be empty
+/// Adds no note if `path` is absolute, or if an earlier note has reported the folder.
+///
+/// \param why  the base of `path`; may be empty
 void note_where_looked(Diagnostics& found,
                        const SourceLocation& at,
                        const std::string& path,

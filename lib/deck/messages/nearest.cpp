@@ -46,7 +46,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
     const int furthest = static_cast<int>(std::max<std::size_t>(1, word.size() / 3));
     int best_distance = furthest + 1;
     for (const std::string_view candidate : candidates) {
-        // zero_stage is as good a guess for zero as the worst misspelling that we correct.
+        // A longer form (zero_stage for zero) counts at most as much as the worst accepted misspelling.
         const bool is_longer_form = candidate.size() > 2 && word.size() > 2 &&
                                     (word.starts_with(candidate) || candidate.starts_with(word));
         const int slips = edit_distance(in_small_letters(word), in_small_letters(candidate));

@@ -1,4 +1,4 @@
-/// Guess of the word that a misspelt one was meant to be.
+/// Guesses of the intended word for a misspelled one.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace ziggurat::deck {
 
-/// The number of single-character insertions, deletions, replacements and swaps of neighbours between `a` and
-/// `b` (Damerau, 1964, in its restricted form).
+/// Returns the edit distance between `a` and `b`.
+///
+/// Counts single-character insertions, deletions, replacements and swaps of neighbours (Damerau, 1964,
+/// restricted form).
 int edit_distance(std::string_view a, std::string_view b);
 
-/// `text` with its ASCII letters in lower case.
+/// Returns `text` with its ASCII letters in lower case.
 std::string in_small_letters(std::string_view text);
 
-/// The candidate closest to `word`, whatever the case of their letters, or "" when none is close enough to be
-/// worth a guess.
+/// Returns the candidate closest to `word`, ignoring case, or "" if no candidate is close enough.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace ziggurat::deck

@@ -11,11 +11,12 @@ namespace ziggurat::deck {
 namespace {
 
 constexpr std::string_view by_launcher =
-    "ranks are started by `mpirun -n 8`, `srun` or `ziggurat slurm`; what is left of them is data parallel";
+    "ranks are started by `mpirun -n 8`, `srun` or `ziggurat slurm`; data parallelism uses those that other "
+    "degrees leave";
 constexpr std::string_view of_all_ranks = "of all ranks together";
-constexpr std::string_view of_a_rank = "of one rank at once";
-constexpr std::string_view by_itself = "by itself: global_batch / (micro_batch x data parallel ranks)";
-constexpr std::string_view of_highest = "relative to the highest rate";
+constexpr std::string_view of_a_rank = "per rank in one pass";
+constexpr std::string_view by_itself = "automatic: global_batch / (micro_batch x data parallel ranks)";
+constexpr std::string_view of_highest = "relative to the maximum rate";
 
 // clang-format off
 constexpr PeerName names[] = {
@@ -23,7 +24,7 @@ constexpr PeerName names[] = {
     {"train_batch_size", "train.global_batch=1024", true, of_all_ranks},
     {"global_batch_size", "train.global_batch=1024", true, of_all_ranks},
     {"total_batch_size", "train.global_batch=1024", false, of_all_ranks},
-    {"batch_size", "train.micro_batch=4", true, "of one rank at once; train.global_batch is that of all"},
+    {"batch_size", "train.micro_batch=4", true, "per rank in one pass; train.global_batch is for all ranks"},
     {"micro_batch_size", "train.micro_batch=4", true, of_a_rank},
     {"local_batch_size", "train.micro_batch=4", true, of_a_rank},
     {"train_micro_batch_size_per_gpu", "train.micro_batch=4", true, of_a_rank},
@@ -35,8 +36,8 @@ constexpr PeerName names[] = {
     {"num_iterations", "train.steps=10k", true},
     {"total_num_steps", "train.steps=10k", true},
     {"train_samples", "train.tokens=8192M", false, "samples times data.seq"},
-    {"num_train_epochs", "train.steps=10k", false, "`ziggurat check` says how many epochs that is"},
-    {"epochs", "train.steps=10k", false, "`ziggurat check` says how many epochs that is"},
+    {"num_train_epochs", "train.steps=10k", false, "`ziggurat check` prints the number of epochs"},
+    {"epochs", "train.steps=10k", false, "`ziggurat check` prints the number of epochs"},
     {"seq_len", "data.seq=4096", true},
     {"seq_length", "data.seq=4096", true},
     {"sequence_length", "data.seq=4096", true},
@@ -52,7 +53,8 @@ constexpr PeerName names[] = {
     {"lr_scheduler_type", "schedule.kind=cosine"},
     {"lr_decay_style", "schedule.kind=cosine", true},
     {"scheduler", "schedule.kind=cosine"},
-    {"lr_decay_iters", "train.steps=10k", false, "the way down ends with the run; schedule.decay is that of wsd"},
+    {"lr_decay_iters", "train.steps=10k", false,
+     "the decay ends with the run; schedule.decay is for wsd only"},
     {"warmup_steps", "schedule.warmup=2000 steps"},
     {"warmup_iters", "schedule.warmup=2000 steps"},
     {"warmup_num_steps", "schedule.warmup=2000 steps"},
@@ -124,7 +126,7 @@ constexpr PeerName names[] = {
     {"dataset_text_field", "data.train=[{format: llmc, path: data/train_*.bin}]", false,
      "made by `ziggurat tokenize --field NAME`"},
     {"model_type", "model.init={from: hf, path: folder}", false, "its config.json names the family"},
-    // how it is spread
+    // distribution
     {"nodes", "parallel.data=auto", false, by_launcher},
     {"nnodes", "parallel.data=auto", false, by_launcher},
     {"num_gpus", "parallel.data=auto", false, by_launcher},
@@ -147,14 +149,14 @@ constexpr PeerName names[] = {
     {"pipeline_parallel_degree", "parallel.pipeline=8", true},
     {"pp", "parallel.pipeline=8", true},
     {"sequence_parallel", "parallel.sequence=true"},
-    // where it lies
+    // placement of state
     {"offload_optimizer", "tiers.home.optimizer=host", false, "or nvme"},
     {"optimizer_cpu_offload", "tiers.home.optimizer=host"},
     {"cpu_offload", "tiers.home.optimizer=host"},
     {"offload_param", "tiers.home.parameters=host", false, "or nvme"},
     {"nvme_path", "tiers.nvme.paths=[/nvme0]"},
     {"pin_memory", "tiers.host.pinned=all"},
-    {"aio", "tiers.nvme.block=1MiB", false, "by itself what `ziggurat bench io` found"},
+    {"aio", "tiers.nvme.block=1MiB", false, "automatic after `ziggurat bench io`"},
     {"sub_group_size", "tiers.chunk=100M"},
     {"reduce_bucket_size", "overlap.bucket=500M", false, "elements"},
     {"allgather_bucket_size", "overlap.bucket=500M", false, "elements"},
@@ -176,16 +178,16 @@ constexpr PeerName names[] = {
     {"tokenizer_path", "data.tokenizer={kind: hf, path: folder}"},
     {"split", "data.held_out=5%", false, "the end of each source"},
     {"reset_attention_mask", "data.reset_at_document=true"},
-    // what a run does
+    // files and behaviour of a run
     {"output_dir", "run.dir=runs/a", true},
     {"out_dir", "run.dir=runs/a", true},
     {"dump_folder", "run.dir=runs/a", true},
-    {"resume", "run.resume=auto", false, "the default: a run goes on by itself from what its run.dir has"},
-    {"save", "run.dir=runs/a", true, "goes on where it has a checkpoint"},
-    {"load", "run.dir=runs/a", true, "goes on where it has a checkpoint"},
+    {"resume", "run.resume=auto", false, "the default: a run resumes automatically from its run.dir"},
+    {"save", "run.dir=runs/a", true, "resumes if it has a checkpoint"},
+    {"load", "run.dir=runs/a", true, "resumes if it has a checkpoint"},
     {"finetune", "model.init={from: checkpoint, path: runs/a}"},
     {"model_name_or_path", "model.init={from: hf, path: folder}"},
-    {"resume_from_checkpoint", "run.resume=auto", false, "a run goes on by itself from what its run.dir has"},
+    {"resume_from_checkpoint", "run.resume=auto", false, "a run resumes automatically from its run.dir"},
     {"save_steps", "checkpoint.every=1000 steps"},
     {"save_interval", "checkpoint.every=1000 steps"},
     {"save_total_limit", "checkpoint.keep=2", true},
@@ -202,12 +204,13 @@ constexpr PeerName names[] = {
     {"log_freq", "logging.every=10 steps"},
     {"steps_per_print", "logging.every=10 steps"},
     {"tensorboard_dir", "logging.tensorboard=true", false, "in run.dir"},
-    {"exit_duration_in_mins", "run.time_limit=230min", false, "under Slurm `auto` knows it"},
+    {"exit_duration_in_mins", "run.time_limit=230min", false, "under Slurm, `auto` is the end of the job"},
     {"distributed_timeout_minutes", "run.hang_timeout=10min"},
 };
 
-/// Values of other programs and what they are here. A word may stand for several of ours: a key takes the one
-/// that it knows.
+/// Values of other programs and the deck's values for them.
+///
+/// A value may have several translations: a key takes the one that it accepts.
 constexpr std::pair<std::string_view, std::string_view> values[] = {
     {"bfloat16", "bf16"}, {"torch.bfloat16", "bf16"}, {"bfloat", "bf16"},
     {"float16", "bf16"}, {"torch.float16", "bf16"}, {"fp16", "bf16"}, {"half", "bf16"},

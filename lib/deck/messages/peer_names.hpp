@@ -1,4 +1,4 @@
-/// Names by which other programs call what a key of the deck says.
+/// Names that other programs use for deck keys.
 #pragma once
 
 #include <span>
@@ -8,25 +8,25 @@
 
 namespace ziggurat::deck {
 
-/// A key of DeepSpeed, transformers, torchtitan, llm.c or nanoGPT, or a flag of Megatron-LM without its
-/// dashes.
+/// A key of DeepSpeed, transformers, torchtitan, llm.c or nanoGPT, or a Megatron-LM flag without dashes.
 struct PeerName {
-    std::string_view name;  ///< in small letters, with underscores
-    std::string_view ours;  ///< an override that says the like: `optimizer.lr=3.0e-4`
-    bool is_same = false;   ///< the value is written the same
+    std::string_view name;  ///< in lower case, with underscores
+    std::string_view ours;  ///< an equivalent override: `optimizer.lr=3.0e-4`
+    bool is_same = false;   ///< true if the value has the same spelling
     std::string_view note = {};
 };
 
 std::span<const PeerName> peer_names();
 
-/// Whatever the case of its letters, with dashes or underscores, with or without dashes before it; null when
-/// nobody calls anything so.
+/// Finds a name, ignoring case, leading dashes, and the difference of dashes and underscores.
+///
+/// Returns nullptr if the name is unknown.
 const PeerName* find_peer_name(std::string_view word);
 
-/// What a value of another program is here: bf16 for bfloat16, host for cpu; empty if it is not known.
+/// Translates a value of another program: bf16 for bfloat16, host for cpu; empty if unknown.
 std::vector<std::string_view> find_peer_values(std::string_view word);
 
-/// `Here that is optimizer.lr, as in optimizer.lr=3.0e-4.`
+/// Returns `Here that is optimizer.lr, as in optimizer.lr=3.0e-4.`
 std::string describe(const PeerName& peer);
 
 }  // namespace ziggurat::deck

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Variables may stand anywhere, so a text with `${` is always taken.
+/// Returns a schema for texts with variables `${`, which may occur anywhere.
 Json variable() {
     return {{"type", "string"}, {"pattern", "\\$\\{"}};
 }
@@ -34,7 +34,9 @@ Json bounded(const Row& row, const char* type) {
 
 Json map_of(const std::string& path);
 
-/// A value by its type alone. Texts with units are checked by the program, which says more than a pattern.
+/// Returns the schema of a value by its type alone.
+///
+/// Texts with units are not restricted by a pattern, because the program's own checks are more precise.
 Json by_type(const Row& row) {
     switch (row.type) {
         case Type::map:

@@ -17,7 +17,7 @@ std::string number(double value) {
     return is_whole ? format_grouped(static_cast<std::int64_t>(value)) : write_real(value);
 }
 
-/// `1 to 10,000`, `at least 0`; empty where the type says it all.
+/// Returns `1 to 10,000` or `at least 0`; empty if the type implies the range.
 std::string range_of(const Row& row) {
     const bool has_min = std::isfinite(row.min);
     const bool has_max = std::isfinite(row.max);
@@ -43,10 +43,10 @@ std::string takes(const Row& row) {
     return range.empty() ? accepted_forms(row) : fmt::format("{}; {}", accepted_forms(row), range);
 }
 
-/// The part of the key that is not implemented; empty when all of it is.
+/// Returns a sentence about the part of the key that is not implemented; empty if all is.
 std::string missing_of(const Row& row) {
     if (row.built == Built::no) {
-        return "Not built yet: only the default is taken.";
+        return "Not implemented: only the default is accepted.";
     }
     std::vector<std::string_view> missing;
     for (const Feature& feature : missing_features()) {
@@ -54,10 +54,10 @@ std::string missing_of(const Row& row) {
             missing.emplace_back(feature.what);
         }
     }
-    return missing.empty() ? "" : fmt::format("Not built yet: {}.", fmt::join(missing, "; "));
+    return missing.empty() ? "" : fmt::format("Not implemented: {}.", fmt::join(missing, "; "));
 }
 
-/// A table cell: bars would end it.
+/// Escapes a table cell: bars would end it.
 std::string cell(std::string_view text) {
     std::string escaped;
     for (const char c : text) {
@@ -85,20 +85,19 @@ std::string table_row(const Row& row) {
 
 std::string reference_page() {
     std::string page =
-        "# Everything that a deck may say\n\n"
+        "# Keys of a deck\n\n"
         "Generated from the tables in `lib/deck/schema` by the target `deck_reference`; do not edit.\n\n"
         "A deck is YAML. Unknown, duplicated and mistyped keys are errors. Sizes, durations and intervals "
-        "carry\n"
-        "units; `auto` is taken where it is listed, and `ziggurat check DECK --print` shows what it became.\n"
+        "need\n"
+        "units. `auto` is accepted if it is listed; `ziggurat check DECK --print` shows resolved values.\n"
         "Any value can be overridden on the command line: `ziggurat train DECK train.steps=100\n"
         "data.train[0].weight=2`.\n\n"
-        "A path that does not begin with `/` begins at the folder that the program is started in, whichever "
-        "folder the\ndeck lies in: data, tokenizers, models, checkpoints, disks, `run.dir`. Two are "
-        "otherwise. Paths of `include` begin\nat the folder of the file that names them; and the "
-        "`deck.effective.yaml` of a run trains in the folder that it lies\nin, so that a run that was "
-        "copied or moved goes on where it is now (`ziggurat train RUN_DIR`). `run.dir=...` on the\n"
-        "command line decides. A message about a file that is not there says in which folder it was looked "
-        "for.\n";
+        "A relative path refers to the current folder of the program, not to the folder of the deck. This "
+        "holds\nfor data, tokenizers, models, checkpoints, disks and `run.dir`. There are two exceptions. "
+        "Paths of `include` are\nrelative to the folder of the including file. The `deck.effective.yaml` of "
+        "a run trains in its own folder, so that\na copied or moved run resumes in its new folder "
+        "(`ziggurat train RUN_DIR`). `run.dir=...` on the command line\ntakes precedence. A message about a "
+        "missing file names the folder in which it was expected.\n";
     for (const Row* section : deck_schema().children("")) {
         page += fmt::format("\n## {}\n\n{}\n", section->path, section->doc);
         if (!is_container(*section)) {
@@ -118,18 +117,16 @@ std::string reference_page() {
 
 std::string machine_page() {
     std::string page =
-        "# Everything that a machine file may say\n\n"
+        "# Keys of a machine file\n\n"
         "Generated from the table in `lib/deck/schema/machine_rows.cpp` by the target `deck_reference`; do "
-        "not "
-        "edit.\n\n"
-        "A machine file tells `ziggurat check`, `plan` and `slurm` of nodes that they do not run on: "
-        "`--machine "
-        "FILE.yaml`, or the name of one\n"
-        "of `decks/machines`. On the machine itself nothing of this has to be said: memory, cores and ranks "
-        "are "
-        "looked up, and what `ziggurat\n"
-        "bench io` and `bench gpu` have measured is remembered in such a file. Times are predicted where the "
-        "rates are known that they hang on.\n\n"
+        "not edit.\n\n"
+        "A machine file describes the nodes of another machine for `ziggurat check`, `plan` and `slurm`: "
+        "`--machine FILE.yaml`, or\n"
+        "the name of a file in `decks/machines`. The machine itself does not need one: memory, cores and "
+        "GPUs are detected, and\n"
+        "`ziggurat bench io` and `bench gpu` store the rates that they measure in such a file. Times are "
+        "predicted if the rates that they\n"
+        "depend on are known.\n\n"
         "| key | takes | default | meaning |\n| --- | --- | --- | --- |\n";
     for (const Row& row : machine_schema().rows()) {
         page += table_row(row);

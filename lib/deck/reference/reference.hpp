@@ -1,4 +1,4 @@
-/// The schema as documents: for people, for editors, and one key at a time.
+/// Documents generated from the schema: reference pages, an editor schema, explanations of single keys.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,18 @@
 
 namespace ziggurat::deck {
 
-/// decks/REFERENCE.md: every key with what it takes, its default and what it means.
+/// Returns decks/REFERENCE.md: every key with accepted forms, default and meaning.
 std::string reference_page();
 
-/// decks/MACHINES.md: the same of machine files.
+/// Returns decks/MACHINES.md: the same for machine files.
 std::string machine_page();
 
-/// decks/schema.json: JSON Schema (draft 7) of a deck, for editors.
+/// Returns decks/schema.json: JSON Schema (draft 7) of a deck, for editors.
 std::string json_schema();
 
-/// The text of `ziggurat check --explain KEY`; for an unknown key nothing, and `meant` is the nearest one.
+/// Returns the text of `ziggurat check --explain KEY`.
+///
+/// For an unknown key returns nullopt and sets `meant` to the nearest key.
 std::optional<std::string> explain(const std::string& key, std::string& meant);
 
 }  // namespace ziggurat::deck

@@ -17,7 +17,7 @@ bool Resolution::require(const std::string& path, const std::string& why) const 
         const SourceLocation at = values.location(path);
         found.error(
             at, fmt::format("'{}' has no value", path), why,
-            at.file == command_line_name ? "Write one behind the '='." : "Write one behind the colon.");
+            at.file == command_line_name ? "Write one after the '='." : "Write one after the colon.");
     } else {
         found.error(values.location(path), fmt::format("missing key '{}'", path), why, "Add it.");
     }
@@ -54,7 +54,7 @@ std::int64_t Resolution::steps_of(const std::string& path) const {
 void resolve(Resolution& resolution) {
     resolution.require(
         "deck_version",
-        fmt::format("it says which schema the deck was written for; this one is {}", deck_version));
+        fmt::format("it is the version of the deck's schema; the present one is {}", deck_version));
     resolve_run(resolution);
     resolve_tokenizer(resolution);
     resolve_model(resolution);

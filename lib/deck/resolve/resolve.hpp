@@ -1,4 +1,4 @@
-/// Resolution of values to a RunSpec: presets, autos, words and shares become numbers.
+/// Resolution of values to a RunSpec: presets, autos, keywords and shares become numbers.
 #pragma once
 
 #include <optional>
@@ -12,40 +12,42 @@
 
 namespace ziggurat::deck {
 
-/// The state that the resolvers of the deck's sections share. Each fills its part of `run` from `values` and
-/// resolves the autos in `values`, whose text becomes the effective deck.
+/// State shared by the resolvers of the deck's sections.
+///
+/// Each resolver fills its part of `run` from `values`, and resolves the autos in `values`; the effective
+/// deck is written from them.
 struct Resolution {
     Values& values;
     spec::RunSpec& run;
     const LoadOptions& options;
     spec::MachineSpec& machine;
     Diagnostics& found;
-    std::int64_t tokenizer_vocab = 0;              ///< of the tokenizer's ids; 0: not known
-    std::optional<TokenizerFacts> tokenizer = {};  ///< of the tokenizer's file; nothing: it was not read
-    std::string resumed_root = {};                 ///< as deck::resumed_root() has it, after resolve_run()
-    std::string time_limit_source = "run.time_limit";  ///< who says when the run ends
+    std::int64_t tokenizer_vocab = 0;              ///< number of token ids; 0: unknown
+    std::optional<TokenizerFacts> tokenizer = {};  ///< from the tokenizer's file; nullopt: it was not read
+    std::string resumed_root = {};                 ///< deck::resumed_root(), set by resolve_run()
+    std::string time_limit_source = "run.time_limit";  ///< source of the run's time limit
 
-    /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.
+    /// Returns false, after an error, if the deck does not set `path`. `why` is the reason for needing it.
     bool require(const std::string& path, const std::string& why) const;
 
-    /// Resolves the auto at `path` to `number`.
+    /// Resolves auto at `path` to `number`.
     void set_resolved_integer(const std::string& path, std::int64_t number, const std::string& why) const;
 
-    /// Keeps a default that nothing reads out of the effective deck.
+    /// Removes an unused default from the effective deck.
     void erase_default(const std::string& path) const;
 
-    /// The length of training at `path` in steps; of tokens, rounded up. After train and data.
+    /// Returns the length of training at `path` in steps; tokens are rounded up. Call after train and data.
     std::int64_t steps_of(const std::string& path) const;
 
     bool is_auto(const std::string& path) const { return values.is_word(path, "auto"); }
 };
 
-/// Fills `run`, section by section, in the order that dependencies ask for.
+/// Fills `run` section by section, in the order of their dependencies.
 void resolve(Resolution& resolution);
 
-// Each section of the deck has a file of that name: resolve_tiers.cpp.
+// Each section of the deck has a file of its name: resolve_tiers.cpp.
 void resolve_run(Resolution& resolution);
-void resolve_tokenizer(Resolution& resolution);  // of data, before the model, whose vocabulary it may give
+void resolve_tokenizer(Resolution& resolution);  // of data; before the model, whose vocabulary may follow it
 void resolve_model(Resolution& resolution);
 void resolve_data(Resolution& resolution);
 void resolve_parallel(Resolution& resolution);
@@ -55,7 +57,7 @@ void resolve_checkpoint(Resolution& resolution);
 void resolve_logging(Resolution& resolution);
 void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
-void resolve_transport(Resolution& resolution);  // of parallel, once it is known what computes
+void resolve_transport(Resolution& resolution);  // of parallel; after the device is known
 void resolve_precision(Resolution& resolution);
 void resolve_recompute(Resolution& resolution);
 void resolve_overlap(Resolution& resolution);
@@ -63,31 +65,32 @@ void resolve_debug(Resolution& resolution);
 void resolve_optimizer(Resolution& resolution);
 void resolve_schedule(Resolution& resolution);
 
-/// RecomputeKind that a deck's word stands for; `none` for auto.
+/// Returns the RecomputeKind of a keyword; `none` for auto.
 spec::RecomputeKind recompute_kind(const std::string& word);
 
-/// Recomputation and homes that stages have of their own, or that are open in a pipeline. After tiers and
-/// recompute.
+/// Resolves recomputation and homes that are set per stage, or that are open in a pipeline.
+///
+/// Call after tiers and recompute.
 void resolve_stages(Resolution& resolution);
 
-/// Writes parallel.pipeline.each as the run has it, after homes and recomputation have been chosen.
+/// Updates parallel.pipeline.each from the run, after homes and recomputation have been chosen.
 void resolve_chosen_stages(Resolution& resolution);
 
-/// Spreads layers over stages where parallel.pipeline.each is auto. After the rules.
+/// Distributes layers over stages if parallel.pipeline.each is auto. Call after the rules.
 void resolve_open_stages(Resolution& resolution);
 
-/// Asks for the homes and the recomputation that are open and resolves them. After the rules: a program is
-/// built of the run.
+/// Chooses open homes and recomputation.
+///
+/// Call after the rules, because it builds a program of the run.
 void resolve_open_homes(Resolution& resolution);
 
-/// Resolves sharding.leases where it is auto, when homes are known.
+/// Resolves sharding.leases if it is auto; homes must be known.
 void resolve_open_leases(Resolution& resolution);
 
-/// Asks for the depths that are open and resolves them, when homes are known. What it says is
-/// LoadedDeck::depths.
+/// Chooses open depths; homes must be known. Returns LoadedDeck::depths.
 std::string resolve_depths(Resolution& resolution);
 
-/// Consecutive data ranks that share a node, or one of debug.nodes.
+/// Returns the number of consecutive data ranks on one node, or on one of debug.nodes.
 int data_ranks_per_node(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

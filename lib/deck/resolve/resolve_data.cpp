@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include "deck/messages/diagnostics.hpp"
@@ -12,7 +13,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The file's name without its suffix; of a pattern, that of its folder.
+/// Returns the file's name without its suffix; for a pattern, the name of its folder.
 std::string short_name(const std::string& path) {
     const std::filesystem::path file{path};
     const auto name = file.stem().string();
@@ -21,9 +22,9 @@ std::string short_name(const std::string& path) {
     return is_pattern && !folder.empty() ? folder : name;
 }
 
-/// Names of losses. A name that two sources would share becomes the whole path of each.
+/// Sets the names of losses. If two sources would share a name, each gets its whole path instead.
 ///
-/// \param held_out  sources of data.train that are validated, too
+/// \param held_out  sources of data.train that are validated as well
 void name_sources(Resolution& resolution,
                   const std::string& list,
                   std::vector<spec::Source>& all,
@@ -39,18 +40,22 @@ void name_sources(Resolution& resolution,
     for (const auto& source : held_out) {
         ++uses[source.name];
     }
+    std::set<std::string> taken;  // a file may be listed twice
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto location = values.location(key_of(i));
         const auto name = all[i].name;
         if (resolution.is_auto(key_of(i)) || !values.has(key_of(i))) {
             all[i].name = uses[name] > 1 ? all[i].path : name;
+            for (int number = 2; !taken.insert(all[i].name).second; ++number) {
+                all[i].name = fmt::format("{} ({})", all[i].path, number);
+            }
             resolution.erase_default(key_of(i));
         } else if (name.empty()) {
-            resolution.found.error(location, "a source has an empty name", "its loss is reported by it",
-                                   "Give it one, or remove the key.");
+            resolution.found.error(location, "a source has an empty name",
+                                   "its loss is reported under this name", "Give it one, or remove the key.");
         } else if (uses[name] > 1) {
             resolution.found.error(location, fmt::format("two sources have the name {}", in_quotes(name)),
-                                   "their losses could not be told apart", "Give each a name of its own.");
+                                   "their losses could not be distinguished", "Give each a different name.");
         }
     }
 }
@@ -62,11 +67,11 @@ std::vector<spec::Source> sources(Resolution& resolution,
     std::vector<spec::Source> all;
     for (std::int64_t i = 0; i < values.count(list); ++i) {
         const std::string path = fmt::format("{}[{}]", list, i);
-        resolution.require(path + ".format", "the file could hold text or token numbers");
+        resolution.require(path + ".format", "the file could hold text or token ids");
         resolution.require(path + ".path", "a source is a file");
         const auto format = spec::token_format_of(values.word(path + ".format"));
         if (format == spec::TokenFormat::raw) {
-            resolution.require(path + ".dtype", "a raw file does not say how its numbers are stored");
+            resolution.require(path + ".dtype", "a raw file does not contain the type of its token ids");
         }
         all.push_back(
             {.format = format.value_or(spec::TokenFormat::text),
@@ -78,7 +83,7 @@ std::vector<spec::Source> sources(Resolution& resolution,
     return all;
 }
 
-/// Each of the two lengths stands in for the other.
+/// Resolves data.seq and model.max_seq; if one of them is auto, it follows the other.
 void resolve_lengths(Resolution& resolution) {
     Values& values = resolution.values;
     const bool seq_follows = resolution.is_auto("data.seq");
@@ -86,18 +91,18 @@ void resolve_lengths(Resolution& resolution) {
     if (seq_follows && max_seq_follows) {
         values.erase("data.seq");
         values.mark_bad("model.max_seq");
-        resolution.require("data.seq", "neither it nor model.max_seq says how long a sequence is");
+        resolution.require("data.seq", "neither it nor model.max_seq gives the length of a sequence");
     } else if (seq_follows && values.has("model.max_seq")) {
         resolution.set_resolved_integer("data.seq", values.integer("model.max_seq"), "model.max_seq");
     } else if (max_seq_follows && values.has("data.seq")) {
         resolution.set_resolved_integer("model.max_seq", values.integer("data.seq"), "data.seq");
     } else if (seq_follows || max_seq_follows) {
-        // What the one would follow is wrong itself, and said to be.
+        // The key to follow has an error, which was already reported.
         values.mark_bad(seq_follows ? "data.seq" : "model.max_seq");
     }
 }
 
-/// The tokenizer's, where documents are told apart.
+/// Resolves data.document_token; auto is the tokenizer's token if documents are distinguished.
 void resolve_document_token(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Data& data = resolution.run.data;
@@ -143,7 +148,7 @@ void resolve_add_bos(Resolution& resolution) {
     } else if (data.add_bos == spec::AddBos::yes && facts) {
         resolution.found.note(
             location, fmt::format("texts of samples and eval begin with token {}", *facts->begin_token),
-            values.is_written("data.add_bos") ? "data.add_bos is true" : "the tokenizer's files say so");
+            values.is_written("data.add_bos") ? "data.add_bos is true" : "the tokenizer's files specify it");
     }
 }
 

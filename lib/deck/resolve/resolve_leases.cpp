@@ -5,20 +5,20 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Of any stage.
+/// Returns true if any stage keeps parameters outside of the device.
 bool fetches_parameters(const spec::RunSpec& run) {
     return run.tiers.parameters.device < 1 ||
            std::ranges::any_of(run.stages, [](const auto& stage) { return stage.parameters.device < 1; });
 }
 
-/// Why parameters are gathered for each pass whatever the budgets hold; nothing where these decide.
+/// Returns the reason for gathering parameters per pass regardless of budgets; nullptr if budgets decide.
 const char* why_for_each_pass(const Resolution& resolution) {
     const auto& run = resolution.run;
-    return run.sharding.parameters == 1 ? "parameters are not cut"
-           : run.parallel.stages == 1   ? "one stage: it is for their memory that parameters are cut"
-           : run.sharding.secondary > 0 ? "later gathers are from a second copy"
+    return run.sharding.parameters == 1 ? "parameters are not sharded"
+           : run.parallel.stages == 1   ? "one stage: parameters are sharded to save memory"
+           : run.sharding.secondary > 0 ? "later gathers use a second copy"
            : !run.tiers.tiles.empty()   ? "weights are in tiles"
-           : fetches_parameters(run)    ? "parameters are at home away from the device"
+           : fetches_parameters(run)    ? "parameters are at home outside of the device"
                                         : nullptr;
 }
 
@@ -34,7 +34,7 @@ void resolve_open_leases(Resolution& resolution) {
     const bool is_held = is_asked && choose(resolution.run, resolution.machine);
     resolution.run.sharding.leases = is_held ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
     if (is_asked) {
-        why = is_held ? "the budgets hold them for a step" : "the budgets do not hold them for a step";
+        why = is_held ? "the budgets allow it" : "the budgets do not allow step";
     }
     resolution.values.set_resolved("sharding.leases", {}, is_held ? "step" : "pass",
                                    why == nullptr ? "" : why);

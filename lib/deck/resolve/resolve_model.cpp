@@ -14,7 +14,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Fills `path` from the preset, and says so where the deck has its own value.
+/// Sets `path` from the preset; adds a note if the deck has its own value.
 void take_from_preset(Resolution& resolution, const std::string& path, const std::string& text) {
     Values& values = resolution.values;
     const std::string preset = values.word("model.preset");
@@ -26,7 +26,7 @@ void take_from_preset(Resolution& resolution, const std::string& path, const std
         if (own != text) {
             resolution.found.note(
                 values.location(path),
-                fmt::format("{} = {} takes the place of {} in preset {}", path, own, text, preset));
+                fmt::format("{} = {} replaces {} in preset {}", path, own, text, preset));
         }
         return;
     }
@@ -85,7 +85,7 @@ void resolve_widths(Resolution& resolution) {
     if (resolution.is_auto("model.tie_embeddings")) {
         const bool is_tied = family.ties_embeddings;
         values.set_resolved("model.tie_embeddings", is_tied, is_tied ? "true" : "false",
-                            "as the family has it");
+                            "value of the family");
     }
     model.tie_embeddings = values.truth("model.tie_embeddings");
 }
@@ -96,7 +96,7 @@ void resolve_vocabulary(Resolution& resolution) {
     if (resolution.is_auto("model.vocab")) {
         constexpr std::array keys{"data.tokenizer", "data.tokenizer.kind", "data.tokenizer.path"};
         if (std::ranges::any_of(keys, [&](const char* key) { return values.is_bad(key); })) {
-            values.mark_bad("model.vocab");  // it depends on what was meant
+            values.mark_bad("model.vocab");  // depends on the tokenizer, which has an error
         } else if (resolution.tokenizer_vocab > 0) {
             resolution.set_resolved_integer(
                 "model.vocab", resolution.tokenizer_vocab,
@@ -104,8 +104,9 @@ void resolve_vocabulary(Resolution& resolution) {
         } else {
             values.erase("model.vocab");
             resolution.require("model.vocab", resolution.run.data.tokenizer.has_file()
-                                                  ? "the tokenizer's file is not here to be asked"
-                                                  : "sources of token numbers do not say how many there are");
+                                                  ? "the tokenizer's file is not available"
+                                                  : "sources of token ids do not contain the vocabulary "
+                                                    "size");
         }
     }
     model.vocab = values.integer("model.vocab");
@@ -115,13 +116,13 @@ void resolve_vocabulary(Resolution& resolution) {
         resolution.set_resolved_integer(
             "model.vocab_pad_to", std::lcm(usual, tensor),
             tensor == 1 ? "the usual multiple"
-                        : fmt::format("the least multiple of {} and tensor = {}", usual, tensor));
+                        : fmt::format("smallest multiple of {} and tensor = {}", usual, tensor));
     }
     model.vocab_padded =
         round_up(model.vocab, std::max<std::int64_t>(1, values.integer("model.vocab_pad_to")));
 }
 
-/// Keys of model.rope_scaling, those last that only scaling by parts reads.
+/// Keys of model.rope_scaling; the last ones apply only to scaling by parts.
 constexpr std::array all_scaling_keys{"kind", "factor", "low_freq_factor", "high_freq_factor",
                                       "original_max_seq"};
 
@@ -166,7 +167,7 @@ void resolve_positions(Resolution& resolution) {
     }
     if (resolution.is_auto("model.rotary_fraction")) {
         values.set_resolved("model.rotary_fraction", family.rotary_fraction,
-                            write_real(family.rotary_fraction), "as the family has it");
+                            write_real(family.rotary_fraction), "value of the family");
     }
     model.rope_theta = values.real("model.rope_theta");
     model.rotary_fraction = values.real("model.rotary_fraction");
@@ -178,9 +179,9 @@ void resolve_positions(Resolution& resolution) {
 void resolve_model(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Model& model = resolution.run.model;
-    model.family = layout::families().front()->name;  // until the deck has named one
+    model.family = layout::families().front()->name;  // replaced when the deck sets one
     if (values.is_bad("model.preset") || values.is_bad("model")) {
-        values.mark_bad("model");  // nothing more can be said about it
+        values.mark_bad("model");  // the model cannot be checked further
         return;
     }
     apply_preset(resolution);
@@ -188,7 +189,7 @@ void resolve_model(Resolution& resolution) {
     if (values.is_bad("model")) {
         return;
     }
-    resolution.require("model.family", "it says which layers the model is made of: " + all_families_or());
+    resolution.require("model.family", "it determines the layers of the model: " + all_families_or());
     resolution.require("model.layers", "a model without a preset needs its depth");
     resolution.require("model.hidden", "a model without a preset needs its width");
     resolution.require("model.heads", "a model without a preset needs its attention heads");

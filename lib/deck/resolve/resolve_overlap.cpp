@@ -5,14 +5,14 @@ namespace ziggurat::deck {
 void resolve_overlap(Resolution& resolution) {
     const Values& values = resolution.values;
     spec::Overlap& overlap = resolution.run.overlap;
-    if (!resolution.is_auto("overlap.prefetch")) {  // else resolve_depths does it
+    if (!resolution.is_auto("overlap.prefetch")) {  // auto: resolve_depths does it
         overlap.prefetch = static_cast<int>(values.integer("overlap.prefetch"));
     }
     if (!resolution.is_auto("overlap.optimizer_prefetch")) {
         overlap.optimizer_prefetch = static_cast<int>(values.integer("overlap.optimizer_prefetch"));
     }
     if (resolution.is_auto("overlap.bucket")) {
-        resolution.set_resolved_integer("overlap.bucket", 0, "each unit alone");
+        resolution.set_resolved_integer("overlap.bucket", 0, "each unit separately");
     }
     overlap.bucket_elements = values.integer("overlap.bucket");
     overlap.optimizer_with_backward = values.truth("overlap.optimizer_with_backward");

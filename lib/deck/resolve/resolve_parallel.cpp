@@ -31,7 +31,7 @@ spec::Axis axis(const std::string& word) {
                                : spec::Axis::pipeline;
 }
 
-/// The degrees that the deck states itself, as a divisor of the ranks.
+/// Returns the product of the degrees in the deck, which divides the number of ranks.
 std::int64_t stated_degrees(const spec::Parallel& parallel) {
     return static_cast<std::int64_t>(parallel.tensor) * parallel.context * parallel.stages;
 }
@@ -40,7 +40,7 @@ void resolve_data_degree(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     const std::int64_t others = stated_degrees(parallel);
     const bool is_free = resolution.is_auto("parallel.data");
-    // Of ranks: the schema bounds each degree by it, and not their product.
+    // Maximum number of ranks: the schema bounds each degree by it, but not their product.
     constexpr std::int64_t most = 1 << 20;
     const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, most);
     parallel.ranks = resolution.options.ranks > 0
@@ -70,8 +70,9 @@ void resolve_threads(Resolution& resolution) {
     parallel.threads = static_cast<int>(resolution.values.integer("parallel.threads"));
 }
 
-/// Layers by virtual stage, as parallel.pipeline.each says; none where it is auto, or does not fit the stages
-/// and their chunks, about which a rule complains.
+/// Returns layers by virtual stage from parallel.pipeline.each.
+///
+/// Empty if it is auto, or does not match the stages and their chunks, which a rule reports.
 std::vector<std::int64_t> named_stage_layers(Resolution& resolution) {
     const Values& values = resolution.values;
     const spec::Parallel& parallel = resolution.run.parallel;
@@ -131,7 +132,7 @@ int data_ranks_per_node(const Resolution& resolution) {
         if (faster == spec::Axis::data) {
             break;
         }
-        // Divided one by one: the product of wrong degrees may be beyond an int.
+        // Divided one by one: the product of invalid degrees may overflow an int.
         ranks_in_a_row /= std::max(1, faster == spec::Axis::tensor    ? parallel.tensor
                                       : faster == spec::Axis::context ? parallel.context
                                                                       : parallel.stages);

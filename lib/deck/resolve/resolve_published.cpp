@@ -46,7 +46,7 @@ class Application {
         return found == config_.values.end() ? nullptr : &*found;
     }
 
-    /// The text that `auto` stands for: the format has these two as the deck has them.
+    /// Returns the value for the text `auto`: for two keys the format and the deck have the same default.
     std::string without_auto(const PublishedValue& said) const {
         if (said.text != "auto") {
             return said.text;
@@ -139,11 +139,11 @@ void apply_published_config(Resolution& resolution) {
     if (config.is_missing && !root.empty()) {
         config = read_published_config(base);
         if (config.is_missing && values.is_written("model.hidden")) {
-            return;  // the record of a run has all that it said
+            return;  // the record of a run contains all its values
         }
     }
     if (config.is_missing && !resolution.options.needs_data) {
-        return;  // a rule says so
+        return;  // a rule reports it
     }
     Application{resolution, std::move(config)}.run();
 }

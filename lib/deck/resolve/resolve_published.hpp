@@ -5,9 +5,10 @@
 
 namespace ziggurat::deck {
 
-/// Where model.init.from is hf: fills the keys of `model` from config.json in model.init.path, as a preset
-/// does, and complains of each that the deck says otherwise, and of what is not built. Positions beyond those
-/// that the model was published with may be asked for where none are learned.
+/// Fills the keys of `model` from config.json in model.init.path if model.init.from is hf, like a preset.
+///
+/// Reports keys that the deck sets to other values, and unsupported settings. Longer sequences than the
+/// published ones are allowed if positions are not learned.
 void apply_published_config(Resolution& resolution);
 
 }  // namespace ziggurat::deck

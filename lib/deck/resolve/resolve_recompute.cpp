@@ -5,7 +5,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Whether a stage or all of them redo layers, or may come to.
+/// Returns true if any stage recomputes layers, or may do so (auto).
 bool may_redo_layers(const Resolution& resolution) {
     const auto is_so = [&](const std::string& path) {
         const auto word = resolution.values.word(path);
@@ -31,9 +31,9 @@ void resolve_recompute(Resolution& resolution) {
         const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
         const bool is_on = has_copies && may_redo_layers(resolution);
         values.set_resolved("recompute.split", is_on, is_on ? "true" : "false",
-                            is_on        ? "inputs of layers are alike on all tensor ranks"
+                            is_on        ? "inputs of layers are replicated on tensor ranks"
                             : has_copies ? "recompute.kind is not full"
-                                         : "tensor ranks keep nothing alike");
+                                         : "tensor ranks store no replicated inputs");
     }
     recompute.split = values.truth("recompute.split");
 }

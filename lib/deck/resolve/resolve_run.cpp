@@ -13,11 +13,13 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Open MPI's mpirun needs two seconds to leave after ranks that end with another code than 0, then comes the
-/// batch script: one that is not done at the job's end cannot queue it again.
+/// Time reserved at the end of a batch job.
+///
+/// Open MPI's mpirun needs two seconds to exit if a rank's exit code is not 0. Then the batch script must
+/// finish before the job's end; otherwise it cannot requeue the job.
 constexpr double seconds_to_leave = 10;
 
-/// Of a job that ends, what is left of it for this run.
+/// Resolves run.time_limit; auto is the remaining time of a batch job.
 void resolve_time_limit(Resolution& resolution) {
     const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
     if (!end) {
@@ -42,7 +44,7 @@ void resolve_run(Resolution& resolution) {
         const bool has_secrets = name != nullptr && !name->without_secrets.empty();
         values.set_resolved(
             "run.dir", dir, write_text(dir), "runs/ and run.name",
-            has_secrets ? "\"runs/" + name->without_secrets.substr(1) : "");  // it is in quotes
+            has_secrets ? "\"runs/" + name->without_secrets.substr(1) : "");  // it begins with a quote
     }
     run.dir = values.text("run.dir");
     if (resolution.is_auto("run.working_folder") && !resolution.options.as_record) {

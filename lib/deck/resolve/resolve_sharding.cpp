@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array span_keys = {"sharding.parameters", "sharding.gradients", "sharding.optimizer"};
 
-/// The number of data ranks that a span's word or number means.
+/// Returns the number of data ranks for a span's keyword or number.
 int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string word = resolution.values.word(path);
@@ -33,7 +33,7 @@ void spans_of_stage(spec::Sharding& sharding, std::int64_t stage, int data) {
     sharding.optimizer = stage >= 1 ? data : 1;
 }
 
-/// A stage, or spans; a deck that says neither keeps everything whole.
+/// Resolves shard degrees from a ZeRO stage or spans; without either, all state is replicated.
 void resolve_spans(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
@@ -70,7 +70,7 @@ spec::ReducePlan reduce_plan(const std::string& word) {
                                      : spec::ReducePlan::at_end;
 }
 
-/// The keys that say where gradients live, in general and on stages, as far as the deck has them.
+/// Returns the keys of homes of gradients, general and per stage, that are set in the deck.
 std::vector<std::string> homes_of_gradients(const Values& values) {
     std::vector<std::string> paths{"tiers.home.gradients"};
     for (std::int64_t stage = 0; stage < values.count("parallel.pipeline.each"); ++stage) {
@@ -103,7 +103,7 @@ void resolve_reduce(Resolution& resolution) {
     sharding.reduce = reduce_plan(word);
 }
 
-/// Gradients that are summed later than each micro-batch stay where they are made: no other home is open.
+/// Resolves open homes of gradients. Gradients that are not reduced per micro-batch stay on the device.
 void close_home_of_gradients(Resolution& resolution) {
     const std::string word = resolution.values.word("sharding.reduce");
     for (const auto& path : homes_of_gradients(resolution.values)) {
@@ -127,7 +127,10 @@ void resolve_sum_group(Resolution& resolution) {
     resolution.run.sharding.sum_group = static_cast<int>(resolution.values.integer("sharding.sum_group"));
 }
 
-/// The word `node` means a copy where one helps: cut over fewer ranks than the parameters, and over several.
+/// Resolves the secondary shard degree.
+///
+/// The keyword `node` creates a second copy only if that helps: sharded over several ranks, but fewer than
+/// the parameters.
 void resolve_secondary(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
@@ -135,7 +138,7 @@ void resolve_secondary(Resolution& resolution) {
         const int span = std::gcd(sharding.parameters, data_ranks_per_node(resolution));
         if (span == sharding.parameters) {
             values.set_resolved("sharding.secondary", {}, "none",
-                                "parameters are not cut over more than a node");
+                                "parameters are not sharded over more than a node");
         } else if (span == 1) {
             values.set_resolved("sharding.secondary", {}, "none", "no data ranks share a node");
         } else {

@@ -21,7 +21,7 @@ using spec::StageState;
 
 constexpr const char* each = "parallel.pipeline.each";
 
-/// A kind of state with a home, by the names that decks and specs have for it.
+/// A kind of state with a home, and its names in decks and specs.
 struct HomeKey {
     const char* name;
     spec::Home StageState::*home;
@@ -36,7 +36,7 @@ constexpr std::array home_keys{
 
 constexpr std::array kinds{"none", "selective", "full"};
 
-/// What an entry says, and of the rest what holds for all stages.
+/// Returns the state of an entry; settings that it lacks are those for all stages.
 StageState state_of_entry(const Values& values, const std::string& entry, const StageState& general) {
     auto state = general;
     auto& recompute = state.recompute;
@@ -62,7 +62,7 @@ StageState state_of_entry(const Values& values, const std::string& entry, const 
     return state;
 }
 
-/// The layers of a stage: a number, or a list of those of its chunks.
+/// Returns the layers of a stage: a number, or a list with one number per chunk.
 std::string layers_text(const spec::RunSpec& run, int stage) {
     const auto all = layout::stage_layers(run);
     std::vector<std::int64_t> layers;
@@ -73,7 +73,7 @@ std::string layers_text(const spec::RunSpec& run, int stage) {
                               : fmt::format("[{}]", fmt::join(layers, ", "));
 }
 
-/// What `state` has of its own, behind a comma.
+/// Returns the settings in which `state` differs from `general`, each after a comma.
 std::string own_text(const StageState& state, const StageState& general) {
     std::string text;
     const auto& recompute = state.recompute;
@@ -103,8 +103,9 @@ void write_stages(Resolution& resolution, const std::string& why) {
     resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), why);
 }
 
-/// Leaves RunSpec::stages out where all are as the run says in general and nothing is open; else the split of
-/// each follows the general one and the stage's kind.
+/// Clears RunSpec::stages if all stages have the general state and nothing is open.
+///
+/// Otherwise `split` of each stage follows the general one, and applies only to full recomputation.
 void close_stages_alike(spec::RunSpec& run) {
     const auto general = spec::general_state(run);
     for (auto& state : run.stages) {
@@ -149,7 +150,7 @@ void resolve_open_stages(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
     if (!resolution.is_auto(each)) {
         if (run.parallel.stages * run.parallel.chunks_per_stage == 1) {
-            run.parallel.stage_layers.clear();  // one stage has all layers, however many a plan looks at
+            run.parallel.stage_layers.clear();  // a single stage always has all layers
         }
         return;
     }
@@ -158,7 +159,7 @@ void resolve_open_stages(Resolution& resolution) {
         return;
     }
     run.parallel.stage_layers = layout::stage_layers(run);
-    write_stages(resolution, "the stage that computes most computes least");
+    write_stages(resolution, "minimizes the time of the slowest stage");
 }
 
 void resolve_chosen_stages(Resolution& resolution) {
@@ -166,12 +167,12 @@ void resolve_chosen_stages(Resolution& resolution) {
         for (const auto& key : home_keys) {
             auto& home = state.*key.home;
             const auto& row = *deck_schema().find(fmt::format("tiers.home.{}", key.name));
-            home = std::get<spec::Home>(value_of(row, spec::write_home(home)).data);  // as decks say it
+            home = std::get<spec::Home>(value_of(row, spec::write_home(home)).data);  // rounded as in decks
         }
     }
     close_stages_alike(resolution.run);
     if (resolution.run.parallel.stages > 1 || resolution.values.count(each) > 0) {
-        write_stages(resolution, "what is auto, within the budget of each stage");
+        write_stages(resolution, "chosen within the budget of each stage");
     }
 }
 

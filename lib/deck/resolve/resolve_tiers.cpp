@@ -17,7 +17,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Bytes of a budget; a share becomes a part of `whole`, which `what` describes.
+/// Resolves a budget to bytes; a share becomes a part of `whole`, which `what` describes.
 std::int64_t budget(Resolution& resolution,
                     const std::string& path,
                     std::int64_t whole,
@@ -53,7 +53,9 @@ std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
     return rules;
 }
 
-/// Without a described machine, the disks are those of this one, as full as they are.
+/// Resolves the NVMe budget.
+///
+/// Without a machine file, it is based on the free space of this machine's disks.
 void resolve_nvme_budget(Resolution& resolution) {
     spec::Tiers& tiers = resolution.run.tiers;
     const bool is_here = !resolution.options.machine && !resolution.options.as_record;
@@ -71,11 +73,11 @@ void resolve_home(Resolution& resolution, bool is_open, const std::string& path,
     }
     const std::string text = spec::write_home(home);
     const DeckValue value = value_of(*deck_schema().find(path), text);
-    home = std::get<spec::Home>(value.data);  // as the effective deck says it
+    home = std::get<spec::Home>(value.data);  // rounded as in the effective deck
     resolution.values.set_resolved(path, home, text, "device, then host, then nvme, to their budgets");
 }
 
-/// What was open of it; `split` follows where it was auto.
+/// Resolves recomputation after it was chosen; `split` follows it if it is auto.
 void resolve_chosen_recomputation(Resolution& resolution, bool is_general_open) {
     constexpr std::array words{"none", "selective", "full"};
     constexpr const char* split = "recompute.split";
@@ -83,7 +85,7 @@ void resolve_chosen_recomputation(Resolution& resolution, bool is_general_open) 
     auto& values = resolution.values;
     if (is_general_open) {
         values.set_resolved("recompute.kind", {}, words[static_cast<std::size_t>(recompute.kind)],
-                            "the least with which the budgets hold all");
+                            "the minimum that fits the budgets");
     }
     recompute.split = values.truth(split);
     const bool is_any_full = spec::is_any_stage(resolution.run, [](const spec::StageState& of) {
@@ -95,7 +97,7 @@ void resolve_chosen_recomputation(Resolution& resolution, bool is_general_open) 
     }
 }
 
-/// Size and number of transfers at a time: what the disks were found to do best, or what most do well.
+/// Resolves size and number of NVMe transfers: the measured optimum of the disks, or common values.
 void resolve_transfers(Resolution& resolution) {
     constexpr std::int64_t usual_block_bytes = 1 << 20;
     constexpr std::int64_t usual_depth = 32;
@@ -119,8 +121,9 @@ void resolve_transfers(Resolution& resolution) {
     resolution.run.tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
 }
 
-/// Until resolve_depths resolves it. Where homes are open they are cut between chunks, so these are small as
-/// the model is.
+/// Returns the chunk size to use before resolve_depths.
+///
+/// Open homes are split between chunks, so the chunks are small in proportion to the model.
 std::int64_t first_chunk(const Resolution& resolution) {
     const spec::RunSpec& run = resolution.run;
     if (!spec::is_any_home_open(run)) {
@@ -131,7 +134,9 @@ std::int64_t first_chunk(const Resolution& resolution) {
     return spec::usual_chunk(layout::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
 }
 
-/// What computes; without GPUs, or where they are not wanted, the machine has none.
+/// Resolves the device.
+///
+/// Without GPUs, or if they are not wanted, the machine is treated as having no device.
 void resolve_device(Resolution& resolution) {
     constexpr const char* key = "tiers.device.kind";
     Values& values = resolution.values;
@@ -139,27 +144,28 @@ void resolve_device(Resolution& resolution) {
     const bool is_wanted = !values.is_word(key, "host");
     const bool is_judged = !resolution.options.as_record && !machine.has_device;
     const auto why =
-        machine.why_no_device.empty() ? fmt::format("{} has none", machine.name) : machine.why_no_device;
+        machine.why_no_device.empty() ? fmt::format("{} has no GPUs", machine.name) : machine.why_no_device;
     if (values.is_word(key, "auto")) {
         if (is_judged && machine.is_device_broken && device::has_cuda) {
-            resolution.found.lack(values.location(key), "this machine names GPUs that cannot be used", why,
-                                  "Mend its driver (nvidia-smi says more), or set tiers.device.kind: host.");
+            resolution.found.lack(values.location(key), "this machine lists GPUs that cannot be used", why,
+                                  "Fix the GPU driver (nvidia-smi shows more), or set tiers.device.kind: "
+                                  "host.");
         } else if (is_judged && !resolution.options.machine &&
                    (machine.is_device_broken || device::has_cuda)) {
-            resolution.found.warning(values.location(key), "the host's cores compute, no GPU does", why,
-                                     "Set tiers.device.kind: host if that is meant.");
+            resolution.found.warning(values.location(key), "the host's cores compute, not a GPU", why,
+                                     "Set tiers.device.kind: host if this is intended.");
         }
         values.set_resolved(key, {}, machine.has_device ? "cuda" : "host",
                             machine.has_device ? fmt::format("{} has GPUs", machine.name) : why);
     } else if (values.is_word(key, "cuda") && is_judged) {
         resolution.found.lack(values.location(key), "there is no GPU to compute with", why,
-                              "Start where there are some, or set tiers.device.kind: host.");
+                              "Start on a machine with GPUs, or set tiers.device.kind: host.");
     }
     machine.has_device = machine.has_device && is_wanted;
     resolution.run.tiers.device = machine.has_device ? spec::DeviceKind::cuda : spec::DeviceKind::host;
 }
 
-/// The host's cores have no use for it.
+/// Resolves tiers.host.pinned. Without GPUs, pinned memory has no use.
 void resolve_pinning(Resolution& resolution) {
     constexpr const char* key = "tiers.host.pinned";
     Values& values = resolution.values;
@@ -176,13 +182,15 @@ void resolve_pinning(Resolution& resolution) {
     }
 }
 
-/// Of this machine, tiers have what processes do not take themselves. Described machines leave that to
-/// shares.
+/// Subtracts the memory of processes from this machine's memory for tiers.
+///
+/// With a machine file, the deck's shares must leave this memory.
 void leave_memory_of_processes(Resolution& resolution, int ranks_on_node) {
     if (!resolution.options.machine && !resolution.options.as_record) {
         auto& bytes = resolution.machine.host_bytes;
         bytes -=
-            std::min(bytes / 2, process_bytes(ranks_on_node, bytes));  // a deck for more nodes than this one
+            // Limits a deck for more nodes than this.
+            std::min(bytes / 2, process_bytes(ranks_on_node, bytes));
     }
 }
 
@@ -202,7 +210,7 @@ void resolve_tiers(Resolution& resolution) {
                    sharers == 1 ? "of a device" : fmt::format("of a device for each of {} ranks", sharers));
         tiers.host_budget_bytes = budget(resolution, "tiers.host.budget", machine.host_bytes, "of a node");
     } else {
-        // Without GPUs one half of the node's memory plays the device tier, shared by its ranks.
+        // Without GPUs, half of the node's memory serves as device tier, shared by its ranks.
         const std::int64_t half = machine.host_bytes / 2;
         tiers.device_budget_bytes =
             budget(resolution, "tiers.device.budget", half / ranks,
@@ -259,7 +267,7 @@ void resolve_open_homes(Resolution& resolution) {
         }
         resolution.values.set_resolved(
             "tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
-            "the fewest that fit the budgets, or up to twice as many to fetch ahead");
+            "the minimum that fits the budgets, or up to twice that number for prefetching");
     }
     resolve_chosen_recomputation(resolution, is_recomputation_open);
     resolve_chosen_stages(resolution);

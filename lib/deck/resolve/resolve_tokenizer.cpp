@@ -20,7 +20,7 @@ spec::TokenizerKind kind_of(const std::string& word) {
                                      : spec::TokenizerKind::bytes;
 }
 
-/// A model that begins with published weights usually comes with its tokenizer.
+/// Resolves the tokenizer's path. The folder of published weights usually contains their tokenizer.
 void resolve_path(Resolution& resolution) {
     Values& values = resolution.values;
     if (!resolution.is_auto("data.tokenizer.path")) {
@@ -37,7 +37,7 @@ void resolve_path(Resolution& resolution) {
     resolution.require("data.tokenizer.path", "this tokenizer is a file");
 }
 
-/// `path`, or the copy that the run keeps of its model's tokenizer where that is not there any more.
+/// Returns `path`, or the run's copy of its model's tokenizer if `path` no longer exists.
 std::string path_or_copy(const Resolution& resolution, const std::string& path) {
     const Values& values = resolution.values;
     const auto& run_folder = resolution.options.run_folder;
@@ -47,13 +47,13 @@ std::string path_or_copy(const Resolution& resolution, const std::string& path) 
         tokenizer_or_kept(path, is_random ? "" : path_from(values, values.text("model.init.path")), root);
     if (found != path) {
         resolution.found.note(values.location("data.tokenizer.path"),
-                              fmt::format("{} is not here any more", in_quotes(path)),
-                              fmt::format("the run has a copy in {}, which is taken", in_quotes(found)));
+                              fmt::format("{} no longer exists", in_quotes(path)),
+                              fmt::format("the run uses its copy in {}", in_quotes(found)));
     }
     return found;
 }
 
-/// What the file says, which may be missing for a plan.
+/// Reads the properties of the tokenizer's file; for a plan it may be missing.
 void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
     Values& values = resolution.values;
     const auto location = values.location("data.tokenizer.path");
@@ -68,7 +68,7 @@ void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
         resolution.tokenizer_vocab = facts.vocab;
         resolution.tokenizer = facts;
         if (!facts.note.empty()) {
-            resolution.found.note(location, fmt::format("{} is read otherwise", in_quotes(tokenizer.path)),
+            resolution.found.note(location, fmt::format("{} is read differently", in_quotes(tokenizer.path)),
                                   facts.note);
         }
         if (tokenizer.hash.empty()) {

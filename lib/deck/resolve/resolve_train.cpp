@@ -8,7 +8,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Steps from tokens where the deck counts tokens, which stay in the effective deck.
+/// Computes steps from tokens if the deck counts tokens, which stay in the effective deck.
 void resolve_steps(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Train& train = resolution.run.train;
@@ -16,7 +16,7 @@ void resolve_steps(Resolution& resolution) {
     const bool by_tokens = values.has("train.tokens");
     if (by_tokens && values.has("train.steps")) {
         resolution.found.error(values.location("train.tokens"), "train.steps and train.tokens are both given",
-                               "either says how long the run is", "Remove one of them.");
+                               "each determines the length of the run", "Remove one of them.");
         values.mark_bad("train.steps");
         return;
     }
@@ -33,7 +33,7 @@ void resolve_steps(Resolution& resolution) {
     train.steps = step > 0 ? (train.tokens + step - 1) / step : 0;
 }
 
-/// Adapters are part of the model, and alone trained.
+/// Resolves adapters. They are part of the model, and only they are trained.
 void resolve_lora(Resolution& resolution) {
     Values& values = resolution.values;
     const bool is_asked = values.has("train.lora.rank") || values.is_empty("train.lora.rank") ||
@@ -44,7 +44,7 @@ void resolve_lora(Resolution& resolution) {
         values.erase("train.lora.targets");
         return;
     }
-    if (!resolution.require("train.lora.rank", "it says how large adapters are")) {
+    if (!resolution.require("train.lora.rank", "it is the size of the adapters")) {
         return;
     }
     const auto rank = values.integer("train.lora.rank");
@@ -87,9 +87,9 @@ spec::StopWhen stop_when(const Values& values) {
 void resolve_train(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Train& train = resolution.run.train;
-    resolution.require("train.global_batch", "it says how many sequences an optimizer step sees");
+    resolution.require("train.global_batch", "it is the number of sequences per optimizer step");
     resolution.require("train.micro_batch",
-                       "it says how many sequences a rank takes at once, and so the memory");
+                       "it is the number of sequences per rank and pass, and determines the memory");
     resolve_steps(resolution);
     train.global_batch = values.integer("train.global_batch");
     train.micro_batch = values.integer("train.micro_batch");

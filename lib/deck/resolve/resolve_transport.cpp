@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* key = "parallel.transport";
 
-/// Why NCCL cannot be, and what to do about it; nothing where it can.
+/// Reason why NCCL cannot be used, and what to do; empty if it can.
 struct Obstacle {
     std::string why;
     std::string advice;
@@ -18,14 +18,14 @@ struct Obstacle {
 Obstacle find_obstacle(const Resolution& resolution) {
     const int sharers = resolution.options.ranks_per_device;
     if (resolution.run.tiers.device == spec::DeviceKind::host) {
-        return {"the host's cores compute, and it carries vectors of GPUs", "Set transport: auto."};
+        return {"the host's cores compute, and NCCL needs GPUs", "Set transport: auto."};
     }
     if (!resolution.options.has_nccl) {
-        return {"this program was built without it", "Build it where NCCL is, or set transport: staged."};
+        return {"this program was built without it", "Build it with NCCL, or set transport: staged."};
     }
     if (sharers > 1) {
-        return {fmt::format("{} ranks share a GPU, and it wants one for each", sharers),
-                "Start as many ranks as there are GPUs, or set transport: staged."};
+        return {fmt::format("{} ranks share a GPU, and NCCL needs one per rank", sharers),
+                "Start one rank per GPU, or set transport: staged."};
     }
     return {};
 }
@@ -41,10 +41,10 @@ void resolve_transport(Resolution& resolution) {
         takes_nccl = why_not.empty() && !is_alone;
         values.set_resolved(key, {}, takes_nccl ? "nccl" : "staged",
                             takes_nccl ? "each rank has a GPU of its own"
-                            : is_alone ? "one rank talks to nobody"
+                            : is_alone ? "one rank: no communication"
                                        : why_not);
     } else if (values.is_word(key, "nccl") && !why_not.empty() && !resolution.options.as_record) {
-        resolution.found.error(values.location(key), "NCCL cannot carry what ranks exchange", why_not,
+        resolution.found.error(values.location(key), "NCCL cannot be used", why_not,
                                advice);
     }
     resolution.run.parallel.transport = takes_nccl ? spec::Transport::nccl : spec::Transport::staged;

@@ -13,7 +13,7 @@ std::optional<spec::Sample> sample(Resolution& resolution) {
         values.erase("validate.sample.temperature");
         return std::nullopt;
     }
-    resolution.require("validate.sample.prompt", "a sample goes on from a text");
+    resolution.require("validate.sample.prompt", "a sample continues a text");
     return spec::Sample{.prompt = values.text("validate.sample.prompt"),
                         .tokens = values.integer("validate.sample.tokens"),
                         .temperature = values.real("validate.sample.temperature")};
@@ -30,7 +30,7 @@ void resolve_validate(Resolution& resolution) {
     validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
     validate.sample = sample(resolution);
     if (!validate.every) {
-        validate.sample.reset();  // samples follow validations
+        validate.sample.reset();  // samples are generated after validations
     }
 }
 

@@ -14,7 +14,7 @@ namespace ziggurat::deck {
 
 inline constexpr std::array source_lists = {"data.train", "data.validation"};
 
-/// Calls `visit(path, source)` for each source whose keys are all good: `data.train[0]`.
+/// Calls `visit(path, source)` for each source without bad keys; a path is `data.train[0]`.
 template <class Visitor>
 void for_each_source(const Resolution& at, Visitor visit) {
     for (const char* list : source_lists) {

@@ -14,7 +14,7 @@ using spec::RunSpec;
 constexpr auto in_training = Missing::in_training;
 constexpr auto everywhere = Missing::everywhere;
 
-/// The list of what is missing. A feature that is built loses its line here, and nothing else changes.
+/// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
     Feature{"parallel.tensor.mode", "a tensor mode other than 1d", everywhere,
             [](const RunSpec& run, const Values&) {
@@ -56,7 +56,7 @@ constexpr std::array features = {
             }},
 };
 
-/// True when the key has its default, or nothing.
+/// Returns true if the key has its default or no value.
 bool is_default(const Row& row, const Values& values) {
     const DeckValue* value = values.find(row.path);
     if (value == nullptr) {
@@ -70,7 +70,7 @@ void complain(const Resolution& at,
               const std::string& key,
               const std::string& problem,
               const std::string& advice) {
-    at.found.error(at.values.location(key), problem, "parsed, but not implemented in this version", advice);
+    at.found.error(at.values.location(key), problem, "this version cannot train with it", advice);
 }
 
 }  // namespace
@@ -92,12 +92,12 @@ std::string refuse_not_built(const Resolution& at) {
             continue;
         }
         complain(
-            at, feature.key, fmt::format("{}: {} is not built yet", feature.key, feature.what),
+            at, feature.key, fmt::format("{}: {} is not implemented", feature.key, feature.what),
             can_be_planned ? "Leave it out; `ziggurat plan` shows its memory and time." : "Leave it out.");
     }
     for (const Row& row : deck_schema().rows()) {
         if (row.built == Built::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
-            complain(at, row.path, fmt::format("{} is not built yet", row.path),
+            complain(at, row.path, fmt::format("{} is not implemented", row.path),
                      fmt::format("Leave it out; its default is {}.", row.fallback));
         }
     }

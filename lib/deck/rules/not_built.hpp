@@ -1,6 +1,6 @@
-/// Features that decks may ask for and this version of the program does not have.
+/// Features with deck keys that are not implemented in this version.
 ///
-/// Such a deck is refused: nothing that it asks for is ignored in silence.
+/// A deck that uses one is refused, so that no setting is silently ignored.
 #pragma once
 
 #include <functional>
@@ -11,27 +11,27 @@
 
 namespace ziggurat::deck {
 
-/// Extent to which a feature is missing.
+/// Scope in which a feature is missing.
 enum class Missing {
-    in_training,  ///< the step program of it can be built and printed, but not run
+    in_training,  ///< its step program can be built and printed, but not run
     everywhere,
 };
 
 /// One missing feature.
 struct Feature {
-    const char* key;   ///< where the complaint points
-    const char* what;  ///< the feature in words
+    const char* key;   ///< key at which the error is reported
+    const char* what;  ///< description of the feature
     Missing missing;
     bool (*is_asked)(const spec::RunSpec&, const Values&);
 };
 
 std::span<const Feature> missing_features();
 
-/// Complains about every missing feature that the deck asks for, and every key whose row is not built yet and
-/// has another value than its default. Of a plan, features that are missing in training alone are not
-/// complained of.
+/// Reports missing features that the deck uses, and values other than defaults for unimplemented keys.
 ///
-/// \return these, as in `context parallelism (parallel.context.degree)`
+/// For a plan, features that are missing only in training are not reported.
+///
+/// \return the features that were not reported, as in `context parallelism (parallel.context.degree)`
 std::string refuse_not_built(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

@@ -1,4 +1,4 @@
-/// Rules of decks that concern more than one key, or the world around the deck.
+/// Rules of decks that concern several keys, or the environment of the run.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace ziggurat::deck {
 
-/// One rule, and the keys without which it cannot judge: it keeps quiet when one of them is bad already.
+/// One rule, and the keys that it needs: it is skipped if one of them is bad.
 struct Rule {
     void (*judge)(const Resolution&);
     const char* keys;  ///< separated by spaces
@@ -30,10 +30,10 @@ std::span<const Rule> checkpoint_rules();
 std::span<const Rule> effect_rules();
 std::span<const Rule> unusual_rules();
 
-/// Runs the rules that hold for a model anywhere, for the deck of a run that was.
+/// Runs only the rules about the model, for the deck of a past run.
 void judge_record(const Resolution& resolution);
 
-/// Runs every rule; all complaints are made.
+/// Runs every rule and reports all problems.
 void judge(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Why `path` is neither a complete checkpoint nor the folder of a run that has some; empty: it is.
+/// Returns the reason why `path` is not a complete checkpoint or a run with one; empty if it is.
 std::string trouble_with(const fs::path& path) {
     std::error_code error;
     const auto status = fs::status(path, error);
@@ -55,7 +55,7 @@ void expect_a_checkpoint(
     }
 }
 
-/// Of a model whose config.json a plan does without; a training has complained of it already.
+/// Adds a note for a plan if the model's config.json is missing; for a training that is an error elsewhere.
 void note_if_missing(const Resolution& at, const std::string& path) {
     std::error_code error;
     if (!fs::exists(path, error) && !at.options.needs_data) {
@@ -85,13 +85,13 @@ void initial_weights_are_there(const Resolution& at) {
     if (is_wanted && !has_path) {
         at.found.error(at.values.location("model.init.from"),
                        is_published ? "no model to begin with" : "no checkpoint to begin with",
-                       "model.init.path is none", advice);
+                       "model.init.path = none", advice);
     } else if (!is_wanted && has_path) {
         at.found.error(at.values.location("model.init.path"), "a checkpoint that would not be read",
                        "model.init.from is random",
                        "Set model.init.from=checkpoint, or hf, or leave the path out.");
     } else if (!at.resumed_root.empty()) {
-        return;  // the checkpoint has the weights
+        return;  // the checkpoint contains the weights
     } else if (is_published) {
         note_if_missing(at, at.run.model.init_path);
     } else if (is_wanted) {
@@ -99,7 +99,7 @@ void initial_weights_are_there(const Resolution& at) {
     }
 }
 
-/// Each entry of model.init.accept_change is a key that may change.
+/// Checks that model.init.accept_change lists only keys that may change.
 void accepted_keys_may_change(const Resolution& at) {
     constexpr const char* list = "model.init.accept_change";
     for (const auto& entry : at.values.as<std::vector<std::string>>(list)) {
@@ -111,15 +111,15 @@ void accepted_keys_may_change(const Resolution& at) {
                        fmt::format("{}: {} cannot be accepted", list, in_quotes(entry)),
                        deck_schema().find(key) == nullptr
                            ? "there is no such key"
-                           : "with another value the weights do not fit, or mean something else",
+                           : "with another value, the weights do not fit or have another meaning",
                        fmt::format("Remove it. These keys can be accepted: {}.", acceptable_keys()));
     }
 }
 
 void something_is_saved(const Resolution& at) {
     if (!at.run.checkpoint.every) {
-        at.found.warning(at.values.location("checkpoint.every"), "nothing is saved",
-                         "checkpoint.every is none: what is trained is lost when the run ends or is stopped",
+        at.found.warning(at.values.location("checkpoint.every"), "no checkpoint is saved",
+                         "checkpoint.every = none: the trained state is lost when the run ends or is stopped",
                          "Leave it out to save every 30min and at the end.");
     }
 }

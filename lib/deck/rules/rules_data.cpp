@@ -14,7 +14,7 @@ void only_raw_files_have_a_dtype(const Resolution& at) {
         if (source.format != spec::TokenFormat::raw && at.values.is_written(path + ".dtype")) {
             at.found.error(at.values.location(path + ".dtype"),
                            fmt::format("a dtype with the format {}", at.values.word(path + ".format")),
-                           "only raw files do not say how their numbers are stored",
+                           "only raw files do not contain the type of their token ids",
                            "Remove it, or use format: raw.");
         }
     });
@@ -31,17 +31,17 @@ void tokenizers_match_formats(const Resolution& at) {
         const auto location = at.values.location(path + ".format");
         if (!is_text) {
             at.found.error(
-                location, "token numbers with the bytes tokenizer",
-                "this format holds token numbers, not text",
-                "Use tokenizer: {kind: hf, path: PATH} with the tokenizer that they are of, or none.");
+                location, "token ids with the bytes tokenizer",
+                "this format holds token ids, not text",
+                "Use tokenizer: {kind: hf, path: PATH} with the tokenizer that made them, or none.");
         } else if (tokenizer.has_file()) {
             at.found.error(
-                location, "text that is no tokens yet", "only bytes become tokens while a run reads them",
+                location, "text that was not tokenized", "a run can tokenize text only as bytes",
                 fmt::format("Run 'ziggurat tokenize {} --tokenizer {} --out NAME --format llmc' once, "
                             "and train on {{format: llmc, path: NAME.bin}}.",
                             source.path, tokenizer.path));
         } else {
-            at.found.error(location, "text without a tokenizer", "data.tokenizer is none",
+            at.found.error(location, "text without a tokenizer", "data.tokenizer = none",
                            "Use tokenizer: bytes.");
         }
     });
@@ -54,16 +54,16 @@ void documents_can_be_told_apart(const Resolution& at) {
     bool is_complained = false;
     for_each_source(at, [&](const std::string&, const spec::Source& source) {
         const bool may_know = source.format == spec::TokenFormat::megatron ||
-                              source.format == spec::TokenFormat::own;  // data::Corpus asks it
+                               source.format == spec::TokenFormat::own;  // data::Corpus checks it
         if (!may_know && !is_complained) {
-            at.found.error(at.values.location("data.reset_at_document"), "documents cannot be told apart",
-                           "only megatron files say where they begin", "Set data.document_token.");
+            at.found.error(at.values.location("data.reset_at_document"), "documents cannot be distinguished",
+                           "only megatron files mark documents", "Set data.document_token.");
             is_complained = true;
         }
     });
 }
 
-/// A token that the tokenizer writes otherwise cuts no documents.
+/// Warns if the tokenizer writes another token between documents, so that the deck's token never occurs.
 void document_token_is_the_tokenizers(const Resolution& at) {
     const auto token = at.run.data.document_token;
     if (token < 0 || !at.values.is_written("data.document_token") || !at.tokenizer) {
@@ -74,7 +74,7 @@ void document_token_is_the_tokenizers(const Resolution& at) {
         at.found.warning(at.values.location("data.document_token"),
                          fmt::format("data.document_token is {}", token),
                          fmt::format("the tokenizer's is {}, which 'ziggurat tokenize' writes", *theirs),
-                         "Use data.document_token: auto, unless the files have another.");
+                         "Use data.document_token: auto, unless the files have another one.");
     }
 }
 

@@ -12,7 +12,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Somebody wrote the key, and not its default, which effective decks write everywhere.
+/// Returns true if the key is set and not to its default, which effective decks always contain.
 bool differs(const Resolution& at, const char* key) {
     const DeckValue* value = at.values.find(key);
     if (value == nullptr || !at.values.is_written(key)) {
@@ -37,7 +37,7 @@ bool validates_nothing(const Resolution& at) {
 }
 
 bool goes_down_all_along(const Resolution& at) {
-    // Effective decks say 0 steps.
+    // Effective decks have 0 steps here.
     const bool has_length = at.values.as<TrainingLength>("schedule.decay") != TrainingLength{};
     return has_length && at.run.schedule.kind != spec::ScheduleKind::warmup_stable_decay;
 }
@@ -103,7 +103,10 @@ bool has_one_axis(const Resolution& at) {
     return parallel.tensor == 1 && parallel.context == 1 && parallel.stages == 1;
 }
 
-/// On any number of ranks: that a deck which cuts parameters gathers none on a single one is no mistake.
+/// Returns true if the deck does not shard parameters.
+///
+/// Independent of the number of ranks: a deck that shards parameters but runs on a single rank is not a
+/// mistake.
 bool keeps_parameters_whole(const Resolution& at) {
     const auto& values = at.values;
     return at.run.sharding.is_by_span ? at.run.sharding.parameters == 1 &&
@@ -111,7 +114,7 @@ bool keeps_parameters_whole(const Resolution& at) {
                                       : values.integer("sharding.zero") < 3;
 }
 
-/// Effective decks say `pass` there.
+/// Effective decks have `pass` here.
 bool keeps_for_a_step_what_is_whole(const Resolution& at) {
     return at.values.is_word("sharding.leases", "step") && keeps_parameters_whole(at);
 }
@@ -121,13 +124,13 @@ bool moves_and_gathers_nothing(const Resolution& at) {
            !spec::is_any_home_open(at.run) && !at.run.tiers.open.tiles;
 }
 
-/// A key that does nothing while something else is as it is.
+/// A key without effect under a condition.
 struct Idle {
     const char* key;
     bool (*is_idle)(const Resolution&);
     const char* why;
     const char* advice;
-    const char* needs;  ///< keys without which it cannot be told, separated by spaces
+    const char* needs;  ///< keys that the condition depends on, separated by spaces
 };
 
 constexpr std::array idle_keys = {
@@ -137,56 +140,56 @@ constexpr std::array idle_keys = {
          "Remove it.", "model.init"},
     Idle{"model.init.accept_change", begins_with_random_weights, "model.init.from is random",
          "Remove it, or start with weights that exist.", "model.init"},
-    Idle{"model.rope_scaling.factor", has_no_rope_scaling, "model.rope_scaling.kind is none",
+    Idle{"model.rope_scaling.factor", has_no_rope_scaling, "model.rope_scaling.kind = none",
          "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.low_freq_factor", scales_no_parts, "model.rope_scaling.kind does not read it",
+    Idle{"model.rope_scaling.low_freq_factor", scales_no_parts, "model.rope_scaling.kind does not use it",
          "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.high_freq_factor", scales_no_parts, "model.rope_scaling.kind does not read it",
+    Idle{"model.rope_scaling.high_freq_factor", scales_no_parts, "model.rope_scaling.kind does not use it",
          "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.original_max_seq", scales_no_parts, "model.rope_scaling.kind does not read it",
+    Idle{"model.rope_scaling.original_max_seq", scales_no_parts, "model.rope_scaling.kind does not use it",
          "Remove it, or set the kind.", "model.rope_scaling"},
     Idle{"train.spikes.window", looks_for_no_spikes, "train.spikes.action is off",
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
-    Idle{"train.stop_when.min_delta", stops_by_no_patience, "train.stop_when.patience is none",
+    Idle{"train.stop_when.min_delta", stops_by_no_patience, "train.stop_when.patience = none",
          "Remove it, or set the patience, for instance to 3.", "train.stop_when"},
-    Idle{"data.tokenizer.path", has_no_tokenizer_file, "data.tokenizer.kind is no file",
+    Idle{"data.tokenizer.path", has_no_tokenizer_file, "data.tokenizer.kind has no file",
          "Remove it, or use kind: hf.", "data.tokenizer"},
-    Idle{"data.tokenizer.hash", has_no_tokenizer_file, "data.tokenizer.kind is no file", "Remove it.",
+    Idle{"data.tokenizer.hash", has_no_tokenizer_file, "data.tokenizer.kind has no file", "Remove it.",
          "data.tokenizer"},
     Idle{"data.document_token", joins_documents, "data.reset_at_document is false",
          "Remove it, or reset at documents.", "data.reset_at_document"},
-    Idle{"validate.batches", validates_nothing, "validate.every is none",
+    Idle{"validate.batches", validates_nothing, "validate.every = none",
          "Remove it, or set validate.every, for instance to 100 steps.", "validate.every"},
     Idle{"parallel.pipeline.schedule", has_one_stage, "there is one stage", "Remove it.", "parallel"},
     Idle{"parallel.order", has_one_axis, "only data ranks divide the work", "Remove it.", "parallel"},
-    Idle{"sharding.secondary", keeps_parameters_whole, "parameters are not cut",
+    Idle{"sharding.secondary", keeps_parameters_whole, "parameters are not sharded",
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
-    Idle{"sharding.leases", keeps_for_a_step_what_is_whole, "parameters are not cut",
+    Idle{"sharding.leases", keeps_for_a_step_what_is_whole, "parameters are not sharded",
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
          "optimizer.weight_decay"},
     Idle{"optimizer.clip.norm", clips_nothing, "the policy is off", "Remove it, or use policy: global.",
          "optimizer.clip"},
-    Idle{"schedule.decay", goes_down_all_along, "only wsd has a way down of its own length",
+    Idle{"schedule.decay", goes_down_all_along, "only wsd has a decay of its own length",
          "Remove it, or use kind: wsd.", "schedule"},
     Idle{"schedule.final_fraction", is_constant, "the schedule is constant",
          "Remove it, or choose another kind.", "schedule"},
-    Idle{"checkpoint.keep.last", saves_nothing, "checkpoint.every is none",
+    Idle{"checkpoint.keep.last", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
-    Idle{"checkpoint.keep.milestones", saves_nothing, "checkpoint.every is none",
+    Idle{"checkpoint.keep.milestones", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
     Idle{"checkpoint.keep.milestones", saves_by_time_alone,
-         "saves by time come to a multiple of so many steps by chance alone",
+         "saves by time rarely fall on such a multiple",
          "Add steps that divide it to checkpoint.every.", "checkpoint.every"},
-    Idle{"checkpoint.keep.best", saves_nothing, "checkpoint.every is none",
+    Idle{"checkpoint.keep.best", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
-    Idle{"checkpoint.async", saves_nothing, "checkpoint.every is none",
+    Idle{"checkpoint.async", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
 };
 
-/// Keeps quiet where an error stands: what is wrong there will change.
+/// Warns at `key`, except at a location with an error: the value will change anyway.
 void warn(const Resolution& at, const std::string& key, const char* why, const char* advice) {
     const SourceLocation location = at.values.location(key);
     const auto problems = at.found.sorted();
@@ -211,7 +214,7 @@ void keys_do_something(const Resolution& at) {
 
 void samples_follow_validations(const Resolution& at) {
     if (!at.run.validate.every && at.values.is_written("validate.sample.prompt")) {
-        warn(at, "validate.sample", "samples follow validations, and validate.every is none",
+        warn(at, "validate.sample", "samples follow validations, and validate.every = none",
              "Set that, for instance to 100 steps, or remove the sample.");
     }
 }
@@ -223,7 +226,7 @@ void weights_of_sources_divide_something(const Resolution& at) {
     }
 }
 
-/// `auto` is 1 here, which effective decks write.
+/// Warns about prefetching without effect. `auto` becomes 1 then, which effective decks contain.
 void prefetch_fetches_something(const Resolution& at) {
     constexpr const char* key = "overlap.prefetch";
     if (at.values.is_written(key) && at.values.integer(key) != 1 && !at.is_auto(key) &&
@@ -250,7 +253,7 @@ void patterns_take_decay_away(const Resolution& at) {
         if (fits && !has_decay && at.run.optimizer.weight_decay != 0) {
             at.found.warning(at.values.location("optimizer.no_decay"),
                              fmt::format("optimizer.no_decay: {} has no effect", in_quotes(pattern)),
-                             "it fits tensors of one dimension alone, which have no decay anyway",
+                             "it matches only tensors of one dimension, which never have decay",
                              "Remove it.");
         }
     }
@@ -259,11 +262,11 @@ void patterns_take_decay_away(const Resolution& at) {
 void tiles_cut_something(const Resolution& at) {
     for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
         const auto& rule = at.run.tiers.tiles[i];
-        // The first rule that fits holds: one that cuts nothing may keep tensors from a later one.
+        // The first matching rule applies: a rule without tiles may exclude tensors from a later rule.
         const bool is_last = i + 1 == at.run.tiers.tiles.size();
         if (rule.in == 1 && rule.out == 1 && is_last) {
-            warn(at, fmt::format("tiers.tile[{}]", i), "in and out are 1, so nothing is cut",
-                 "Say into how many tiles, as out: 4, or remove it.");
+            warn(at, fmt::format("tiers.tile[{}]", i), "in and out are 1, so no tensor is split",
+                 "Set the number of tiles, such as out: 4, or remove it.");
         }
     }
 }

@@ -16,7 +16,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Weights that can have an adapter, as a deck names those of all layers: `attention.q`, `mlp.up` ...
+/// Returns the weights that can have an adapter, with names for all layers: `attention.q`, `mlp.up` ...
 std::set<std::string> possible_targets(const spec::Model& model) {
     const auto layer = layout::layer_unit(model, 0, 1, false);
     std::set<std::string> names;
@@ -39,7 +39,7 @@ void targets_are_weights_of_layers(const Resolution& at) {
     constexpr const char* key = "train.lora.targets";
     if (lora.targets.empty()) {
         at.found.error(at.values.location(key), "train.lora.targets is an empty list",
-                       "a run in which nothing is trained has nothing to do",
+                       "the run would train no tensor",
                        "Name weights, such as attention.q, or leave it out.");
     }
     const auto names = possible_targets(at.run.model);
@@ -58,8 +58,8 @@ void targets_are_weights_of_layers(const Resolution& at) {
             peer != peers.end() ? std::string{*peer} : nearest(target, {names.begin(), names.end()});
         at.found.error(
             at.values.location(key),
-            fmt::format("train.lora.targets: {} fits no weight of a layer's products", in_quotes(target)),
-            "an adapter lies beside the weight of a product, as attention.q or mlp.*, in all layers",
+            fmt::format("train.lora.targets: {} matches no weight of a layer's products", in_quotes(target)),
+            "adapters belong to weights of products, such as attention.q or mlp.*, in all layers",
             meant.empty() ? fmt::format("There are {}.", fmt::join(names, ", "))
                           : fmt::format("Did you mean '{}'?", meant));
     }
@@ -68,12 +68,12 @@ void targets_are_weights_of_layers(const Resolution& at) {
 void adapters_alone_are_trained(const Resolution& at) {
     if (at.run.model.lora.is_on() && !at.values.is_word("train.only", "all")) {
         at.found.error(at.values.location("train.only"), "train.only together with train.lora",
-                       "with adapters they alone are trained, and all other tensors frozen",
+                       "with adapters, all other tensors are frozen",
                        "Leave one of them out.");
     }
 }
 
-/// A of a product is [rank, in]: beyond that an adapter is no smaller than what it stands for.
+/// Checks the rank: A is [rank, in], so above model.hidden an adapter is not smaller than its weight.
 void adapters_are_of_low_rank(const Resolution& at) {
     const auto& model = at.run.model;
     if (model.lora.rank > model.hidden) {

@@ -34,7 +34,7 @@ void rotary_channels_come_in_pairs(const Resolution& at) {
         return;
     }
     at.found.error(at.values.location("model.heads"), fmt::format("{} rotary channels per head", turned),
-                   "rotary positions turn pairs of channels",
+                   "rotary positions rotate pairs of channels",
                    "Choose hidden / heads and model.rotary_fraction so that they are an even number.");
 }
 
@@ -123,7 +123,7 @@ void document_token_is_in_the_vocabulary(const Resolution& at) {
     }
 }
 
-/// \param map  the key of the recomputation that is judged
+/// Checks `recompute.every`. \param map  key of the recomputation
 void judge_kept_inputs(const Resolution& at, const std::string& map, const spec::Recompute& recompute) {
     if (recompute.every == 1) {
         return;
@@ -131,7 +131,7 @@ void judge_kept_inputs(const Resolution& at, const std::string& map, const spec:
     const auto asked = fmt::format("{}.every = {}", map, recompute.every);
     if (recompute.kind != spec::RecomputeKind::full && !recompute.is_open) {
         at.found.error(at.values.location(map + ".every"), asked,
-                       fmt::format("only {}.kind full keeps inputs of layers alone", map),
+                       fmt::format("only {}.kind full stores just the inputs of layers", map),
                        "Use kind full, or leave every out.");
     } else if (recompute.every > at.run.model.layers) {
         at.found.error(at.values.location(map + ".every"), asked,
@@ -153,7 +153,7 @@ void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
 void what_is_cut_has_copies(const Resolution& at) {
     const auto& parallel = at.run.parallel;
     if (at.run.recompute.split && (parallel.tensor == 1 || parallel.sequence)) {
-        at.found.error(at.values.location("recompute.split"), "recompute.split has nothing to cut",
+        at.found.error(at.values.location("recompute.split"), "recompute.split has nothing to shard",
                        parallel.tensor == 1 ? "parallel.tensor = 1: there is one copy of everything"
                                             : "with parallel.sequence each tensor rank keeps its own tokens",
                        "Leave it out, or write auto.");

@@ -26,7 +26,7 @@ void degrees_fill_the_ranks(const Resolution& at) {
         fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
     const char* key =
         !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
-    constexpr std::int64_t most_ranks = 1 << 20;  // as of --ranks
+    constexpr std::int64_t most_ranks = 1 << 20;  // the same as for --ranks
     if (product > most_ranks) {
         at.found.error(at.values.location(key), cannot_be_laid_out, sum, "Use smaller degrees.");
         return;
@@ -38,7 +38,7 @@ void degrees_fill_the_ranks(const Resolution& at) {
                                            : nearest_multiples(parallel.ranks, others))));
 }
 
-/// Complains unless the tensor degree divides `number`, the value of `key`.
+/// Reports an error unless the tensor degree divides `number`, the value of `key`.
 void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_t number, const char* why) {
     const int degree = at.run.parallel.tensor;
     if (number % degree == 0) {
@@ -93,14 +93,14 @@ void positions_split_evenly(const Resolution& at) {
     const char* key = parallel.context > 1 ? "parallel.context.degree" : "parallel.sequence";
     at.found.error(at.values.location(key),
                    fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
-                   "context ranks, and tensor ranks with parallel.sequence, hold equal runs of positions",
+                   "context ranks, and tensor ranks with parallel.sequence, hold equal ranges of positions",
                    fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
 }
 
 void sequence_has_tensor_ranks(const Resolution& at) {
     if (at.run.parallel.sequence && at.run.parallel.tensor == 1) {
         at.found.error(at.values.location("parallel.sequence"), "parallel.sequence has no tensor ranks",
-                       "it cuts tokens over the ranks of parallel.tensor, which is 1",
+                       "it splits tokens over the ranks of parallel.tensor, which is 1",
                        "Set parallel.tensor, or leave parallel.sequence out.");
     }
 }
@@ -140,7 +140,7 @@ void only_interleaved_has_chunks(const Resolution& at) {
     }
 }
 
-/// Stages, and of each its chunks, as the degrees say.
+/// Checks that parallel.pipeline.each lists all stages and chunks.
 void each_names_all_stages(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     constexpr const char* each = "parallel.pipeline.each";
@@ -150,7 +150,7 @@ void each_names_all_stages(const Resolution& at) {
             at.values.location(each),
             fmt::format("parallel.pipeline.each has {} entr{} for {} stage{}", count,
                         count == 1 ? "y" : "ies", parallel.stages, parallel.stages == 1 ? "" : "s"),
-            "it has one for each stage", "Write as many, or leave it out.");
+            "it has one for each stage", "Write one entry per stage, or leave it out.");
         return;
     }
     for (std::int64_t stage = 0; stage < count; ++stage) {
@@ -160,7 +160,7 @@ void each_names_all_stages(const Resolution& at) {
             at.found.error(at.values.location(path),
                            fmt::format("stage {} has layers of {} chunk{}, not of {}", stage, chunks,
                                        chunks == 1 ? "" : "s", parallel.chunks_per_stage),
-                           "parallel.pipeline.chunks_per_stage says how many runs of layers a stage has",
+                           "parallel.pipeline.chunks_per_stage is the number of chunks of a stage",
                            parallel.chunks_per_stage == 1 ? "Write one number."
                                                           : "Write a list with a number for each.");
         }
@@ -175,7 +175,7 @@ void each_spreads_all_layers(const Resolution& at) {
             at.values.location("parallel.pipeline.each"),
             fmt::format("the layers of parallel.pipeline.each add up to {}, not to model.layers = {}", sum,
                         at.run.model.layers),
-            "each layer lies on one stage", "Change some, or leave it out: auto spreads them.");
+            "each layer belongs to one stage", "Change some, or leave it out: auto distributes them.");
     }
 }
 
@@ -190,7 +190,7 @@ void order_names_each_axis_once(const Resolution& at) {
     }
 }
 
-/// Shoeybi et al., "Megatron-LM", 2019: tensor ranks exchange activations four times in a layer.
+/// Shoeybi et al., "Megatron-LM", 2019: tensor ranks exchange activations four times per layer.
 void tensor_groups_lie_within_nodes(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const int pretended = at.run.debug.nodes;
@@ -204,7 +204,7 @@ void tensor_groups_lie_within_nodes(const Resolution& at) {
     const auto group = layout::widest_group(layout::Mesh{parallel}, spec::Axis::tensor, node_of);
     if (group.num_nodes > 1) {
         at.found.warning(at.values.location("parallel.tensor.degree"),
-                         fmt::format("tensor groups lie across {} nodes, as {}", group.num_nodes,
+                         fmt::format("tensor groups span {} nodes, such as {}", group.num_nodes,
                                      layout::list_ranks(group.ranks)),
                          "each layer waits for their sums in forward and in backward, over the network",
                          layout::keep_tensor_groups_together(parallel, node_of));

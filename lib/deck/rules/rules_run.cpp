@@ -27,7 +27,7 @@ void working_folder_is_there(const Resolution& at) {
     std::error_code unreadable;
     if (at.options.needs_data && !folder.empty() && !std::filesystem::is_directory(folder, unreadable)) {
         at.found.error(at.values.location(working_folder_key),
-                       fmt::format("{} = {} is no folder", working_folder_key, in_quotes(folder)),
+                       fmt::format("{} = {} is not a folder", working_folder_key, in_quotes(folder)),
                        "relative paths of the deck start there", "Name a folder, or leave it out.");
     } else if (path_here(at.values, ".") != "." && folder.find_first_of("*?[") != std::string::npos) {
         at.found.error(at.values.location(working_folder_key),

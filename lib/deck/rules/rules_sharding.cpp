@@ -14,8 +14,10 @@ struct Span {
     int ranks;
 };
 
-/// Rajbhandari et al., 2020, and AMSP (Chen et al., 2023): spans are runs of data ranks, each inside the
-/// next.
+/// Checks that shard degrees are nested.
+///
+/// Source: Rajbhandari et al., 2020, and AMSP (Chen et al., 2023): spans are consecutive data ranks, each
+///         within the next.
 void spans_nest(const Resolution& at) {
     const spec::Sharding& sharding = at.run.sharding;
     const std::array spans = {Span{"sharding.parameters", sharding.parameters},
@@ -44,11 +46,13 @@ void gradients_follow_one_of_the_others(const Resolution& at) {
     }
     at.found.error(at.values.location("sharding.gradients"),
                    fmt::format("sharding.gradients = {}", sharding.gradients),
-                   "a gradient is reduced to where its parameter is used or to where it is updated",
+                   "a gradient is reduced to the ranks that use its parameter or that update it",
                    fmt::format("Use {}.", list_or({sharding.parameters, sharding.optimizer})));
 }
 
-/// Wang et al., "ZeRO++", 2023: later leases gather from a second copy that fewer ranks share.
+/// Checks the second shard degree: later leases gather from a copy that fewer ranks share.
+///
+/// Source: Wang et al., "ZeRO++", 2023
 void secondary_is_inside_the_parameters_span(const Resolution& at) {
     const spec::Sharding& sharding = at.run.sharding;
     if (sharding.secondary == 0 || sharding.parameters % sharding.secondary == 0) {
@@ -59,7 +63,7 @@ void secondary_is_inside_the_parameters_span(const Resolution& at) {
     at.found.error(at.values.location("sharding.secondary"),
                    fmt::format("sharding.secondary = {} does not divide the span of parameters, {}",
                                sharding.secondary, sharding.parameters),
-                   "the second copy is cut inside the first",
+                   "the second copy is sharded within the first",
                    choices.empty() ? "Leave it out." : fmt::format("Use {}.", list_or(choices)));
 }
 
@@ -69,7 +73,7 @@ void pretended_nodes_have_ranks(const Resolution& at) {
         at.found.error(
             at.values.location("debug.nodes"),
             fmt::format("debug.nodes = {} with {} rank{}", at.run.debug.nodes, ranks, ranks == 1 ? "" : "s"),
-            "every pretended node has at least one rank",
+            "every emulated node has at least one rank",
             fmt::format("Use at most {}, or start more ranks.", ranks));
     }
 }
@@ -93,7 +97,7 @@ void absent_gradients_are_summed_at_once(const Resolution& at) {
         at.found.error(at.values.location("sharding.reduce"),
                        fmt::format("sharding.reduce = {} with gradients at home away from the device",
                                    at.values.find("sharding.reduce")->written),
-                       "an accumulator that leaves after each micro-batch holds sums over ranks",
+                       "an accumulator that leaves the device after each micro-batch holds sums over ranks",
                        "Use each_microbatch or auto.");
     }
 }
@@ -102,7 +106,7 @@ void leases_of_a_step_leave_no_second(const Resolution& at) {
     const spec::Sharding& sharding = at.run.sharding;
     if (sharding.leases == spec::LeaseSpan::step && sharding.secondary > 0) {
         at.found.error(at.values.location("sharding.leases"), "sharding.leases: step with sharding.secondary",
-                       "parameters are gathered once a step, so nothing comes from a second copy",
+                       "parameters are gathered once a step, so a second copy is never used",
                        "Leave one of them out.");
     }
 }

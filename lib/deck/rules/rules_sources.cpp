@@ -14,7 +14,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Files of the sources of one list, each with the path of its source in the deck.
+/// Files of the sources of one list, each with its source's path in the deck.
 struct ListedFiles {
     std::vector<std::string> names;
     std::vector<std::string> sources;
@@ -29,7 +29,7 @@ bool is_of_validation(const std::string& path) {
     return path.starts_with(source_lists[1]);
 }
 
-/// Complains when a part of a source has no window: a sequence and its last target.
+/// Reports a part of a source that is shorter than a window: a sequence and its last target.
 void expect_a_window(const Resolution& at, const std::string& path, std::int64_t tokens, const char* use) {
     const std::int64_t needed = at.run.data.seq + 1;
     if (tokens < needed && !at.values.is_bad("data.seq")) {
@@ -52,23 +52,23 @@ void expect_windows(const Resolution& at, const std::string& path, std::int64_t 
     }
 }
 
-/// Tokens that no file has.
+/// Checks a source of tokens without a file.
 void judge_own(const Resolution& at, const std::string& path) {
     if (at.options.brings_tokens) {
         return;
     }
     const auto location = at.values.location(path + ".format");
     if (at.options.needs_data) {
-        at.found.error(location, "there is nobody who brings tokens of the format own",
-                       "they are those of a program that calls the library",
-                       "Start that program, or name files: text, llmc, megatron or raw.");
+        at.found.error(location, "format own needs a program that calls the library",
+                       "this command has none",
+                       "Use text, llmc, megatron or raw, or start that program.");
     } else {
-        at.found.note(location, "tokens of the format own are not looked at",
-                      "a program that calls the library brings them");
+        at.found.note(location, "tokens of the format own are not checked",
+                      "a program that calls the library supplies them");
     }
 }
 
-/// False, after a complaint or a note, where files are not there.
+/// Returns false, after an error or a note, if files do not exist.
 bool is_there(const Resolution& at, const std::string& path, const spec::Source& source) {
     const NamedFiles named = look_for(source);
     const SourceLocation location = at.values.location(path + ".path");
@@ -92,8 +92,7 @@ bool is_there(const Resolution& at, const std::string& path, const spec::Source&
     return named.trouble.empty();
 }
 
-/// A sentence of the reader, without the key before it and the full stop behind it, which a complaint of the
-/// deck has itself.
+/// Removes key and full stop from a sentence of the reader, because the deck's error adds its own.
 std::string as_problem(std::string sentence, const std::string& key) {
     if (sentence.starts_with(key + ": ")) {
         sentence.erase(0, key.size() + 2);
@@ -104,7 +103,7 @@ std::string as_problem(std::string sentence, const std::string& key) {
     return sentence;
 }
 
-/// Nothing, after a complaint, where a training could not open it.
+/// Opens a source as a training does; returns nullopt, after an error, if that fails.
 std::optional<SourceFacts> read(const Resolution& at, const std::string& path, const spec::Source& source) {
     const std::string key = path + ".path";
     try {
@@ -133,7 +132,7 @@ void warn_of_shared_files(const Resolution& at, const ListedFiles& validated, co
             fmt::format("{} of {} {}", in_quotes(trained.names.at(first->trained)),
                         trained.sources.at(first->trained),
                         first->is_copy ? "has the same bytes" : "is that file"),
-            "Keep it out of data.train: of text that was learnt the loss says little.");
+            "Keep it out of data.train: the loss on trained text is too low.");
         first = next;
     }
 }

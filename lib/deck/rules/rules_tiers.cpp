@@ -17,7 +17,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The keys of homes, in general and of stages.
+/// Returns the keys of homes, general and per stage.
 std::vector<std::string> home_keys(const Values& values) {
     std::vector<std::string> keys;
     const auto add = [&](const std::string& map) {
@@ -55,7 +55,9 @@ void folders_have_residents(const Resolution& at) {
     }
 }
 
-/// Only values that were written and differ from the usual ones count: effective decks say everything.
+/// Warns about NVMe settings without NVMe state.
+///
+/// Only values other than defaults count: effective decks have all keys.
 void disks_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     const auto& throttle = at.run.debug.throttle;
@@ -104,7 +106,7 @@ void links_have_something_to_carry(const Resolution& at) {
     }
 }
 
-/// With a described machine, nothing is asked of this one.
+/// Checks that folders exist. With a machine file, this machine is not checked.
 void folders_are_there(const Resolution& at) {
     if (at.options.machine) {
         return;
@@ -136,7 +138,7 @@ void folders_differ(const Resolution& at) {
         if (!met.insert(std::filesystem::weakly_canonical(path, error)).second) {
             at.found.error(at.values.location("tiers.nvme.paths"),
                            fmt::format("tiers.nvme.paths names {} twice", in_quotes(path)),
-                           "it is one disk, and would be asked for two's share", "Name it once.");
+                           "it is one disk, and would get the load of two", "Name it once.");
         }
     }
 }

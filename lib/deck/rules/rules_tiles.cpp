@@ -19,8 +19,9 @@ void tile_rules_fit_weights(const Resolution& at) {
         });
         if (!fits) {
             at.found.error(at.values.location(fmt::format("tiers.tile[{}].match", i)),
-                           fmt::format("tiers.tile: '{}' fits no weight of the model", match),
-                           "a rule names weights of products, as mlp.down or attention.*, or embedding.token",
+                           fmt::format("tiers.tile: '{}' matches no weight of the model", match),
+                           "a rule names weights of products, such as mlp.down or attention.*, or "
+                           "embedding.token",
                            "Check the spelling, or remove the rule.");
         }
     }
@@ -32,12 +33,12 @@ void tiles_lie_along_outputs(const Resolution& at) {
         if (rule.in > 1) {
             at.found.error(at.values.location(fmt::format("tiers.tile[{}].in", i)),
                            fmt::format("tiers.tile: '{}' has {} tiles along its inputs", rule.match, rule.in),
-                           "only tiles along the outputs are built", "Use out instead.");
+                           "only tiles along the outputs are implemented", "Use out instead.");
         }
     }
 }
 
-/// The first rule that fits a tensor holds.
+/// Checks that no tile rule splits a tied table in a pipeline. The first matching rule applies.
 void tied_tables_of_pipelines_stay_whole(const Resolution& at) {
     if (!spec::is_table_whole(at.run)) {
         return;
@@ -49,9 +50,9 @@ void tied_tables_of_pipelines_stay_whole(const Resolution& at) {
     if (rule != tiles.end()) {
         at.found.error(
             at.values.location(fmt::format("tiers.tile[{}].match", rule - tiles.begin())),
-            fmt::format("tiers.tile: '{}' cuts the tied table of a pipeline", rule->match),
+            fmt::format("tiers.tile: '{}' splits the tied table of a pipeline", rule->match),
             "the first and the last stage complete its gradient as a whole",
-            "Name weights of layers alone, as 'layers.*' does, or set model.tie_embeddings: false.");
+            "Name only weights of layers, such as 'layers.*', or set model.tie_embeddings: false.");
     }
 }
 

@@ -23,7 +23,7 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
         fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
 }
 
-/// The step program of a rank lists every operation of every micro-batch.
+/// Limits the length of the step program, which lists every operation of every micro-batch.
 void a_step_can_be_listed(const Resolution& at) {
     constexpr std::int64_t most = 65536;
     const auto layers = (at.run.model.layers + at.run.parallel.stages - 1) / at.run.parallel.stages;
@@ -37,7 +37,9 @@ void a_step_can_be_listed(const Resolution& at) {
     }
 }
 
-/// The head of a micro-batch is listed by blocks of rows, and its activations exist at once.
+/// Limits the size of a micro-batch.
+///
+/// Its head is listed by blocks of rows, and all its activations exist at once.
 void a_micro_batch_can_be_listed(const Resolution& at) {
     constexpr std::int64_t most = std::int64_t{1} << 24;
     const auto seq = at.run.data.seq;
@@ -46,20 +48,20 @@ void a_micro_batch_can_be_listed(const Resolution& at) {
             at.values.location("train.micro_batch"),
             fmt::format("train.micro_batch = {} sequences of {} tokens", at.run.train.micro_batch, seq),
             fmt::format("a micro-batch has {} tokens at most", most),
-            "Use a smaller train.micro_batch: a rank takes as many of them as train.global_batch needs.");
+            "Use a smaller train.micro_batch: each rank takes the number that train.global_batch needs.");
     }
 }
 
-/// A sum in bf16 has 8 bits: what is added to it vanishes where it is smaller than 1/512 of the sum.
+/// Limits the number of gradients summed in bf16. Its 8 bits drop addends below 1/512 of the sum.
 ///
-/// The criterion is a relative error of the gradient's norm below 1 % where micro-batches of like size err
-/// most, which is where they all have the same gradient: the n-th sum is n times what is added to it.
-/// Measured there, of tiny models of three families: 0.2 % at up to 32 micro-batches, 0.7 % at 64, 1.0 to 1.4
-/// % at 128; of normally distributed elements 26 % at 512, 63 % at 1024 and 91 % at 4096. Elements are off by
-/// more, in either direction: 3 % at 64. Where gradients have nothing in common, sums grow as a root, and the
+/// Criterion: a relative error of the gradient's norm below 1 %. The worst case among micro-batches of
+/// similar size are equal gradients: the n-th sum is then n times the addend. Measured for equal gradients,
+/// with tiny models of three families: 0.2 % at up to 32 micro-batches, 0.7 % at 64, 1.0 to 1.4 % at 128;
+/// with normally distributed elements 26 % at 512, 63 % at 1024 and 91 % at 4096. Single elements deviate
+/// more, in either direction: 3 % at 64. For uncorrelated gradients, sums grow with the square root, and the
 /// norm is off by 0.01 % at 64 and 0.4 % at 4096. tests/mpi/narrow_gradients_test.cpp measures at the bound.
 ///
-/// A bound on the count is enough: what is summed over ranks is rounded once more, whatever the count.
+/// A bound on the count suffices: the sum over ranks is rounded once more, for any count.
 void sums_in_bf16_keep_their_norm(const Resolution& at) {
     const auto count = at.run.train.micro_batches;
     if (at.run.precision.gradient == spec::DType::bf16 && count > spec::most_added_in_bf16) {
@@ -67,7 +69,7 @@ void sums_in_bf16_keep_their_norm(const Resolution& at) {
             at.values.location("precision.gradient"),
             fmt::format("{} micro-batches are added up in bf16", count),
             fmt::format("beyond {} the norm of their sum may be off by more than 1%: it has 8 bits, "
-                        "beside which small gradients vanish",
+                        "so small gradients are lost",
                         spec::most_added_in_bf16),
             "Use precision.gradient: fp32, or a larger train.micro_batch.");
     }
@@ -76,7 +78,7 @@ void sums_in_bf16_keep_their_norm(const Resolution& at) {
 void there_is_something_to_go_back_to(const Resolution& at) {
     if (at.run.train.spikes.action == spec::SpikeAction::roll_back && !at.run.checkpoint.every) {
         at.found.error(at.values.location("train.spikes.action"), "train.spikes.action = roll_back",
-                       "checkpoint.every is none, so there is no checkpoint to go back to",
+                       "checkpoint.every = none, so there is no checkpoint to return to",
                        "Leave checkpoint.every out, or use skip.");
     }
 }

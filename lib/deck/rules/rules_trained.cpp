@@ -12,7 +12,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// `layers.3.mlp.up.weight` as `layers.*.mlp.up.weight`.
+/// Replaces the layer number by `*`: `layers.*.mlp.up.weight` for `layers.3.mlp.up.weight`.
 std::string of_any_layer(std::string name) {
     constexpr std::string_view prefix = "layers.";
     if (!name.starts_with(prefix)) {
@@ -23,7 +23,7 @@ std::string of_any_layer(std::string name) {
     return end == begin ? name : name.replace(begin, end, "*");
 }
 
-/// Each tensor of the model once, whatever the layer.
+/// Returns the names of the model's tensors, one for all layers.
 std::vector<std::string> kinds_of_tensors(const spec::Model& model) {
     spec::Model shallow = model;
     shallow.layers = 1;
@@ -42,7 +42,7 @@ std::vector<std::string> names_of(const std::vector<layout::Tensor>& tensors) {
     return names;
 }
 
-/// What to write instead of a pattern that fits nothing.
+/// Returns a suggestion to replace a pattern that matches no tensor.
 std::string advice_on(const std::string& pattern, const spec::Model& model) {
     const auto kinds = kinds_of_tensors(model);
     const auto fits = [&](const std::string& other) {
@@ -64,15 +64,15 @@ void expect_tensors(const Resolution& at, const std::string& key, const std::vec
     const auto names = names_of(layout::tensors(at.run.model));
     for (const auto& pattern : spec::unmatched_patterns(patterns, names)) {
         at.found.error(at.values.location(key),
-                       fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
-                       "a pattern is a whole name, in which * stands for anything",
+                       fmt::format("{}: {} matches no tensor of the model", key, in_quotes(pattern)),
+                       "a pattern must match the whole name; * matches any text",
                        advice_on(pattern, at.run.model));
     }
 }
 
 void patterns_of_trained_tensors_fit_some(const Resolution& at) {
     if (at.run.model.lora.is_on()) {
-        return;  // those of adapters, which a rule of their own sees to
+        return;  // a separate rule checks adapters
     }
     expect_tensors(at, "train.only", at.run.train.only);
 }
@@ -86,7 +86,7 @@ void something_is_trained(const Resolution& at) {
         return;
     }
     at.found.error(at.values.location("train.only"), "train.only is an empty list",
-                   "a run in which nothing is trained has nothing to do",
+                   "the run would train no tensor",
                    "Name tensors such as 'layers.*', or leave it out to train all.");
 }
 

@@ -1,4 +1,4 @@
-/// Values that are right, and hardly ever meant.
+/// Warnings about values that are valid but probably not intended.
 #include <fmt/format.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// AdamW moves each weight by about the learning rate in a step, and weights begin at about 0.02.
+/// AdamW changes each weight by about the learning rate per step, and initial weights are about 0.02.
 constexpr double highest_usual_rate = 0.1;
 
 void learning_rate_is_one_to_train_with(const Resolution& at) {
@@ -17,8 +17,8 @@ void learning_rate_is_one_to_train_with(const Resolution& at) {
     if (rate > highest_usual_rate) {
         at.found.warning(
             at.values.location("optimizer.lr"), fmt::format("optimizer.lr = {}", rate),
-            "AdamW moves each weight by about that much in a step, and weights begin at about 0.02",
-            "Usual are 1e-5 to 1e-3.");
+            "AdamW changes each weight by about that amount per step, and initial weights are about 0.02",
+            "Common values are 1e-5 to 1e-3.");
     }
 }
 

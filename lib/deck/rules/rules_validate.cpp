@@ -22,15 +22,15 @@ void validation_has_data(const Resolution& at) {
 void validation_data_is_looked_at(const Resolution& at) {
     if (!at.run.validate.every && has_validation_data(at.run.data)) {
         const char* key = at.run.data.validation.empty() ? "data.held_out" : "data.validation";
-        at.found.warning(at.values.location(key), "validation data that is never looked at",
-                         "validate.every is none", "Set it, for instance to 100 steps.");
+        at.found.warning(at.values.location(key), "validation data that is never used",
+                         "validate.every = none", "Set it, for instance to 100 steps.");
     }
 }
 
 void samples_can_be_read(const Resolution& at) {
     if (at.run.validate.sample && at.run.data.tokenizer.kind == spec::TokenizerKind::none) {
         at.found.error(at.values.location("validate.sample"), "a sample without a tokenizer",
-                       "a prompt becomes tokens and tokens become text by it",
+                       "it converts the prompt to tokens, and tokens to text",
                        "Remove it, or name the tokenizer: {kind: hf, path: PATH}.");
     }
 }
@@ -43,7 +43,7 @@ void prompts_say_something(const Resolution& at) {
     }
 }
 
-/// What looks at validation losses would wait for ever.
+/// Checks that validation losses exist if a key depends on them; otherwise it would wait for ever.
 void there_are_validation_losses(const Resolution& at) {
     if (at.run.validate.every) {
         return;
@@ -53,8 +53,8 @@ void there_are_validation_losses(const Resolution& at) {
           std::pair{"train.stop_when.patience", at.run.train.stop_when.patience > 0},
           std::pair{"train.stop_when.validation_loss", at.run.train.stop_when.validation_loss.has_value()}}) {
         if (is_asked) {
-            at.found.error(at.values.location(key), fmt::format("{} has no validation losses to go by", key),
-                           "validate.every is none", "Set it, for instance to 100 steps.");
+            at.found.error(at.values.location(key), fmt::format("{} needs validation losses", key),
+                           "validate.every = none", "Set it, for instance to 100 steps.");
         }
     }
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array acceptable = {"model.norm_epsilon", "model.rope_theta", "model.rotary_fraction",
                                    "model.rope_scaling"};
 
-/// Returns true if `key` is `map`, or one of its keys.
+/// Returns true if `key` is `map` or one of its keys.
 bool is_in(std::string_view key, std::string_view map) {
     return key.starts_with(map) && (key.size() == map.size() || key[map.size()] == '.');
 }

@@ -1,4 +1,4 @@
-/// Keys of a model that may differ from those of the weights that a run starts with.
+/// Model keys that may differ from the values with which a run's initial weights were trained.
 #pragma once
 
 #include <string>
@@ -7,18 +7,21 @@
 
 namespace ziggurat::deck {
 
-/// The full key of an entry of model.init.accept_change: `rope_theta` is `model.rope_theta`.
+/// Returns the full key of an entry of model.init.accept_change: `model.rope_theta` for `rope_theta`.
 std::string accepted_key(std::string_view entry);
 
-/// Returns true if a change of `key` leaves the weights usable, so that model.init.accept_change may name
-/// it: positions and the norms' epsilon. \param key  a full key, or a map of keys: `model.rope_scaling`
+/// Returns true if weights stay usable when `key` changes: positions and the norms' epsilon.
+///
+/// model.init.accept_change may contain these keys.
+/// \param key  a full key, or a map of keys: `model.rope_scaling`
 bool is_acceptable(std::string_view key);
 
-/// The entry of `entries` that accepts a change of `key`, by its own name or by that of its map; empty if
-/// there is none.
+/// Returns the entry of `entries` that accepts a change of `key`; empty if no entry does.
+///
+/// An entry accepts its own key, or all keys of its map.
 std::string accepted_by(const std::vector<std::string>& entries, std::string_view key);
 
-/// `model.norm_epsilon, model.rope_theta ...`, for messages.
+/// Returns `model.norm_epsilon, model.rope_theta ...`, for messages.
 std::string acceptable_keys();
 
 }  // namespace ziggurat::deck

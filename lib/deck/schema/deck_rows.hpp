@@ -1,6 +1,6 @@
 /// Rows of the deck's schema, section by section.
 ///
-/// A section is a file: `tiers_rows.cpp` has the keys of `tiers`. Sections that are short share one.
+/// Each section has a file: `tiers_rows.cpp` has the keys of `tiers`. Short sections share one.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ziggurat::deck {
 
-// Bounds are far beyond any run; they keep products of a few of them within 63 bits.
+// Bounds far above any real run; products of a few of them fit into 63 bits.
 inline constexpr double most_ranks = 1 << 20;
 inline constexpr double most_elements = 1 << 24;
 inline constexpr double most_count = 1e12;
@@ -25,7 +25,7 @@ std::span<const Row> overlap_rows();     ///< `overlap`, `recompute`, `compressi
 std::span<const Row> optimizer_rows();   ///< `optimizer` and `schedule`
 std::span<const Row> checkpoint_rows();  ///< `checkpoint`, `logging` and `debug`
 
-/// True when each row that has a value says what another value means to a run that goes on.
+/// Returns true if each row with a value declares the effect of a changed value on a resumed run.
 constexpr bool say_what_resumes_do(std::span<const Row> rows) {
     return std::ranges::all_of(rows, [](const Row& row) {
         return has_value(row.type) == (row.on_resume != OnResume::unsaid) &&

@@ -22,7 +22,7 @@ Names names_of(bool (*has)(const FamilyDescriptor&)) {
     return names;
 }
 
-/// `a, b or c`
+/// Returns `a, b or c`.
 std::string joined(const Names& names, const char* conjunction) {
     std::string text;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -32,7 +32,7 @@ std::string joined(const Names& names, const char* conjunction) {
     return text;
 }
 
-/// `4 hidden (gpt2)`, by what families that `has` is true of have in common, in the order of the families.
+/// Groups families for which `has` is true by their `text`: `4 hidden (gpt2)`, in the order of the families.
 Names shared(std::string (*text)(const FamilyDescriptor&), bool (*has)(const FamilyDescriptor&)) {
     std::vector<std::pair<std::string, Names>> groups;
     for (const auto* family : layout::families()) {
@@ -104,29 +104,30 @@ FamilyTexts make() {
         fmt::format("Width inside the MLP; auto is {}.", joined(shared(ffn_formula, is_any), "or"));
     texts.ties = fmt::format("The head uses the weights of the embedding; auto is true for {}, false for {}.",
                              joined(names_of(ties), "and"), joined(names_of(ties_not), "and"));
-    texts.norm_epsilon = fmt::format("Added to {} of a norm.", joined(shared(base_of_norm, is_any), "or"));
+    texts.norm_epsilon =
+        fmt::format("Constant added to {} in a norm.", joined(shared(base_of_norm, is_any), "or"));
     texts.rope_theta = fmt::format("Base of the rotary frequencies; {} only.",
                                    joined(names_of(has_rotary_positions), "and"));
     texts.rotary_fraction = fmt::format(
-        "Part of the channels of each head, the first ones, that rotary positions turn; auto is {}.",
+        "Share of the channels of each head, from the first, that are rotated; auto is {}.",
         joined(shared(rotary_fraction, has_rotary_positions), "or"));
     const auto* const by_parts = layout::name_of(spec::RopeScalingKind::by_parts);
     texts.rope_scalings = fmt::format("{} {} {}", layout::name_of(spec::RopeScalingKind::none),
                                       layout::name_of(spec::RopeScalingKind::linear), by_parts);
     texts.rope_scaling = fmt::format(
-        "linear divides all angles by factor; {} those alone that turn slowly, and some in between in part.",
+        "linear divides all angles by factor; {} divides low frequencies only, and interpolates medium ones.",
         by_parts);
     texts.low_freq_factor = fmt::format(
-        "{}: angles that turn once in more than original_max_seq / this many tokens are divided by all of "
+        "{}: angles with a period above original_max_seq / (this value) tokens are divided by the full "
         "factor.",
         by_parts);
     texts.high_freq_factor = fmt::format(
-        "{}: angles that turn once in fewer than original_max_seq / this many tokens stay as they are.",
+        "{}: angles with a period below original_max_seq / (this value) tokens are not scaled.",
         by_parts);
     texts.original_max_seq =
-        fmt::format("{}: the longest sequence that the model was first trained on.", by_parts);
+        fmt::format("{}: the maximum sequence length of pretraining.", by_parts);
     texts.dropout =
-        fmt::format("Of the embedding, the attention weights and both branches of a layer; {} only.",
+        fmt::format("Rate for the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));
     return texts;
 }

@@ -1,4 +1,4 @@
-/// Words and sentences about the families of models, made from their descriptors.
+/// Texts about model families, generated from their descriptors.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace ziggurat::deck {
 
-/// Names of the families that `has` is true of: `gpt2 or llama`.
+/// Returns the names of the families for which `has` is true: `gpt2 or llama`.
 std::string families_or(bool (*has)(const layout::FamilyDescriptor&));
 std::string all_families_or();
 
-/// Parts of the schema's table; words are separated by spaces.
+/// Parts of the schema table; keywords are separated by spaces.
 struct FamilyTexts {
-    std::string names;     ///< words of model.family
-    std::string presets;   ///< words of model.preset
-    std::string families;  ///< sentence of model.family, and of the other keys
+    std::string names;     ///< keywords of model.family
+    std::string presets;   ///< keywords of model.preset
+    std::string families;  ///< text of model.family; the following ones are those of other keys
     std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout;
-    std::string rope_scalings;  ///< words of model.rope_scaling.kind
+    std::string rope_scalings;  ///< keywords of model.rope_scaling.kind
     std::string rope_scaling, low_freq_factor, high_freq_factor, original_max_seq;
 };
 
-/// Made once.
+/// Returns the texts, which are generated once.
 const FamilyTexts& family_texts();
 
 }  // namespace ziggurat::deck

@@ -5,7 +5,7 @@ namespace ziggurat::deck {
 
 using enum OnResume;
 
-/// Made at the first use: some words and sentences are those of the families of models.
+/// Rows are created at the first call, because some texts come from the family descriptors.
 std::span<const Row> model_rows() {
     // clang-format off
     static const Row rows[] = {
@@ -31,11 +31,11 @@ std::span<const Row> model_rows() {
      .doc = "Tokens in the vocabulary; auto is 256 for bytes."},
     {.path = "model.vocab_pad_to", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = 1 << 27, .on_resume = noted,
-     .doc = "The embedding gets rows up to a multiple of this; they are zero and never trained; auto is the least "
-            "multiple of 128 and the tensor degree."},
+     .doc = "The embedding gets rows up to a multiple of this; padding rows are zero and never trained; "
+            "auto is the smallest common multiple of 128 and the tensor degree."},
     {.path = "model.max_seq", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = most_elements, .on_resume = refused_if_learned,
-     .doc = "Longest sequence of the model; auto is data.seq."},
+     .doc = "Maximum sequence length of the model; auto is data.seq."},
     {.path = "model.tie_embeddings", .type = Type::boolean, .fallback = "auto", .words = "auto",
      .on_resume = refused, .doc = family_texts().ties.c_str()},
     {.path = "model.norm_epsilon", .type = Type::real, .fallback = "1.0e-5", .min = 1e-30, .max = 1,
@@ -45,12 +45,12 @@ std::span<const Row> model_rows() {
     {.path = "model.rotary_fraction", .type = Type::real, .fallback = "auto", .words = "auto", .min = 0.01, .max = 1,
      .on_resume = refused, .doc = family_texts().rotary_fraction.c_str()},
     {.path = "model.rope_scaling", .shorthand = "kind",
-     .doc = "Rotary positions of sequences longer than those that a model was first trained on."},
+     .doc = "Scaling of rotary positions for sequences longer than those of pretraining."},
     {.path = "model.rope_scaling.kind", .type = Type::word, .fallback = "none", .words = family_texts().rope_scalings.c_str(),
      .on_resume = refused,
      .doc = family_texts().rope_scaling.c_str()},
     {.path = "model.rope_scaling.factor", .type = Type::real, .fallback = "1", .min = 1, .max = 1e6,
-     .on_resume = refused, .doc = "What angles are divided by."},
+     .on_resume = refused, .doc = "Divisor of the rotation angles."},
     {.path = "model.rope_scaling.low_freq_factor", .type = Type::real, .fallback = "1", .min = 1e-3, .max = 1e6,
      .on_resume = refused,
      .doc = family_texts().low_freq_factor.c_str()},
@@ -61,28 +61,30 @@ std::span<const Row> model_rows() {
      .max = most_elements, .on_resume = refused,
      .doc = family_texts().original_max_seq.c_str()},
     {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
-     .on_resume = warned, .from_here = "dropout leaves out another share", .doc = family_texts().dropout.c_str()},
+     .on_resume = warned, .from_here = "dropout has the new rate", .doc = family_texts().dropout.c_str()},
     {.path = "model.embedding_gradient", .type = Type::real, .fallback = "1", .min = 0, .max = 1,
-     .on_resume = warned, .from_here = "tokens that are looked up train their rows of the table by the new factor",
-     .doc = "Factor of the gradient of the token table where tokens look it up, not where a tied head uses it. 0.1 keeps very"
-            " large models stable (GLM-130B)."},
+     .on_resume = warned, .from_here = "lookups train the token table with the new factor",
+     .doc = "Factor of the token table's gradient from lookups; does not apply to the part of a tied head. "
+            "0.1 keeps very large models stable (GLM-130B)."},
     {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,
      .on_resume = noted,
-     .doc = "Standard deviation of initial weights; projections into the residual stream get it / sqrt(2 layers)."},
-    {.path = "model.init", .shorthand = "from", .doc = "What a run that begins afresh begins with."},
+     .doc = "Standard deviation of initial weights; for projections into the residual stream it is divided "
+            "by sqrt(2 layers)."},
+    {.path = "model.init", .shorthand = "from", .doc = "Initial weights of a run that starts from scratch."},
     {.path = "model.init.from", .type = Type::word, .fallback = "random", .words = "random checkpoint hf",
      .on_resume = noted,
-     .doc = "random weights; those of a checkpoint, alone, as of step 0; or hf: those of a model in the Hugging Face "
-            "format, whose config.json also fills the keys of `model`. Resuming is run.resume."},
+     .doc = "random: random weights. checkpoint: only the weights of a checkpoint, from step 0. hf: "
+            "weights in the Hugging Face format, with a config.json that also sets the keys of `model`. To "
+            "resume a run, use run.resume."},
     {.path = "model.init.path", .type = Type::text, .fallback = "none", .words = "none",
      .on_resume = noted,
-     .doc = "The folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, whose newest one it then is; or the "
-            "folder with config.json and safetensors files.",
+     .doc = "Folder of a checkpoint (RUN/ckpt/step-000001000), or of a run, whose newest checkpoint is "
+            "used; or a folder with config.json and safetensors files.",
      .is_name_or_place = true},
     {.path = "model.init.accept_change", .type = Type::texts, .fallback = "[]", .on_resume = noted,
-     .doc = "Keys whose values may be others than those that the weights were trained with: model.norm_epsilon,"
-            " model.rope_theta, model.rotary_fraction, model.rope_scaling. Any other difference in what the weights mean"
-            " is an error."},
+     .doc = "Keys whose values may differ from those with which the weights were trained: "
+            "model.norm_epsilon, model.rope_theta, model.rotary_fraction, model.rope_scaling. Any other "
+            "difference in the meaning of the weights is an error."},
     };
     // clang-format on
     return rows;

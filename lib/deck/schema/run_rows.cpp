@@ -12,39 +12,45 @@ constexpr Row rows[] = {
      .on_resume = noted, .doc = "The version of this schema; required."},
     {.path = "include", .type = Type::texts,
      .on_resume = noted,
-     .doc = "Decks read first, relative to this file: maps merge, anything else of this file wins."},
+     .doc = "Decks to read first, relative to this file. Maps are merged; all other values of this file "
+            "take precedence."},
     {.path = "vars", .type = Type::variables,
      .on_resume = noted,
-     .doc = "Texts for ${name} in any value; ${env:NAME} and ${env:NAME:-default} read the environment. A NAME called like a "
-            "secret, as HF_TOKEN, stays in the effective deck where it gives a name, a path or a prompt."},
+     .doc = "Texts for ${name} in any value; ${env:NAME} and ${env:NAME:-default} read environment "
+            "variables. If NAME looks like a secret, such as HF_TOKEN, the variable stays in the effective "
+            "deck for names, paths and prompts."},
 
     {.path = "run", .shorthand = "name", .doc = "The run as a whole."},
     {.path = "run.name", .type = Type::text, .fallback = "run", .on_resume = noted,
      .doc = "Name in the banner and in paths.",
      .is_name_or_place = true},
     {.path = "run.dir", .type = Type::path, .fallback = "auto", .words = "auto",
-     .on_resume = noted, .doc = "Folder for everything that the run writes; auto is runs/ and the name."},
+     .on_resume = noted, .doc = "Folder for all output of the run; auto is runs/ and the name."},
     {.path = "run.working_folder", .type = Type::path, .fallback = "auto", .words = "auto",
      .on_resume = noted,
-     .doc = "Folder where relative paths of the deck start, but run.dir; auto is the current one. A run that continues looks "
-            "there as well."},
+     .doc = "Base folder of relative paths in the deck, except run.dir; auto is the current folder. A "
+            "resumed run also searches the folder in which it was started."},
     {.path = "run.seed", .type = Type::integer, .fallback = "1234", .min = 0, .max = 9e15,
      .on_resume = measured, .doc = "Seed of initial weights, data order and dropout."},
     {.path = "run.resume", .type = Type::text, .fallback = "auto", .words = "auto never must",
      .on_resume = noted,
-     .doc = "auto goes on from the newest checkpoint, if any; must needs one; never starts afresh; or a path.",
+     .doc = "auto resumes from the newest checkpoint, if any; must requires one; never starts from "
+            "scratch; or the path of a checkpoint.",
      .is_name_or_place = true},
     {.path = "run.time_limit", .type = Type::duration, .fallback = "auto", .words = "none auto", .min = 1, .max = 1e9,
      .on_resume = noted,
-     .doc = "From the start of the program; stops in time, with a checkpoint. auto: until the end of the Slurm job, if any."},
+     .doc = "Time from the start of the program; the run stops in time to save a checkpoint. auto: until "
+            "the end of the Slurm job, if any."},
     {.path = "run.trace", .type = Type::boolean, .fallback = "false",
      .on_resume = noted, .doc = "Writes the start and end of every operation for Perfetto."},
     {.path = "run.hang_timeout", .type = Type::duration, .fallback = "10min", .min = 1, .max = 1e9,
      .on_resume = noted,
-     .doc = "After this long without progress, names the rank and the operation and ends the run. A save gets three times as long."},
+     .doc = "Time without progress after which the run names the rank and the operation, and ends. A save "
+            "gets three times as long."},
     {.path = "run.accept_data_change", .type = Type::boolean, .fallback = "false",
      .on_resume = noted,
-     .doc = "A run goes on though training files have changed since its checkpoint, with the order that the new ones give."},
+     .doc = "Resumes although training files have changed since the checkpoint, with the sample order of "
+            "the new files."},
 };
 // clang-format on
 static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");

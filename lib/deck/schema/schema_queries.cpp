@@ -7,7 +7,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// `512MiB or auto`, from the type's own forms and the row's words.
+/// Joins alternatives: `512MiB or auto`.
 std::string join_or(const std::vector<std::string_view>& words) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -120,7 +120,7 @@ std::string reason_of(const Row& row) {
     if (doc.ends_with('.')) {
         doc.pop_back();
     }
-    const auto first = doc.substr(0, doc.find(' '));  // AdamW and NVMe stay as they are
+    const auto first = doc.substr(0, doc.find(' '));  // AdamW and NVMe keep their capitals
     const bool is_word = first.size() > 1 && std::none_of(first.begin() + 1, first.end(), is_capital);
     if ((is_word || first == "A") && is_capital(doc[0])) {
         doc[0] = static_cast<char>(doc[0] - 'A' + 'a');

@@ -8,50 +8,53 @@ namespace {
 
 // clang-format off
 constexpr Row rows[] = {
-    {.path = "tiers", .doc = "Memory: how much of each kind, and what lives where."},
+    {.path = "tiers", .doc = "Memory budgets, and placement of state."},
     {.path = "tiers.device", .shorthand = "budget", .doc = "Device memory."},
     {.path = "tiers.device.kind", .type = Type::word, .fallback = "auto", .words = "auto cuda host",
      .on_resume = noted,
-     .doc = "What computes and whose memory it is. cuda: GPUs. host: the host's cores, and one half of its memory. auto: "
-            "GPUs where the machine has them."},
+     .doc = "Processor for computation, and owner of device memory. cuda: GPUs. host: the host's cores, "
+            "and half of its memory. auto: GPUs if the machine has any."},
     {.path = "tiers.device.budget", .type = Type::size_or_share, .fallback = "94%",
      .on_resume = noted,
-     .doc = "Ceiling for each rank. A share is of its device, without GPUs of its part of one half of the "
-            "node's memory."},
+     .doc = "Limit per rank. A share refers to its device; without GPUs, to its part of half of the node's "
+            "memory."},
     {.path = "tiers.host", .shorthand = "budget", .doc = "Host memory."},
     {.path = "tiers.host.budget", .type = Type::size_or_share, .fallback = "80%",
      .on_resume = noted,
-     .doc = "Ceiling for each node, all its ranks together. A share is of its memory, without GPUs of the "
+     .doc = "Limit per node, for all its ranks. A share refers to the node's memory; without GPUs, to the "
             "other half of it."},
     {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "auto", .words = "auto none all",
      .on_resume = noted,
-     .doc = "How much host memory that GPUs copy is page-locked at most, on each node; a share is of the node's memory. "
-            "Copies of the rest go by way of a small buffer that is, which takes longer, and so do those of what the "
-            "system refuses, which is said. auto: all where GPUs compute, else none."},
-    {.path = "tiers.nvme", .shorthand = "paths", .doc = "Files on fast disks."},
+     .doc = "Maximum of page-locked host memory for GPU copies, per node; a share refers to the node's "
+            "memory. Copies of other memory go through a small page-locked buffer, which is slower. If the "
+            "system refuses to lock memory, a message reports it and copies use that buffer. auto: all "
+            "with GPUs, else none."},
+    {.path = "tiers.nvme", .shorthand = "paths", .doc = "Files on NVMe disks."},
     {.path = "tiers.nvme.paths", .type = Type::texts, .fallback = "[]",
      .on_resume = noted,
-     .doc = "Folders, one for each disk of a node; each rank takes ${env:NAME} in them from its own environment.",
+     .doc = "Folders, one per disk of a node; each rank substitutes ${env:NAME} in them from its own "
+            "environment.",
      .is_name_or_place = true},
     {.path = "tiers.nvme.map", .type = Type::word, .fallback = "stripe", .words = "stripe near",
-     .on_resume = noted, .doc = "stripe: every rank uses all paths. near: the path of its own socket."},
+     .on_resume = noted,
+     .doc = "stripe: every rank uses all paths. near: each rank uses the path of its own socket."},
     {.path = "tiers.nvme.budget", .type = Type::size_or_share, .fallback = "90%",
-     .on_resume = noted, .doc = "Ceiling for each node, all paths together."},
+     .on_resume = noted, .doc = "Limit per node, for all paths together."},
     {.path = "tiers.nvme.queue_depth", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = 1024, .on_resume = noted,
-     .doc = "Transfers in flight for each rank; auto is what `ziggurat bench io` found best, or 32."},
+     .doc = "Transfers in flight per rank; auto is the optimum that `ziggurat bench io` measured, or 32."},
     {.path = "tiers.nvme.block", .type = Type::size, .fallback = "auto", .words = "auto", .min = 4096,
      .max = 1 << 30, .on_resume = noted,
-     .doc = "Bytes of one transfer; auto is what `ziggurat bench io` found best, or 1MiB."},
+     .doc = "Bytes per transfer; auto is the optimum that `ziggurat bench io` measured, or 1MiB."},
     {.path = "tiers.nvme.verify", .type = Type::boolean, .fallback = "true",
-     .on_resume = noted, .doc = "Checks what is read against a checksum of what was written."},
+     .on_resume = noted, .doc = "Checks data that is read against a checksum of the written data."},
     {.path = "tiers.nvme.endurance", .type = Type::size, .fallback = "none", .words = "none", .min = 1,
      .max = 0x1p62, .on_resume = noted,
-     .doc = "Bytes that each disk stands being written; the account tells for how many days."},
+     .doc = "Write endurance of each disk; the accounting reports for how many days it lasts."},
     {.path = "tiers.home",
-     .doc = "Where each kind of state lives while nobody uses it. Each takes a tier, shares in whole chunks such as "
-            "{device: 5%, host: 55%, nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets; "
-            "in a pipeline, for each stage."},
+     .doc = "Placement of each kind of state while it is not in use. Each kind takes a tier, shares in "
+            "whole chunks such as {device: 5%, host: 55%, nvme: rest}, or auto. auto fills the device, "
+            "then the host, then NVMe to their budgets; in a pipeline, for each stage."},
     {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .words = "auto",
      .on_resume = noted, .doc = "Parameters in the compute type."},
     {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .words = "auto",
@@ -59,27 +62,30 @@ constexpr Row rows[] = {
     {.path = "tiers.home.optimizer", .type = Type::home, .fallback = "device", .words = "auto",
      .on_resume = noted, .doc = "Master weights and moments."},
     {.path = "tiers.home.activations", .type = Type::home, .fallback = "device", .words = "auto",
-     .on_resume = noted, .doc = "What backward needs of forward."},
+     .on_resume = noted, .doc = "Values of forward that backward needs."},
     {.path = "tiers.movement", .type = Type::word, .fallback = "static", .words = "static chunks",
-     .on_resume = noted, .doc = "static: homes are fixed. chunks: chunks move to where there is room."},
+     .on_resume = noted, .doc = "static: homes are fixed. chunks: chunks move to tiers with free space."},
     {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
      .min = 256, .max = 0x1p40, .on_resume = noted,
-     .doc = "Elements of a rank's own shards that move together; auto: an eighth of them, "
-            "512 Ki to 4 Mi. As few as 64 Ki if budgets hold no more; where nothing moves, 4 Mi on the host and 64 Mi on GPUs."},
+     .doc = "Elements of a rank's own shards that are transferred together; auto: an eighth of them, 512 "
+            "Ki to 4 Mi. Down to 64 Ki if budgets allow no more; without transfers, 4 Mi on the host and "
+            "64 Mi on GPUs."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .on_resume = noted,
-     .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
-            "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
-            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget, or up to "
-            "twice as many where that leaves room to fetch ahead."},
+     .doc = "Large weights split into tiles, each gathered, used and released in turn; the first rule that "
+            "matches a tensor applies. Forward is bit-identical to whole weights; the gradient of an input "
+            "is a sum over tiles, so training is equal only up to rounding. auto: the minimum that fits "
+            "the device's budget, or up to twice that number if this leaves room for prefetching."},
     {.path = "tiers.tile[].match", .type = Type::text,
-     .on_resume = noted, .doc = "Pattern of the tensors, as mlp.up for that of all layers, or a whole name."},
+     .on_resume = noted,
+     .doc = "Pattern of tensor names, such as mlp.up for that weight in all layers, or a whole name."},
     {.path = "tiers.tile[].in", .type = Type::integer, .fallback = "1", .min = 1, .max = 4096,
-     .on_resume = noted, .doc = "Tiles along the inputs; only 1 is built."},
+     .on_resume = noted, .doc = "Tiles along the inputs; only 1 is implemented."},
     {.path = "tiers.tile[].out", .type = Type::integer, .fallback = "1", .min = 1, .max = 4096,
      .on_resume = noted,
-     .doc = "Tiles along the outputs: at most so many, of a multiple of 16 rows each (1024 of the vocabulary)."},
-    {.path = "tiers.operators", .doc = "Which processor computes."},
+     .doc = "Maximum number of tiles along the outputs, each with a multiple of 16 rows (1024 for the "
+            "vocabulary)."},
+    {.path = "tiers.operators", .doc = "Processors of operators."},
     {.path = "tiers.operators.embedding", .type = Type::word, .fallback = "device", .words = "device host",
      .built = Built::no, .on_resume = noted,
      .doc = "The lookup and its gradient."},

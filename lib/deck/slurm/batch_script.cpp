@@ -17,7 +17,7 @@ bool is_plain(std::string_view text) {
     return !text.empty() && text.find_first_not_of(plain) == text.npos;
 }
 
-/// Whole numbers between colons: `12:30` has two. Nothing where one is none, or too long to be meant.
+/// Parses whole numbers separated by colons: `12:30` has two. Returns nullopt for an invalid or long number.
 std::optional<std::vector<std::int64_t>> numbers_of(std::string_view text) {
     constexpr std::size_t most_digits = 7;
     std::vector<std::int64_t> numbers;
@@ -36,7 +36,7 @@ std::optional<std::vector<std::int64_t>> numbers_of(std::string_view text) {
     return numbers;
 }
 
-/// Puts `filled` in the place of the line of `script` that begins with `begin`.
+/// Replaces the line of `script` that begins with `begin` by `filled`.
 void fill_in(std::string& script, std::string_view begin, const std::string& filled) {
     const auto before = script.find("\n" + std::string{begin});
     if (before == script.npos) {
@@ -52,7 +52,7 @@ std::string option(std::string_view name, std::string_view value) {
     return fmt::format("#SBATCH --{}={}", name, sbatch_value(value));
 }
 
-/// What the shipped script leaves to the cluster.
+/// Returns options that the shipped script leaves to the cluster's defaults.
 std::string options_besides(const BatchJob& job) {
     std::string lines;
     const auto add = [&](std::string_view name, const std::string& value) {
@@ -84,7 +84,7 @@ std::optional<std::int64_t> slurm_seconds(std::string_view time) {
     if (!days || days->size() != 1 || !parts || parts->size() > 3) {
         return std::nullopt;
     }
-    // One number is minutes, two are minutes and seconds; after days hours come first.
+    // One number is minutes, two are minutes and seconds; after days the first is hours.
     const std::vector<std::int64_t> units = has_days || parts->size() == 3
                                                 ? std::vector<std::int64_t>{hour, minute, 1}
                                                 : std::vector<std::int64_t>{minute, 1};

@@ -1,4 +1,4 @@
-/// A batch script for Slurm: the shipped train.sbatch, filled in for one deck.
+/// Slurm batch script: the shipped train.sbatch, completed for one deck.
 #pragma once
 
 #include <cstdint>
@@ -9,38 +9,41 @@
 
 namespace ziggurat::deck {
 
-/// What a job asks Slurm for, and what it trains.
+/// Resources that a job requests from Slurm, and its training.
 struct BatchJob {
-    std::string program;                      ///< its file; where it is not there, ziggurat of PATH is called
-    std::string deck;                         ///< as from the folder in which the job is submitted
+    /// Executable; if the file is missing, ziggurat in PATH is used.
+    std::string program;
+    std::string deck;                         ///< relative to the folder in which the job is submitted
     std::vector<std::string> overrides = {};  ///< `path.to.key=value`
     std::string name;
     int nodes = 1;
     int tasks_per_node = 1;
-    std::string time = "24:00:00";  ///< as slurm_seconds() reads it
-    std::string account = {};       ///< empty: the user's own
-    std::string partition = {};     ///< empty: the cluster's own
-    int cpus_per_task = 0;          ///< 0: as the cluster has it
-    int gpus_per_node = 0;          ///< 0: asks for none
+    std::string time = "24:00:00";  ///< in the format of slurm_seconds()
+    std::string account = {};       ///< empty: the user's default
+    std::string partition = {};     ///< empty: the cluster's default
+    int cpus_per_task = 0;          ///< 0: the cluster's default
+    int gpus_per_node = 0;          ///< 0: none requested
 };
 
-/// Seconds of a limit of time: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing where it is none, or not
-/// above 0.
+/// Parses a time limit to seconds: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S.
+///
+/// Returns nullopt if the format is invalid or the limit is 0.
 std::optional<std::int64_t> slurm_seconds(std::string_view time);
 
-/// How long before the end of a job of so many seconds it is warned: 300 s, of a short one a quarter of it.
+/// Returns the lead time of the warning before a job's end: 300 s, for a short job a quarter of its time.
 std::int64_t warning_seconds(std::int64_t job_seconds);
 
-/// `text` as one word for bash, whatever it holds.
+/// Quotes any `text` as a single word for bash.
 std::string shell_word(std::string_view text);
 
-/// `text`, of one line, as the value of an option in an #SBATCH line, where quotes and '#' mean something.
+/// Quotes a single-line `text` as the value of an option in an #SBATCH line, where '#' and quotes are
+/// special.
 std::string sbatch_value(std::string_view text);
 
-/// `shipped` with the options of its #SBATCH lines, its program and its deck taken from `job`.
+/// Returns `shipped` with options of #SBATCH lines, program and deck replaced by those of `job`.
 ///
 /// \param shipped  the text of scripts/slurm/train.sbatch
-/// Errors: Error{internal} where `shipped` lacks a line that is to be filled in
+/// Errors: Error{internal} if `shipped` lacks a line that must be replaced
 std::string batch_script(std::string_view shipped, const BatchJob& job);
 
 }  // namespace ziggurat::deck

@@ -23,7 +23,7 @@ bool takes_share(Type type) {
     return type == Type::size_or_share || type == Type::share || type == Type::training_length;
 }
 
-/// A bound as a deck would say it.
+/// Returns a bound in deck syntax.
 std::string bound(const Row& row, double value) {
     if (row.type == Type::size) {
         return write_bytes(static_cast<std::int64_t>(value));
@@ -49,7 +49,7 @@ std::string range_of(const Row& row) {
     return fmt::format("Use a value of at least {}.", bound(row, row.min));
 }
 
-/// A number and its unit, whatever they are.
+/// A number and any unit.
 struct Quantity {
     double amount = 0;
     std::string unit;
@@ -68,8 +68,9 @@ bool is_percent(const std::string& text) {
     return quantity && quantity->unit == "%";
 }
 
-/// Advice on a quantity with a right unit that can be no value of the type, as 105% or 0 steps;
-/// empty for any other text.
+/// Returns advice on a quantity with a valid unit that is out of range for its type, such as 105% or 0 steps.
+///
+/// Empty for other texts.
 std::string range_beside(const Row& row, const std::string& text) {
     const auto quantity = quantity_of(text);
     if (!quantity) {
@@ -94,7 +95,7 @@ std::string range_beside(const Row& row, const std::string& text) {
     return is_interval && read_duration("1" + quantity->unit) ? "Use a duration above 0s." : "";
 }
 
-/// The problem with shares of tiers; empty where it is something else.
+/// Returns the problem with shares over tiers; empty if there is another problem.
 std::string why_no_home(const Node& node) {
     double sum = 0;
     int rests = 0;
@@ -110,14 +111,14 @@ std::string why_no_home(const Node& node) {
         }
         sum += share.value_or(0);
     }
-    // As one would add them up on paper: 70% and 60% are 130%, whatever the last bits of the sum say.
+    // Rounded so that the message has exact decimal sums: 70% and 60% are 130%.
     const double percent = std::round(sum * 1e8) / 1e6;
     return rests > 1 || node.entries.empty() ? "one tier gets the rest"
            : std::abs(sum - 1) > 1e-9        ? fmt::format("its shares add up to {}%", write_real(percent))
                                              : "";
 }
 
-/// Why a list of intervals is none although each of them is; empty where it is something else.
+/// Returns the reason why a list of valid intervals is invalid; empty if there is another problem.
 std::string why_no_interval(const Node& node) {
     spec::Interval interval{.steps = 0};
     for (const Node& item : node.items) {
@@ -126,14 +127,14 @@ std::string why_no_interval(const Node& node) {
             return fmt::format("{} is not one", in_quotes(item.text));
         }
         if (!read_interval_part(item.text, interval)) {
-            return fmt::format("{} has the unit of another of them, and the first of two always comes first",
+            return fmt::format("{} repeats a unit: only the shorter interval would take effect",
                                in_quotes(item.text));
         }
     }
     return node.kind == NodeKind::list && node.items.empty() ? "the list is empty" : "";
 }
 
-/// `node` as messages say it: variables for secrets of the environment.
+/// Returns `node` for display, with variables instead of secrets of the environment.
 Node shown(Node node) {
     node.text = node.without_secrets.empty() ? node.text : node.without_secrets;
     for (Node& item : node.items) {
@@ -145,7 +146,7 @@ Node shown(Node node) {
     return node;
 }
 
-/// The value that was most likely meant; empty without a guess.
+/// Returns the most likely intended value; empty without a guess.
 std::string meant_by(const Row& row, const Node& node) {
     if (node.kind != NodeKind::scalar) {
         return {};
@@ -231,7 +232,7 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     const std::string guess = meant_by(row, node);
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto why = row.type == Type::path && is_scalar && is_below_home(node.text)
-                         ? "only shells replace '~' by the home folder"
+                         ? "only shells expand '~' to the home folder"
                      : row.type == Type::home && node.kind == NodeKind::map ? why_no_home(node)
                      : row.type == Type::interval && !is_scalar             ? why_no_interval(node)
                                                                             : std::string{};

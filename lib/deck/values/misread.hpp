@@ -1,4 +1,4 @@
-/// Complaints about values that a key does not take, with what it takes and what was probably meant.
+/// Errors about invalid values, with accepted forms and a guess of the intended value.
 #pragma once
 
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace ziggurat::deck {
 
-/// Complains about a value of another form than `row` takes, or that no value of its form can be, as 105%.
+/// Reports a value with a form that `row` does not accept, or an impossible value such as 105%.
 void refuse_form(const Row& row, const std::string& path, const Node& node, Diagnostics& found);
 
-/// Complains about a value of the right form beyond the row's bounds.
+/// Reports a value with a valid form outside of the row's bounds.
 void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found);
 
-/// True for a `path` that begins with `~`, which only shells replace.
+/// Returns true if `path` begins with `~`, which only shells expand.
 bool is_below_home(std::string_view path);
 
-/// The text of `node` as a deck says it.
+/// Returns the text of `node` in deck syntax.
 ///
-/// \param is_word  it is a word of the row, such as auto
+/// \param is_word  true if it is a keyword of the row, such as auto
 std::string written_as(const Row& row, const Node& node, bool is_word);
 
-/// The same with variables for secrets of the environment; empty where it has none, or the row does not keep
-/// them.
+/// Returns the same text with variables instead of secrets of the environment.
+///
+/// Empty if it has no secrets, or if the row does not keep them.
 std::string written_without_secrets(const Row& row, const Node& node, bool is_word);
 
 }  // namespace ziggurat::deck

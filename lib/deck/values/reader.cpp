@@ -16,13 +16,13 @@ std::string join(const std::string& path, std::string_view key) {
     return path.empty() ? std::string{key} : path + "." + std::string{key};
 }
 
-/// There was a complaint about it, or about something in its list.
+/// Returns true if an error was reported for the node or an item of its list.
 bool has_failed(const Node& node) {
     return node.is_failed ||
            std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.is_failed; });
 }
 
-/// Reads one tree; remembers nothing beyond the values.
+/// Reader of one tree.
 class Reader {
   public:
     Reader(const Schema& schema, Diagnostics& found) : schema_{schema}, found_{found} {}
@@ -77,12 +77,14 @@ class Reader {
         }
     }
 
-    /// A key without a value is not given: its default holds; where it has none, resolving may require it.
+    /// Handles a key without a value: its default applies.
+    ///
+    /// Without a default, resolving may require the key.
     void leave_empty(const Row& row, const std::string& path) {
         values_.mark_empty(path);
         if (row.type != Type::map && row.fallback != nullptr && found_.ok()) {
             found_.note(values_.location(path), fmt::format("'{}' has no value", path),
-                        fmt::format("its default holds, {}", row.fallback));
+                        fmt::format("its default applies, {}", row.fallback));
         }
     }
 
@@ -149,7 +151,7 @@ class Reader {
         const bool is_path =
             entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
         const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
-                                  : "none is ever ignored";
+                                  : "unknown keys are never ignored";
         const std::string guess = is_path           ? ""
                                   : peer != nullptr ? describe(*peer) + " "
                                   : meant.empty()   ? ""
@@ -158,7 +160,7 @@ class Reader {
                      fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));
     }
 
-    /// The first key of another map with this very name.
+    /// Returns the first key in another map with this name.
     std::string elsewhere(std::string_view key) const {
         for (const Row& row : schema_.rows()) {
             if (leaf_of(row.path) == key) {
@@ -196,11 +198,11 @@ class Reader {
     Values values_;
 };
 
-/// Puts what an alias says in its target's place.
+/// Moves the value of an alias to its target.
 void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnostics& found) {
     MapEntry alias = std::move(map.entries[at]);
     map.entries.erase(map.entries.begin() + static_cast<std::ptrdiff_t>(at));
-    // Targets are siblings or one level below: `clip.norm` as seen from `optimizer`.
+    // Targets are siblings or one level below: `clip.norm` relative to `optimizer`.
     const std::string sibling = target.substr(0, target.find('.'));
     const std::string leaf{leaf_of(target)};
     Node* around = map.find(sibling);
@@ -227,7 +229,7 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
     }
 }
 
-/// A word in a map's place is meant for each of its keys: `throttle: none`.
+/// Assigns a keyword given for a map to each of its keys: `throttle: none`.
 void spread_word(const Schema& schema, const Row& row, Node& value) {
     const auto words = split_words(row.words);
     if (value.kind != NodeKind::scalar || std::find(words.begin(), words.end(), value.text) == words.end()) {
@@ -270,7 +272,7 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
         spread_word(schema, *row, value);
         expand(schema, here, value, found);
     }
-    // After the maps, so that `clip: 1` beside `clip_norm: 1` is seen as the same key twice.
+    // Processed after the maps, so that `clip: 1` together with `clip_norm: 1` is found to be a duplicate.
     for (std::size_t i = map.entries.size(); i-- > 0;) {
         const Row* row = schema.find(join(path, map.entries[i].key));
         if (row != nullptr && row->type == Type::alias) {

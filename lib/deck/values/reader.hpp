@@ -1,4 +1,4 @@
-/// Reader of values from a tree, by the schema: unknown keys, types and ranges are judged here.
+/// Reader of values from a tree by the schema; checks keys, types and ranges.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,21 @@
 
 namespace ziggurat::deck {
 
-/// Expands shorthands in `root`: a scalar in the place of a map becomes the key that it stands for, an alias
-/// its target. Maps of decks that include each other can then be merged key by key.
+/// Expands shorthands in `root`: scalars for maps become the key that they stand for, aliases their targets.
+///
+/// Maps of including and included decks can then be merged key by key.
 void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found);
 
-/// All values of `root`, defaults filled in. A key with a complaint is marked bad and has no value.
+/// Reads all values of `root` and adds defaults. A key with an error is marked bad and has no value.
 Values read_values(const Schema& schema, const Node& root, Diagnostics& found);
 
-/// The value of `node` by the type of `row`; nothing after a complaint about `path`.
+/// Reads the value of `node` by the type of `row`; nullopt after an error about `path`.
 std::optional<DeckValue> read_value(const Row& row,
                                     const std::string& path,
                                     const Node& node,
                                     Diagnostics& found);
 
-/// The value of the word or number `text` at a row without lists; for values that the program makes itself.
+/// Returns the value of a keyword or number `text` for a row without lists, for internal values.
 DeckValue value_of(const Row& row, const std::string& text);
 
 }  // namespace ziggurat::deck

@@ -54,7 +54,7 @@ Parsed read_amount(std::string_view text, bool takes_share) {
     return share ? Parsed{Amount{.share = *share, .is_share = true}} : std::nullopt;
 }
 
-/// A tier's name, or shares of tiers of which one may be `rest`.
+/// Parses a tier's name, or shares over tiers; one of them may be `rest`.
 Parsed read_home(const Node& node) {
     spec::Home home{0, 0, 0};
     const auto part = [&](std::string_view tier) -> double* {
@@ -177,14 +177,14 @@ Parsed read_scalar(const Row& row, const std::string& text) {
         case Type::list:
         case Type::alias:
         case Type::variables:
-        case Type::word:  // is among those of the row
+        case Type::word:  // keywords of the row are handled above
         case Type::interval:
         case Type::home:
         case Type::texts:
         case Type::reals:
         case Type::integers:
         case Type::word_list:
-            break;  // no scalars
+            break;  // not scalars
     }
     return std::nullopt;
 }

@@ -12,7 +12,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Spellings, in small letters and separated by spaces, of what a deck writes as `unit`.
+/// Alternative spellings of a deck's `unit`, in lower case and separated by spaces.
 struct Spellings {
     const char* unit;
     const char* others;
@@ -45,7 +45,7 @@ constexpr std::array lengths = {
 };
 constexpr std::array percents = {Spellings{"%", "percent pct"}};
 
-/// The unit of which `name` is a spelling; empty without one.
+/// Returns the unit with the spelling `name`; empty if unknown.
 std::string unit_of(std::string_view name, std::span<const Spellings> units) {
     const auto small = in_small_letters(name);
     for (const auto& unit : units) {
@@ -69,7 +69,7 @@ std::string rate_of(std::string_view name) {
     return unit.empty() ? unit : unit + "/s";
 }
 
-/// `200m tokens`, `20K iterations`, `5K`: a count, then what is counted.
+/// Returns suffix and noun for `200m tokens`, `20K iterations` or `5K`.
 std::string count_of(std::string_view name, std::span<const Spellings> counted) {
     const auto cut = name.find(' ');
     const auto noun = unit_of(cut == std::string_view::npos ? name : name.substr(cut + 1), counted);
@@ -116,7 +116,7 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
         case Type::reals:
         case Type::integers:
         case Type::word_list:
-            break;  // have no units
+            break;  // without units
     }
     return {};
 }

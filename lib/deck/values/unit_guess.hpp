@@ -1,4 +1,4 @@
-/// Guess of the quantity that an unknown unit was meant for: `8gb` as 8GB, `10 minutes` as 10min.
+/// Guesses of intended units: `8gb` as 8GB, `10 minutes` as 10min.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace ziggurat::deck {
 
-/// A value that a row of this type takes, with the number of `text`; empty without a guess.
+/// Returns a value that a row of this type accepts, with the number of `text`; empty without a guess.
 ///
-/// \param noun  what an integer of the row counts
+/// \param noun  unit of an integer row
 std::string guess_unit(Type type, std::string_view noun, std::string_view text);
 
 }  // namespace ziggurat::deck

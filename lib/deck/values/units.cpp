@@ -35,7 +35,9 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// The decimal number that `text` starts with, taken off it. No sign, no exponent unless `takes_exponent`.
+/// Parses the decimal number at the beginning of `text` and removes it from the text.
+///
+/// Accepts no sign, and an exponent only if `takes_exponent`.
 std::optional<double> take_number(std::string_view& text, bool takes_exponent = false) {
     double value = 0;
     const auto format = takes_exponent ? std::chars_format::general : std::chars_format::fixed;
@@ -63,10 +65,10 @@ std::optional<double> factor_of(std::string_view name, const std::array<Unit, N>
     return std::nullopt;
 }
 
-/// Far above any quantity of a run, and in the range of int64.
+/// Above any quantity of a run, and within the range of int64.
 constexpr double most = 0x1p62;
 
-/// `value` when it is whole and fits.
+/// Returns `value` as an integer if it is whole and in range.
 std::optional<std::int64_t> whole(double value) {
     if (!(value >= 0 && value <= most) || value != std::floor(value)) {
         return std::nullopt;
@@ -93,7 +95,7 @@ std::string write_real(double value) {
     std::string text = fmt::format("{}", value);
     const std::size_t exponent = text.find('e');
     if (exponent != std::string::npos && text.find('.') == std::string::npos) {
-        text.insert(exponent, ".0");  // YAML 1.1 takes 1e-08 for a string
+        text.insert(exponent, ".0");  // YAML 1.1 parses 1e-08 as a string
     }
     return text;
 }
@@ -114,7 +116,7 @@ std::optional<std::int64_t> read_integer(std::string_view text, std::string_view
     }
     const auto factor = text.empty() ? std::optional{1.0} : factor_of(text, count_units);
     if (factor && *value * *factor > most) {
-        return static_cast<std::int64_t>(most);  // no key has room for it: its range says so
+        return static_cast<std::int64_t>(most);  // above the range of every key, which is reported later
     }
     return factor ? whole(*value * *factor) : std::nullopt;
 }
@@ -203,7 +205,7 @@ std::string write_duration(double seconds) {
         }
     }
     const std::string shortest = fmt::format("{}", seconds);
-    // A duration has no exponent; nothing below a nanosecond counts.
+    // Durations have no exponent; fractions of a nanosecond are dropped.
     return (shortest.find('e') == std::string::npos ? shortest : fmt::format("{:.9f}", seconds)) + "s";
 }
 

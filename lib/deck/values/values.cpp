@@ -9,7 +9,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Of an origin whose note is `FILE:LINE` or `FILE:LINE: NOTE`, the same with all of it where it belongs.
+/// Parses a note `FILE:LINE` or `FILE:LINE: NOTE` into location and note of an origin.
 Origin with_place(Origin origin) {
     const std::string_view text = origin.note;
     for (auto colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
@@ -50,7 +50,7 @@ Origin origin_of_comment(std::string_view comment) {
     Origin origin;
     origin.kind = OriginKind::automatic;
     origin.note = comment;
-    // Takes the comment `word`, alone or with a note behind `separator`.
+    // Recognizes the comment `word`, alone or followed by `separator` and a note.
     const auto says = [&](OriginKind kind, std::string_view word, std::string_view separator) {
         const bool is_said =
             comment.starts_with(word) &&

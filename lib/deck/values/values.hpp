@@ -1,4 +1,4 @@
-/// Values of a deck by path, each with its origin: rules judge them, and resolving fills them in.
+/// Values of a deck by path, each with its origin. Resolving completes them; rules check them.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,18 @@ enum class OriginKind { fallback, deck, include, command_line, preset, automatic
 /// Origin of a value.
 struct Origin {
     OriginKind kind = OriginKind::fallback;
-    SourceLocation at;  ///< of deck, include and command_line
-    std::string note;   ///< name of the preset, or how a word or a share was resolved
+    SourceLocation at;  ///< for deck, include and command_line
+    std::string note;   ///< name of the preset, or the reason for a resolved keyword or share
 
-    /// As in the effective deck: `deck decks/x.yaml:31`, `default`, `auto: 16 ranks / (tensor 2)`.
+    /// Returns the comment of effective decks: `deck decks/x.yaml:31`, `default`, `auto: 16 ranks / (tensor
+    /// 2)`.
     std::string comment() const;
 };
 
-/// The origin that says `comment`, as Origin::comment() gives it.
+/// Parses the origin from a comment that Origin::comment() has written.
 Origin origin_of_comment(std::string_view comment);
 
-/// Bytes, or a share of what the machine has.
+/// Bytes, or a share of the machine's memory.
 struct Amount {
     std::int64_t bytes = 0;
     double share = 0;
@@ -40,7 +41,7 @@ struct Amount {
     bool operator==(const Amount&) const = default;
 };
 
-/// One value. A word of the row (auto, none, all ...) takes the place of the data.
+/// One value. For a keyword of the row (auto, none, all ...), `word` is set instead of `data`.
 struct DeckValue {
     using Data = std::variant<std::monostate,
                               bool,
@@ -57,42 +58,42 @@ struct DeckValue {
 
     Data data;
     std::string word;
-    std::string written;          ///< as a deck says it
-    std::string without_secrets;  ///< the same with variables for secrets of the environment; empty: has none
+    std::string written;          ///< in deck syntax
+    std::string without_secrets;  ///< the same with variables instead of secrets; empty: contains no secrets
     Origin origin;
 
-    /// As a deck says it that others may read.
+    /// Returns the value in deck syntax without secrets.
     const std::string& shown() const { return without_secrets.empty() ? written : without_secrets; }
 };
 
 /// All values of one deck. Paths are full: `data.train[0].path`.
 class Values {
   public:
-    /// Sets the value, and the location that messages about it name.
+    /// Sets the value, and the location for messages about it.
     void set(std::string path, DeckValue value);
 
-    /// Sets the value that auto, another word or a share stands for here; `why` goes into the comment of the
-    /// effective deck.
+    /// Sets the value that auto, another keyword or a share resolves to.
     ///
-    /// \param without_secrets  as of DeckValue, where the value follows from one that has secrets
+    /// `why` is written into the comment of the effective deck.
+    ///
+    /// \param without_secrets  as in DeckValue, if the value is derived from one with secrets
     void set_resolved(const std::string& path,
                       DeckValue::Data data,
                       std::string written,
                       std::string why,
                       std::string without_secrets = {});
 
-    /// Gives each value the origin that `replacement` makes of its own.
+    /// Replaces the origin of each value by the result of `replacement`.
     void replace_origins(const std::function<Origin(const Origin&)>& replacement);
 
-    /// Removes the value.
     void erase(const std::string& path) { values_.erase(path); }
 
     const DeckValue* find(const std::string& path) const;
-    /// The paths of all values, sorted.
+    /// Returns the paths of all values, sorted.
     std::vector<std::string> paths() const;
     bool has(const std::string& path) const { return values_.contains(path); }
 
-    /// The value as what it is; a zero of its kind when it is missing or a word.
+    /// Returns the value as type T; T{} if it is missing, a keyword or of another type.
     template <class T>
     T as(const std::string& path) const {
         const DeckValue* value = find(path);
@@ -104,36 +105,36 @@ class Values {
     bool truth(const std::string& path) const { return as<bool>(path); }
     std::string text(const std::string& path) const { return as<std::string>(path); }
 
-    /// The word in place of the value; empty when there is none.
+    /// Returns the keyword that is set instead of a value; empty if there is a value.
     std::string word(const std::string& path) const;
     bool is_word(const std::string& path, std::string_view word) const { return this->word(path) == word; }
 
-    /// True for a value that was written in a deck or on the command line: no default, preset or auto.
+    /// Returns true if a deck or the command line sets the value: not a default, preset or auto.
     bool is_written(const std::string& path) const;
 
-    /// Maps in the list at `path`.
+    /// Returns the number of maps in the list at `path`.
     std::int64_t count(const std::string& path) const;
     void set_count(const std::string& path, std::int64_t count) { counts_[path] = count; }
 
-    /// The location of `path` in the deck, or else of the closest map around it.
+    /// Returns the location of `path` in the deck, or of the closest enclosing map.
     SourceLocation location(std::string path) const;
     void set_location(const std::string& path, SourceLocation at) { locations_[path] = std::move(at); }
 
-    /// True for a list that was written with nothing in it.
+    /// Returns true for a list that is written without elements.
     bool is_empty_list(const std::string& path) const {
         const auto found = counts_.find(path);
         return found != counts_.end() && found->second == 0;
     }
 
-    /// A key that is written without a value.
+    /// Marks a key that is written without a value.
     void mark_empty(const std::string& path) { empty_.insert(path); }
     bool is_empty(const std::string& path) const { return empty_.contains(path); }
 
-    /// A key about which a complaint was made: rules that need it keep quiet. So does everything below it.
+    /// Marks a key with a reported error: rules that need it, or a key below it, are skipped.
     void mark_bad(std::string path) { bad_.insert(std::move(path)); }
     bool is_bad(const std::string& path) const;
 
-    /// The same, or something below `path` is bad.
+    /// Returns true if `path`, or a key below it, is bad.
     bool has_bad(const std::string& path) const;
 
   private:
@@ -144,7 +145,7 @@ class Values {
     std::set<std::string> empty_;
 };
 
-/// `path` without its last part; "" at the top.
+/// Returns `path` without its last part; "" at the top level.
 std::string parent_of(const std::string& path);
 
 }  // namespace ziggurat::deck

@@ -27,7 +27,7 @@ bool is_of_command_line(const DeckValue& value) {
     return value.origin.kind == OriginKind::command_line;
 }
 
-/// Keys of paths that are relative.
+/// Returns the keys of relative paths.
 std::vector<std::string> relative_paths(const Values& values) {
     std::vector<std::string> paths;
     for (const auto& path : values.paths()) {
@@ -41,7 +41,7 @@ std::vector<std::string> relative_paths(const Values& values) {
     return paths;
 }
 
-/// The folders at which paths of a run may begin, best first.
+/// Returns candidates for the base folder of a run's paths, best first.
 std::vector<fs::path> folders_of(const std::string& run_was,
                                  const std::string& run_folder,
                                  const fs::path& recorded) {
@@ -58,7 +58,7 @@ bool is_here(const fs::path& folder) {
     return folder.empty() || folder == whole(".");
 }
 
-/// Gives the path at `path` another text, but for one with secrets, which stays as it is.
+/// Changes the path at key `path` to `text`. A path with secrets is not changed.
 void rewrite(const std::string& path, const std::string& text, Values& values) {
     DeckValue value = *values.find(path);
     if (value.without_secrets.empty()) {
@@ -111,7 +111,7 @@ bool find_working_folder(const std::string& run_was,
     if (!reason.empty()) {
         found.note(values.location(reason),
                    fmt::format("paths of the run start at {}", in_quotes(folder.string())),
-                   fmt::format("{} is there, as it was where the run was started", reason),
+                   fmt::format("{} exists there, as in the folder in which the run was started", reason),
                    fmt::format("Set {} to use another.", reason));
     }
     return true;

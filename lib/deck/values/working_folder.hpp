@@ -1,4 +1,4 @@
-/// The folder at which relative paths of a deck begin, but run.dir: run.working_folder.
+/// run.working_folder: the base folder of relative paths in a deck, except run.dir.
 #pragma once
 
 #include <string>
@@ -8,38 +8,45 @@
 
 namespace ziggurat::deck {
 
-/// Its key.
+/// Key of the base folder.
 inline constexpr const char* working_folder_key = "run.working_folder";
-/// Key of a list of paths, which begin there too.
+/// Key of a list of paths that are also relative to it.
 inline constexpr const char* nvme_paths = "tiers.nvme.paths";
 
-/// Absolute path of run.dir as a run has recorded `values`; empty: none has, or the command line says
-/// another.
+/// Returns the absolute path of run.dir in recorded `values`.
+///
+/// Empty if the values are not from a record, or the command line sets run.dir.
 std::string recorded_run_folder(const Values& values);
 
-/// Finds where relative paths of `values` begin, and makes run.working_folder that folder. Of a run that was
-/// recorded it is the first of these in which one of them is there: the recorded folder as it lies from
-/// `run_folder` now, as both may have been copied; the recorded one; the current one. What begins at the
-/// current folder, run.dir and paths of the command line, becomes absolute where that is another.
+/// Finds the base folder of relative paths in `values`, and sets run.working_folder to it.
 ///
-/// \param run_was     recorded_run_folder()
-/// \param run_folder  where that run is now; empty: none has recorded `values`
-/// Returns true, after a note, where paths begin elsewhere than at the current folder.
+/// Returns true, after a note, if it is not the current folder.
+///
+/// For a recorded run, the base is the first of these folders that contains one of the paths: the recorded
+/// folder relative to the present `run_folder` (both may have been copied), the recorded folder, the current
+/// folder. Paths relative to the current folder (run.dir and paths of the command line) become absolute if
+/// the base is another folder.
+///
+/// \param run_was     result of recorded_run_folder()
+/// \param run_folder  present folder of that run; empty: `values` are not from a record
 bool find_working_folder(const std::string& run_was,
                          const std::string& run_folder,
                          Values& values,
                          Diagnostics& found);
 
-/// The path `text` of a deck whose run.working_folder is in `values`, for this process. What is not there but
-/// in the current folder is taken from that.
+/// Returns the path for this process of `text`, a path in a deck with run.working_folder in `values`.
+///
+/// A path that exists only relative to the current folder is taken from there.
 std::string path_from(const Values& values, const std::string& text);
 
-/// The path `text`, which begins at the current folder, as a deck has it whose run.working_folder is in
-/// `values`: absolute where that is another.
+/// Converts `text`, relative to the current folder, to a path for a deck with run.working_folder in `values`.
+///
+/// The result is absolute if that is another folder.
 std::string path_here(const Values& values, const std::string& text);
 
-/// Makes paths of `values` those that path_from() gives, and drops run.working_folder: for a rank that may be
-/// started in another folder.
+/// Replaces paths of `values` by path_from(), and removes run.working_folder.
+///
+/// For ranks that may be started in another folder.
 void leave_working_folder(Values& values);
 
 }  // namespace ziggurat::deck

@@ -9,9 +9,11 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-/// A float holds so long with half a microsecond.
+/// Over this time, a float of milliseconds has a resolution of half a microsecond.
 constexpr std::int64_t long_ago_ns = 5'000'000'000;
-/// An empty stream comes to an event in a few microseconds; whoever waits longer was held up.
+/// An empty stream reaches an event in a few microseconds.
+///
+/// A longer time means that the calling thread was delayed.
 constexpr std::int64_t close_ns = 100'000;
 
 }  // namespace
@@ -22,7 +24,7 @@ Clock::Clock(int device) : device_{device} {
     check(cudaEventCreateWithFlags(&now_.event, cudaEventDefault), "make an event");
     check(cudaEventCreateWithFlags(&next_.event, cudaEventDefault), "make an event");
     check(cudaEventRecord(next_.event, stream_), "record an event");
-    check(cudaEventSynchronize(next_.event), "wait for an event");  // the GPU is awake
+    check(cudaEventSynchronize(next_.event), "wait for an event");  // wakes up the GPU
     check(cudaEventRecord(next_.event, stream_), "record an event");
     check(cudaEventSynchronize(next_.event), "wait for an event");
     next_.time_ns = monotonic_ns();
@@ -56,14 +58,14 @@ bool Clock::take() {
 
 std::int64_t Clock::time_ns(cudaEvent_t event) const {
     float since_ms = 0;
-    check(cudaEventElapsedTime(&since_ms, now_.event, event), "tell the time of an event");
+    check(cudaEventElapsedTime(&since_ms, now_.event, event), "read the time of an event");
     return now_.time_ns + std::llround(double(since_ms) * 1e6);
 }
 
 bool is_reached(cudaEvent_t event, const char* doing) {
     const auto result = cudaEventQuery(event);
     if (result == cudaErrorNotReady) {
-        static_cast<void>(cudaGetLastError());  // which keeps it as if it were an error
+        static_cast<void>(cudaGetLastError());  // CUDA keeps cudaErrorNotReady as the last error
         return false;
     }
     check(result, doing);

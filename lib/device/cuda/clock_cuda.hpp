@@ -1,4 +1,4 @@
-/// Clock: times of a GPU's events on the host's clock.
+/// Clock: times of a GPU's events on the clock of the host.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,8 +7,10 @@
 
 namespace ziggurat::device::cuda {
 
-/// CUDA tells the time between two events, as a float of milliseconds: of an event of known time, and the
-/// less exactly the longer ago that was. So the known one is recorded anew every few seconds.
+/// Converter of event times to the clock of the host.
+///
+/// CUDA measures the time since a reference event as a float of milliseconds, which loses precision with
+/// distance. So the reference event is recorded again every few seconds.
 class Clock {
   public:
     explicit Clock(int device);
@@ -16,14 +18,15 @@ class Clock {
     Clock(const Clock&) = delete;
     Clock& operator=(const Clock&) = delete;
 
-    /// Called now and then by the thread that records events: takes a new known event when the last one is
-    /// old.
+    /// Records a new reference event if the current one is old.
+    ///
+    /// Called regularly by the thread that records events.
     void tick();
-    /// The time (monotonic_ns) of an event of the same GPU. \pre it is done
+    /// Returns the time (monotonic_ns) of an event of the same GPU. \pre it is done
     std::int64_t time_ns(cudaEvent_t event) const;
 
   private:
-    /// Records `known` on an empty stream; false when its time cannot be told closely enough.
+    /// Records `next_` on an empty stream. Returns false if its time cannot be measured precisely enough.
     bool take();
 
     int device_;
@@ -36,9 +39,9 @@ class Clock {
     Known next_;
 };
 
-/// Whether the GPU has come to where `event` was recorded last.
+/// True if the GPU has reached the last recording of `event`.
 ///
-/// Errors: what work in front of it ended with, as check() says
+/// Errors: an error of earlier work on the GPU, see check()
 bool is_reached(cudaEvent_t event, const char* doing);
 
 }  // namespace ziggurat::device::cuda

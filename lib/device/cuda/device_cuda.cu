@@ -13,11 +13,11 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-/// Memory of an arena, and of the host beside a shared one.
+/// Memory of an arena and, for a shared one, its staging memory on the host.
 struct Reserved {
     Reserved(int of_device, WaitWatch* hears) : device{of_device}, watch{hears} {}
     ~Reserved() {
-        const WatchedWait wait{watch, "its GPU to give memory back"};
+        const WatchedWait wait{watch, "its GPU to free memory"};
         if (memory != nullptr && try_device(device)) {
             cudaFree(memory);
         }

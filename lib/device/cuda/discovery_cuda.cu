@@ -10,26 +10,26 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-/// 13000 is 13.0.
+/// Formats a CUDA version: 13000 is 13.0.
 std::string version_text(int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// What `result` says to somebody who wonders why no GPU is used.
+/// Returns the reason why no GPU can be used, for messages.
 std::string why_none(cudaError_t result) {
-    static_cast<void>(cudaGetLastError());  // which keeps it as if it were an error
+    static_cast<void>(cudaGetLastError());  // clears the last error
     int driver = 0;
     int runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0) {
-        return "no driver of GPUs is installed";
+        return "no GPU driver is installed";
     }
     if (driver < runtime && result == cudaErrorInsufficientDriver) {
-        return "the driver is for CUDA " + version_text(driver) + ", this program for " +
+        return "the driver supports CUDA " + version_text(driver) + ", but this program needs " +
                version_text(runtime);
     }
-    return std::string{"the driver says: "} + cudaGetErrorString(result);
+    return std::string{"the driver reports: "} + cudaGetErrorString(result);
 }
 
 std::string id_of(const cudaDeviceProp& properties) {
@@ -85,7 +85,7 @@ Discovery discover() {
         ++found.count;
     }
     if (count == 0) {
-        found.why_none = "the driver lists none";
+        found.why_none = "the driver lists no GPU";
     }
     return found;
 }

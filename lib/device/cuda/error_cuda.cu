@@ -7,7 +7,7 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-/// Whether the machine or its operator must change something, not we.
+/// True if the user or operator must change something on the node; false for a bug in Ziggurat.
 bool is_lack(cudaError_t result) {
     switch (result) {
         case cudaErrorMemoryAllocation:
@@ -35,7 +35,7 @@ bool is_lack(cudaError_t result) {
 const char* remedy(cudaError_t result) {
     switch (result) {
         case cudaErrorMemoryAllocation:
-            return " Something else may use the GPU: see nvidia-smi.";
+            return " Other processes may use the GPU: see nvidia-smi.";
         case cudaErrorInsufficientDriver:
         case cudaErrorSystemDriverMismatch:
             return " Install a newer driver, or set tiers.device.kind: host.";
@@ -52,12 +52,12 @@ const char* remedy(cudaError_t result) {
             return " The multi-process service (MPS) of the node has a fault: restart it, or unset "
                    "CUDA_MPS_PIPE_DIRECTORY.";
         case cudaErrorDevicesUnavailable:
-            return " Another process may have the GPU to itself: see nvidia-smi, and its compute mode.";
+            return " Another process may use the GPU exclusively: check nvidia-smi, and the compute mode.";
         case cudaErrorContained:
         case cudaErrorNvlinkUncorrectable:
             return " The GPU has an error that ended the process: see nvidia-smi -q and the Xid lines of "
                    "dmesg, and "
-                   "take the node out of use if it comes again.";
+                   "take the node out of use if it occurs again.";
         case cudaErrorIllegalAddress:
         case cudaErrorLaunchFailure:
             return " If dmesg has Xid lines of that time, the GPU may be damaged.";

@@ -1,4 +1,4 @@
-/// Errors of the CUDA runtime, as people get them.
+/// Conversion of errors of the CUDA runtime to Error.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,11 +7,11 @@
 
 namespace ziggurat::device::cuda {
 
-/// Passes over success.
+/// Throws unless `result` is success.
 ///
-/// \param doing  what was tried, to be read behind "cannot": "reserve memory of GPU 0"
-/// Errors: Error{resource} when memory or the GPU is lacking; Error{internal} when work that was given to the
-///         GPU, here or before, is at fault
+/// \param doing  the failed action, which follows "cannot" in the message: "reserve memory of GPU 0"
+/// Errors: Error{resource} if memory or the GPU is missing; Error{internal} if work on the GPU has failed, of
+///         this call or an earlier one
 void check(cudaError_t result,
            const char* doing,
            std::source_location where = std::source_location::current());

@@ -1,4 +1,4 @@
-/// Libraries: what libraries keep for one GPU, once for all of its streams.
+/// Libraries: handles of CUDA libraries of one GPU, shared by its streams.
 #pragma once
 
 #include <map>
@@ -7,17 +7,19 @@
 
 namespace ziggurat::device::cuda {
 
-/// Makes GPU `device` that of the calling thread.
+/// Makes GPU `device` the current GPU of the calling thread.
 void use_device(int device);
-/// The same for destructors: false if the GPU cannot be used.
+/// Variant of use_device() for destructors. Returns false if the GPU cannot be used.
 bool try_device(int device) noexcept;
 
-/// Objects by type, each made when somebody asks for it first. One thread calls.
+/// Objects by type, each created on first use. Used by one thread.
 class Libraries {
   public:
     explicit Libraries(int device) noexcept : device_{device} {}
 
-    /// The object of that type, made while the GPU is that of the calling thread. It may outlive this.
+    /// Returns the object of that type; creates it with the GPU as the current one.
+    ///
+    /// It may outlive this object.
     template <class Library>
     std::shared_ptr<Library> get() {
         auto& made = made_[std::type_index{typeid(Library)}];

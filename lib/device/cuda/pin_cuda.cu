@@ -19,7 +19,7 @@ constexpr std::int64_t bytes_of_page = 4096;
 constexpr std::int64_t bytes_worth_a_thread = std::int64_t{1} << 30;
 constexpr std::int64_t most_threads = 16;
 
-/// Waits for its threads when it goes out of scope.
+/// Threads that are joined at the end of the scope.
 struct ThreadsToJoin {
     std::vector<std::thread> threads;
 
@@ -30,8 +30,9 @@ struct ThreadsToJoin {
     }
 };
 
-/// Makes the system find memory for all pages, on several threads: cudaHostRegister does it on one, at 2 to 4
-/// GB/s. The bytes keep their values.
+/// Makes the system allocate all pages, on several threads, without changing their contents.
+///
+/// cudaHostRegister does it on one thread, at 2 to 4 GB/s.
 void touch_pages(std::byte* begin, std::int64_t bytes) {
     const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
     const auto threads =
@@ -40,7 +41,7 @@ void touch_pages(std::byte* begin, std::int64_t bytes) {
         return;
     }
     const auto part = (bytes / threads + bytes_of_page - 1) / bytes_of_page * bytes_of_page;
-    ThreadsToJoin at_work;  // joined also where a later thread cannot be started
+    ThreadsToJoin at_work;  // joined also if a later thread cannot be started
     for (std::int64_t first = 0; first < bytes; first += part) {
         at_work.threads.push_back(start_quiet_thread("a thread that touches pages", [=] {
             for (auto at = first; at < std::min(first + part, bytes); at += bytes_of_page) {
@@ -56,12 +57,12 @@ void pin(std::byte* begin, std::int64_t bytes) {
     touch_pages(begin, bytes);
     const auto result = cudaHostRegister(begin, static_cast<std::size_t>(bytes), cudaHostRegisterPortable);
     if (result != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());  // which nothing behind it is to blame for
+        static_cast<void>(cudaGetLastError());  // clears the last error for later calls
         throw Error{ErrorKind::resource, "cannot pin " + std::to_string(bytes) +
                                              " bytes of the host's memory (" + cudaGetErrorName(result) +
                                              ": " + cudaGetErrorString(result) +
-                                             "). The system may limit what is locked: see ulimit -l, and "
-                                             "what the job or its container is granted."};
+                                             "). The system may limit locked memory: check ulimit -l, and "
+                                             "the limits of the job or its container."};
     }
 }
 

@@ -1,4 +1,4 @@
-/// Pinned memory of the host.
+/// Pinned (page-locked) host memory.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace ziggurat::device::cuda {
 
-/// Has the system keep these pages where copies of GPUs find them, until cudaHostUnregister.
+/// Page-locks these pages for copies of GPUs, until cudaHostUnregister.
 ///
-/// Errors: Error{resource} when the system refuses
+/// Errors: Error{resource} if the system refuses
 void pin(std::byte* begin, std::int64_t bytes);
 
 }  // namespace ziggurat::device::cuda

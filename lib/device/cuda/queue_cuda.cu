@@ -76,7 +76,7 @@ void CudaQueue::record(Mark& mark) {
 
 void CudaQueue::wait_for(const Mark& mark) {
     check(cudaStreamWaitEvent(handle(), static_cast<const CudaMark&>(mark).handle(), 0),
-          "have a stream wait for an event");
+          "make a stream wait for an event");
 }
 
 void CudaQueue::finish() {
@@ -122,7 +122,7 @@ Libraries& libraries_of(const Stream& stream) {
 
 namespace {
 
-/// The GPU of the calling thread, as far as use_device and try_device know.
+/// Current GPU of the calling thread, if set by use_device() or try_device(); else -1.
 thread_local int current_device = -1;
 
 }  // namespace

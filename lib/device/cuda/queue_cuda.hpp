@@ -1,4 +1,4 @@
-/// CudaQueue: the CUDA stream behind a stream of a GPU.
+/// CudaQueue: queue of a GPU's stream, implemented with a CUDA stream.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,10 +13,10 @@
 
 namespace ziggurat::device::cuda {
 
-/// Of the kernels of a stream.
+/// Priority of the kernels of a stream.
 enum class Priority { normal, high };
 
-/// No call waits for the GPU but `finish`.
+/// Queue on a CUDA stream. No call waits for the GPU except `finish`.
 class CudaQueue final : public Queue {
   public:
     /// \param clock, libraries, unpinned  of the same GPU
@@ -36,7 +36,7 @@ class CudaQueue final : public Queue {
     void finish() override;
     void load(const std::function<void()>& work) override;
 
-    /// For launches by the calling thread, whose GPU this becomes.
+    /// Returns the CUDA stream for launches by the calling thread, and makes its GPU current.
     cudaStream_t handle() const;
     Libraries& libraries() const noexcept { return *libraries_; }
 
@@ -45,15 +45,17 @@ class CudaQueue final : public Queue {
     std::shared_ptr<Clock> clock_;
     std::shared_ptr<Libraries> libraries_;
     std::shared_ptr<UnpinnedRanges> unpinned_;
-    std::unique_ptr<UnpinnedCopies> unpinned_copies_;  ///< once there is one
+    std::unique_ptr<UnpinnedCopies> unpinned_copies_;  ///< created when first needed
     cudaStream_t stream_ = nullptr;
 };
 
-/// The CUDA stream behind `stream`. \pre it is one of a GPU
+/// Returns the CUDA stream of `stream`. \pre it is a stream of a GPU
 cudaStream_t handle_of(const Stream& stream);
-/// True while the calling thread is in Stream::load(): launches then load their kernels and start nothing.
+/// True while the calling thread is in Stream::load().
+///
+/// Launches then load their kernels but do not start them.
 bool is_loading() noexcept;
-/// What libraries keep for the GPU of `stream`. \pre it is one of a GPU
+/// Returns the library handles for the GPU of `stream`. \pre it is a stream of a GPU
 Libraries& libraries_of(const Stream& stream);
 
 }  // namespace ziggurat::device::cuda

@@ -9,7 +9,7 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-/// Large enough that the start of a copy costs little beside it.
+/// Large enough that the start of a copy costs little in comparison.
 constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 
 /// Calls `copy` with offset and size of each piece.

@@ -1,4 +1,4 @@
-/// Copies of host memory that is not pinned: where it lies, and the pinned memory that they go by.
+/// Copies of unpinned host memory: its address ranges, and the pinned buffer for the copies.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,12 +15,12 @@
 
 namespace ziggurat::device::cuda {
 
-/// Memory of the host that one GPU copies and that is not pinned. Several threads may call.
+/// Ranges of unpinned host memory that one GPU copies. Thread-safe.
 class UnpinnedRanges {
   public:
     void add(const std::byte* begin, std::int64_t bytes);
     void remove(const std::byte* begin);
-    /// Whether some of these bytes are of it.
+    /// True if some of these bytes are in a registered range.
     bool touches(const std::byte* begin, std::int64_t bytes) const;
 
   private:
@@ -33,13 +33,14 @@ class UnpinnedRanges {
     std::atomic<bool> is_empty_{true};
 };
 
-/// Copies of one stream, piece by piece through pinned memory, in order with its other work: a thread of the
-/// runtime moves each piece between there and the memory that is not pinned, so that the caller waits for
-/// nothing. One thread calls.
+/// Copies of one stream through a pinned buffer, in order with the other work of the stream.
+///
+/// A thread of the CUDA runtime moves each piece between the buffer and the unpinned memory, so the caller
+/// never waits. Used by one thread.
 class UnpinnedCopies {
   public:
     UnpinnedCopies();
-    /// \pre the stream is at its end
+    /// \pre all work of the stream is done
     ~UnpinnedCopies();
     UnpinnedCopies(const UnpinnedCopies&) = delete;
     UnpinnedCopies& operator=(const UnpinnedCopies&) = delete;
@@ -48,7 +49,7 @@ class UnpinnedCopies {
     void from_gpu(cudaStream_t stream, std::byte* to, const std::byte* from, std::int64_t bytes);
 
   private:
-    /// A piece that the host moves.
+    /// Piece that a thread of the CUDA runtime moves.
     struct Move {
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
@@ -59,7 +60,7 @@ class UnpinnedCopies {
     static void carry_out(void* move);
 
     Arena between_;
-    std::list<Move> moves_;  ///< as many as were ever under way at once
+    std::list<Move> moves_;  ///< reused; its size is the maximum number of moves that were in flight at once
 };
 
 }  // namespace ziggurat::device::cuda

@@ -12,8 +12,9 @@
 namespace ziggurat::device {
 namespace {
 
-/// What an arena keeps until its end, which waits for the work that may use it, as the end of a device's
-/// memory does.
+/// Owner of an arena's memory.
+///
+/// Its destructor waits for the work that may use the memory, as cudaFree does.
 struct ArenaInUse {
     std::shared_ptr<LateWork> work;
     std::unique_ptr<UntouchableArena> arena;

@@ -1,5 +1,4 @@
-/// DelayedHost: a device of tests, made of host memory that may not be touched and host kernels that run
-/// late.
+/// DelayedHost: an emulated device for tests, with protected memory and asynchronous host kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +12,31 @@ namespace ziggurat::device {
 class DelayedMemory;
 class LateWork;
 
-/// Behaves as badly as a device may. Its arenas have addresses that fault when anybody touches them; kernels
-/// and copies go through a mapping of their own. Its streams run what they are given late, each in its own
-/// time, and read what they copy when they copy it.
+/// Device that makes errors visible which the host's own streams hide.
 ///
-/// Tests find with it what the host's own streams forgive: a host reference into device memory, an event that
-/// nobody waits for, a kernel on the wrong stream, a buffer used again before its copy has ended.
+/// The addresses of its arenas fault on access; kernels and copies use a second mapping. Each stream runs its
+/// work late, with its own timing. Copies read their source when they run.
+///
+/// Tests find these errors with it: a host reference into device memory, a missing wait for an event, a
+/// kernel on the wrong stream. They also find a buffer that is reused before its copy has ended.
 class DelayedHost final : public Device {
   public:
-    /// Who runs the work of its streams.
+    /// Mode in which the work of its streams runs.
     enum class Mode {
-        threads,  ///< each stream a thread of its own, each piece of work after a random delay
-        polled    ///< whoever asks an event or finishes a stream: random pieces of random streams
+        threads,  ///< each stream on its own thread, each piece of work after a random delay
+        polled  ///< in calls that query an event or finish a stream: random pieces of random streams
     };
     struct Options {
         Mode mode = Mode::polled;
-        std::uint64_t seed = 0;        ///< of delays and of what runs next
-        int num_threads = 1;           ///< of kernels
-        HostThread* thread = nullptr;  ///< that runs kernels; with Mode::threads alone, which needs one
-        WaitWatch* watch = nullptr;    ///< hears of waits for streams
+        std::uint64_t seed = 0;  ///< of the delays and the order of work
+        int num_threads = 1;  ///< of kernels
+        HostThread* thread = nullptr;  ///< that runs kernels; required with Mode::threads, else nullptr
+        WaitWatch* watch = nullptr;  ///< is notified of waits for streams; may be nullptr
     };
 
-    /// With Mode::polled, kernels run on the thread that makes it, and other threads run only copies.
+    /// With Mode::polled, kernels run on the constructing thread; other threads run only copies.
     ///
-    /// \pre options.thread and options.watch outlive this and all that it makes
+    /// \pre options.thread and options.watch outlive this object and all that it creates
     explicit DelayedHost(const Options& options);
     ~DelayedHost() override;
 

@@ -39,7 +39,7 @@ std::byte* DelayedMemory::reachable(const std::byte* address) const {
     const auto* arena = find(address);
     if (arena == nullptr) {
         refuse(address,
-               "is no memory of the device. A kernel of a device's stream works on the device tier.");
+               "is not memory of the device. A kernel of a device's stream works on the device tier.");
     }
     return arena->reachable().data() + (address - arena->address());
 }

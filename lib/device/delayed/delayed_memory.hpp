@@ -1,4 +1,4 @@
-/// Memory of a DelayedHost: addresses that fault, and where kernels and copies reach what they stand for.
+/// Memory of a DelayedHost: addresses that fault, and their translation for kernels and copies.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,29 @@ namespace ziggurat::device {
 
 class UntouchableArena;
 
-/// All arenas of one DelayedHost. Any thread may ask.
+/// All arenas of one DelayedHost. Thread-safe.
 class DelayedMemory {
   public:
-    /// Where kernels reach the byte at `address`; nullptr for nullptr.
+    /// Returns the address at which kernels access the byte at `address`; nullptr for nullptr.
     ///
-    /// Errors: Error{internal} when it is in no arena
+    /// Errors: Error{internal} if it is in no arena
     std::byte* reachable(const std::byte* address) const;
-    /// Where a copy reaches `bytes` at `address`: in one arena, or memory of the host.
+    /// Returns the address at which a copy accesses `bytes` at `address`: in one arena, or in host memory.
     ///
-    /// Errors: Error{internal} when a part of it is in an arena and a part is not, or when it is named by the
-    ///         host's view of an arena
+    /// Errors: Error{internal} if the range is only partly in an arena, or is given by the host's view of an
+    ///         arena
     std::byte* side_of_copy(const std::byte* address, std::int64_t bytes) const;
 
   private:
     friend class UntouchableArena;
-    /// The arena that `address` is in; nullptr for none.
+    /// Returns the arena that contains `address`, or nullptr.
     const UntouchableArena* find(const std::byte* address) const;
 
     mutable std::mutex mutex_;
     std::vector<const UntouchableArena*> arenas_;
 };
 
-/// An arena whose address range may not be touched, and the memory behind it.
+/// Arena with a protected address range, and the accessible memory that it represents.
 class UntouchableArena {
   public:
     /// Errors: Error{resource} that names `purpose`

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-/// A signal handler can ask nobody, so what it reads is global.
+/// Range of protected addresses. Global, because a signal handler has no other access to it.
 struct ToldRange {
     std::atomic<std::uintptr_t> begin{0};  // 0: free
     std::atomic<std::uintptr_t> end{0};
@@ -42,7 +42,9 @@ void say_number(std::uintptr_t number) {
     say(&digits[at]);
 }
 
-/// Says what it was, and lets the fault happen again for whoever was to know of it before.
+/// Prints which range was accessed, and restores the previous handler.
+///
+/// The fault then repeats, and the previous handler gets it.
 void on_fault(int, siginfo_t* info, void*) {
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     for (const auto& range : told_ranges) {

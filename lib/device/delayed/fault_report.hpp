@@ -1,4 +1,4 @@
-/// Addresses that fault, and what is said of them when somebody touches them.
+/// Protected address ranges, and the report printed on access to one.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,10 @@
 
 namespace ziggurat::device {
 
-/// A range of addresses, 2 MiB aligned, that nobody may touch. Who does ends the process by SIGSEGV, after a
-/// line on stderr that tells which range it was. More than a few dozen at a time are not told of.
+/// Protected range of addresses, 2 MiB aligned.
+///
+/// Access ends the process by SIGSEGV, after a line on stderr that names the range. Ranges beyond a few dozen
+/// at a time are not reported.
 class FaultingRange {
   public:
     /// Errors: Error{resource} that names `purpose`
@@ -22,7 +24,7 @@ class FaultingRange {
     void* reserved_ = nullptr;
     std::size_t reserved_bytes_ = 0;
     std::byte* begin_ = nullptr;
-    int told_ = -1;  ///< place in the table of those that are told of
+    int told_ = -1;  ///< index in the table of reported ranges
 };
 
 }  // namespace ziggurat::device

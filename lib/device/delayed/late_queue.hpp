@@ -1,4 +1,4 @@
-/// LateQueue: the queue behind a stream of a DelayedHost.
+/// LateQueue: queue of a stream of a DelayedHost.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace ziggurat::device {
 
-/// Ends when what it was given is done.
+/// Queue of a DelayedHost. Its destructor waits for its work.
 class LateQueue final : public DelayedQueue {
   public:
-    /// Errors: Error{resource} when the system has no thread
+    /// Errors: Error{resource} if the system cannot start a thread
     LateQueue(std::shared_ptr<LateWork> work, std::shared_ptr<const DelayedMemory> memory);
     ~LateQueue() override;
     LateQueue(const LateQueue&) = delete;

@@ -13,7 +13,7 @@ using Piece = LateLine::Piece;
 
 namespace {
 
-/// Of a thread that may not run what there is, between two looks at whether another has run it.
+/// Polling interval of a thread that waits for work which only another thread may run.
 constexpr std::chrono::microseconds nap{200};
 
 }  // namespace
@@ -127,7 +127,7 @@ void LateWork::go_on_until(Lock& lock, const std::function<bool()>& is_enough) {
     }
     while (!is_enough()) {
         if (!run_some()) {
-            // The owner can run everything, and a wait is only ever for what was recorded before.
+            // The owner can run every piece, and a queue waits only for marks that were recorded earlier.
             ZG_EXPECTS(std::this_thread::get_id() != owner_);
             some_ended_.wait_for(lock, nap);
         }

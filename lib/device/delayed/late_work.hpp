@@ -1,4 +1,4 @@
-/// Work of the streams of a DelayedHost: what runs next, and who runs it.
+/// Scheduler of the streams of a DelayedHost: what runs next, and on which thread.
 #pragma once
 
 #include <condition_variable>
@@ -16,50 +16,50 @@
 
 namespace ziggurat::device {
 
-/// A place in a stream, recorded any number of times.
+/// Recorded event: a position in a stream. It can be recorded any number of times.
 struct Milestone {
-    std::uint64_t recorded = 0;  ///< of the thread that calls
-    std::uint64_t reached = 0;   ///< of those recorded, the last that was come to
+    std::uint64_t recorded = 0;  ///< number of recordings by the calling thread
+    std::uint64_t reached = 0;  ///< number of the last recording that the stream has reached
     std::int64_t time_ns = 0;
-    std::exception_ptr error = nullptr;  ///< of work in front of it
+    std::exception_ptr error = nullptr;  ///< of earlier work in the stream
 };
 
-/// Work of one stream that has not been done, in order.
+/// Pending work of one stream, in order.
 struct LateLine {
     struct Piece {
         enum class Kind { kernel, copy, record, wait };
         Kind kind = Kind::kernel;
-        std::function<void()> run = {};                  ///< of a kernel or a copy
-        std::shared_ptr<Milestone> milestone = nullptr;  ///< of the others
-        std::uint64_t number = 0;                        ///< which of the times that it was recorded
+        std::function<void()> run = {};  ///< of a kernel or a copy
+        std::shared_ptr<Milestone> milestone = nullptr;  ///< of a recording or a wait
+        std::uint64_t number = 0;  ///< number of the recording
     };
-    std::deque<Piece> pieces = {};       ///< the first one may be under way
-    std::exception_ptr error = nullptr;  ///< nothing runs any more
+    std::deque<Piece> pieces = {};  ///< the first one may be running
+    std::exception_ptr error = nullptr;  ///< if set, later work is skipped
     bool is_ending = false;
     std::condition_variable news = {};  ///< for the thread of the line
 };
 
-/// All that streams of one DelayedHost have been given. Any thread may call.
+/// All work of the streams of one DelayedHost. Thread-safe.
 class LateWork {
   public:
     explicit LateWork(const DelayedHost::Options& options);
 
-    void add(LateLine& line);     ///< a stream begins
-    void remove(LateLine& line);  ///< returns when what it was given is done
+    void add(LateLine& line);  ///< registers a stream
+    void remove(LateLine& line);  ///< returns when the work of the stream is done
     void push(LateLine& line, LateLine::Piece piece);
-    /// Numbers the times that a milestone is recorded.
+    /// Increments the number of the milestone's recording.
     void record(LateLine& line, const std::shared_ptr<Milestone>& milestone);
     void wait_for(LateLine& line, const std::shared_ptr<Milestone>& milestone);
-    /// Returns when the line is done. Errors: what its work has thrown
+    /// Returns when the line is empty. Errors: rethrows an exception of its work
     void finish(LateLine& line);
-    /// Returns when all lines are done.
+    /// Returns when all lines are empty.
     void drain();
-    /// Whether the milestone, as it was recorded last, was come to. Where work is polled, runs some.
+    /// True if the last recording of the milestone was reached. With polled work, runs some pieces first.
     ///
-    /// Errors: what work in front of it has thrown
+    /// Errors: rethrows an exception of earlier work in its stream
     bool is_done(const Milestone& milestone);
     std::int64_t time_ns(const Milestone& milestone);
-    /// Body of the thread of a line, until the line ends.
+    /// Body of the thread of a line; returns when the line ends.
     void run_line(LateLine& line);
     bool has_threads() const noexcept { return thread_ != nullptr; }
 
@@ -67,20 +67,20 @@ class LateWork {
     using Lock = std::unique_lock<std::mutex>;
 
     bool can_begin(const LateLine::Piece& piece) const;
-    /// Runs one random piece of those that can begin; false when there is none that this thread may run.
+    /// Runs one random piece that can begin. Returns false if no piece can run on this thread.
     bool run_some();
-    /// Runs, or waits for those that run, until `is_enough`.
+    /// Runs pieces, or waits for the threads that run them, until `is_enough`.
     void go_on_until(Lock& lock, const std::function<bool()>& is_enough);
-    /// Does the first piece. What takes time is done without `lock`, where one is given.
+    /// Runs the first piece. Unlocks `lock`, if given, while the piece runs.
     void run_first(LateLine& line, Lock* lock);
-    /// Tells the lines that wait for it.
+    /// Notifies the lines that wait for the milestone.
     void tell_of(const Milestone& milestone);
     std::int64_t draw_delay_ns();
 
     HostThread* thread_;
     std::thread::id owner_ = std::this_thread::get_id();
     std::mutex mutex_;
-    std::condition_variable some_ended_;  ///< of the lines, or of their pieces where those are polled
+    std::condition_variable some_ended_;  ///< lines are empty or, with polled work, pieces are done
     std::mt19937_64 random_;
     std::vector<LateLine*> lines_;
 };

@@ -12,7 +12,7 @@ struct AdamWOperands {
     const G* gradient;
     float* m;
     float* v;
-    T* parameters;  // null where the master weights are not published
+    T* parameters;  // null if the master weights are not published
 };
 
 template <class T, class G>
@@ -50,7 +50,7 @@ __device__ void publish(const float* master, T* parameters, std::int64_t begin, 
     }
 }
 
-/// A thread for each `pack` elements, the last one for what is left.
+/// One thread for each `pack` elements; the last thread handles the rest.
 template <class T, class G>
 __global__ void __launch_bounds__(256) update(AdamW adamw,
                                               float weight_decay,
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(256) update(AdamW adamw,
     }
     const auto end = begin + pack < count ? begin + pack : count;
     if (inputs->skip != 0) {
-        // The memory that they are published from may be new in each step.
+        // The memory that they are published from may be different in each step.
         if (of.parameters != nullptr) {
             publish(of.master, of.parameters, begin, end);
         }

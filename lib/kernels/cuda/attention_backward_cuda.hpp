@@ -1,7 +1,8 @@
-/// Backward of attention: queries' gradients, and keys' and values'; only attention_cuda.cu includes it.
+/// Backward of attention: gradients of queries, and of keys and values.
 ///
-/// Each gradient is summed by the one block that has its rows, so that the order of sums is fixed and nothing
-/// is kept between the two kernels: both form the scores and the row sums of out * d_out again.
+/// Only attention_cuda.cu includes it. Each gradient is summed by the one block that owns its rows, so the
+/// order of sums is fixed. The two kernels share no intermediate results: both recompute the scores and the
+/// row sums of out * d_out.
 #pragma once
 
 #include "kernels/cuda/attention_tiles_cuda.hpp"
@@ -16,7 +17,7 @@ struct AttentionGradients {
     T* d_qkv;
 };
 
-/// The rows of out * d_out summed, into `products`, by the threads of each row.
+/// Sums the rows of out * d_out into `products`, with the threads of each row.
 template <class Tile, class T>
 __device__ void sum_products(
     HeadRows<const T> out, int first_query, int seq, int head_dim, const float* d_out, float* products) {
@@ -37,8 +38,9 @@ __device__ void sum_products(
     }
 }
 
-/// Weights and gradients of scores, of the thread's rows and keys, from scores and from products of d_out and
-/// values.
+/// Computes the weights and score gradients of the thread's rows and keys.
+///
+/// Inputs are the scores and the products of d_out and values.
 template <class Tile, class T>
 __device__ void weigh(const AttentionArguments<T>& of,
                       const WeightDropout<Tile>& dropout,
@@ -50,7 +52,7 @@ __device__ void weigh(const AttentionArguments<T>& of,
                       const float* products,
                       const float (&scores)[Tile::rows_each][Tile::keys_each],
                       const float (&d_weights)[Tile::rows_each][Tile::keys_each],
-                      float* weights,  // null: are not asked for
+                      float* weights,  // null: not requested
                       float* d_scores) {
     const int own_key = first_key + thread_x() * Tile::keys_each;
     const float scale = of.scale * log2_of_e;
@@ -76,13 +78,13 @@ __device__ void weigh(const AttentionArguments<T>& of,
     }
 }
 
-/// A block for each tile of queries of each head.
+/// One block for each tile of queries of each head.
 template <class Tile, class T>
 __global__ void __launch_bounds__(Tile::threads, 1)
     attention_query_gradients(AttentionArguments<T> of, std::int64_t heads, AttentionGradients<T> with) {
     alignas(16) __shared__ float queries[Tile::queries * Tile::step];
     alignas(16) __shared__ float d_out[Tile::queries * Tile::step];
-    alignas(16) __shared__ float keys[Tile::keys * Tile::step];  // and values before
+    alignas(16) __shared__ float keys[Tile::keys * Tile::step];  // first holds the values
     __shared__ float d_scores[Tile::queries * Tile::scores_step];
     __shared__ float products[Tile::queries];
 
@@ -131,8 +133,9 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     }
 }
 
-/// A block for each tile of keys of each head of keys: it adds the query heads of the group in ascending
-/// order, within a head the queries in ascending order.
+/// One block for each tile of keys of each key head.
+///
+/// It adds the query heads of the group in ascending order, and within a head the queries in ascending order.
 template <class Tile, class T>
 __global__ void __launch_bounds__(Tile::threads, 1)
     attention_key_gradients(AttentionArguments<T> of, std::int64_t kv_heads, AttentionGradients<T> with) {

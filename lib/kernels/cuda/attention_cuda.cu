@@ -21,11 +21,11 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Tiles of heads of one class of sizes; those of a block are at most 48 KiB of floats.
+/// Tiles for one class of head sizes; the tiles of a block take at most 48 KiB of floats.
 template <class Forward_, class Queries_, class Keys_>
 struct Tiles {
     using Forward = Forward_;
-    using Queries = Queries_;  // of their gradients
+    using Queries = Queries_;  // for the gradients of queries
     using Keys = Keys_;
 };
 using UpTo32 = Tiles<AttentionTile<64, 32, 32>, AttentionTile<32, 32, 32>, AttentionTile<32, 32, 32>>;
@@ -33,7 +33,7 @@ using UpTo64 = Tiles<AttentionTile<64, 32, 64>, AttentionTile<32, 32, 64>, Atten
 using UpTo128 = Tiles<AttentionTile<32, 32, 128>, AttentionTile<16, 32, 128>, AttentionTile<16, 16, 128>>;
 using UpTo256 = Tiles<AttentionTile<16, 16, 256>, AttentionTile<8, 16, 256>, AttentionTile<8, 8, 256>>;
 
-/// Calls body(tiles) with those for heads of this size.
+/// Calls body(tiles) with the tiles for heads of this size.
 template <class Body>
 void with_tiles(std::int64_t head_dim, const Body& body) {
     ZG_EXPECTS(head_dim <= 256);
@@ -69,7 +69,7 @@ std::int64_t tiles_of(std::int64_t seq, std::int64_t rows) {
 template <class T>
 inline constexpr bool may_be_cudnn = std::is_same_v<T, tensor::bfloat16> && (has_cudnn);
 
-/// cuDNN where it computes calls of the shape, else nothing.
+/// Returns cuDNN if it computes calls of the shape; nullptr otherwise.
 template <class T>
 CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& shape) {
     if constexpr (may_be_cudnn<T>) {
@@ -98,7 +98,7 @@ AttentionKernel prepare_attention(const device::Stream& stream,
     const auto choose = [&](bool has_cudnn) {
         return layout::choose_attention(use, sizes, layout::any_capability, has_cudnn).kernel;
     };
-    // cuDNN compiles for seconds, so it is asked only about calls that it may serve.
+    // cuDNN compiles for seconds, so it is queried only about calls that it may support.
     const auto kernel = choose(true);
     return kernel != AttentionKernel::cudnn || cudnn_for<T>(stream, shape) != nullptr ? kernel
                                                                                       : choose(false);

@@ -14,7 +14,7 @@
 #include "kernels/cuda/attention_graph_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 
-// The frontend calls the library through this handle, which its user defines.
+// The frontend calls the library through this handle, which the application must define.
 void* cudnn_frontend::cudnn_dlhandle = nullptr;
 
 namespace ziggurat::kernels::cuda {
@@ -22,7 +22,7 @@ namespace {
 
 using layout::CudaWorkspaces;
 
-/// The first version of which the frontend takes fixed orders of sums with grouped heads.
+/// Oldest version with deterministic backward for grouped heads in the frontend.
 constexpr std::size_t oldest_version = 90600;
 
 AttentionLibrary open_library() {
@@ -37,7 +37,7 @@ AttentionLibrary open_library() {
     return {.name = name, .lack = version < oldest_version ? name + " is older than 9.6" : ""};
 }
 
-/// Opened once for the process, as the frontend's handle is one of the process.
+/// Opens the library once per process, because the frontend's handle is global.
 const AttentionLibrary& library() {
     static const AttentionLibrary opened = open_library();
     return opened;
@@ -47,7 +47,7 @@ layout::AttentionSizes sizes_of(const AttentionShape& shape) {
     return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim};
 }
 
-/// One of the pieces that the backward pass of `whole` is made of.
+/// Returns the shape of one piece of the backward pass of `whole`.
 AttentionShape part_of(const AttentionShape& whole, const CudaWorkspaces::AttentionPiece& piece) {
     auto part = whole;
     part.batch = piece.sequences;
@@ -56,12 +56,12 @@ AttentionShape part_of(const AttentionShape& whole, const CudaWorkspaces::Attent
     return part;
 }
 
-/// Graphs of both passes, and cuDNN's answer about them.
+/// Graphs of both passes, and cuDNN's support of them.
 struct BothPasses {
     BothPasses(const AttentionShape& shape, const Target& target, bool compiles) {
         const auto piece = CudaWorkspaces::attention_piece(sizes_of(shape));
         if (!piece) {
-            answer.refusal = "our own kernels compute this shape";
+            answer.refusal = "Ziggurat's kernels compute this shape";
             return;
         }
         part = part_of(shape, *piece);
@@ -80,7 +80,7 @@ struct BothPasses {
         }
     }
 
-    AttentionShape part{};  ///< of the backward pass at a time
+    AttentionShape part{};  ///< the part that one backward call computes
     std::shared_ptr<Graph> forward, backward;
     CudnnAnswer answer;
 };
@@ -101,7 +101,8 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
     }
     const auto said = graph.execute(handle, addresses.data(), static_cast<int>(count), workspace);
     if (said.is_bad()) {
-        device::cuda::check(cudaGetLastError(), "compute attention");  // which says more
+        // throws the error of CUDA, if any, which is more precise
+        device::cuda::check(cudaGetLastError(), "compute attention");
         throw Error{ErrorKind::internal, "cannot compute attention (cuDNN: " + said.err_msg + ")."};
     }
 }
@@ -111,7 +112,7 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
 struct CudnnAttention::Plan : BothPasses {
     using BothPasses::BothPasses;
     bool is_usable = false;
-    mutable bool is_forward_loaded = false, is_backward_loaded = false;  ///< a call in Stream::load() has run
+    mutable bool is_forward_loaded = false, is_backward_loaded = false;  ///< a call has run in Stream::load()
 };
 
 struct CudnnAttention::Gpu {
@@ -141,9 +142,9 @@ CudnnAttention::CudnnAttention() {
     int device = 0, major = 0, minor = 0;
     device::cuda::check(cudaGetDevice(&device), "find the GPU of attention");
     device::cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                        "ask a GPU what it is");
+                        "query the properties of a GPU");
     device::cuda::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
-                        "ask a GPU what it is");
+                        "query the properties of a GPU");
     gpu->capability = 10 * major + minor;
     const auto status = fe::detail::create_handle(&gpu->handle);
     if (status != CUDNN_STATUS_SUCCESS) {

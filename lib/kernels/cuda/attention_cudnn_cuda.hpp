@@ -13,38 +13,38 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// cuDNN on one GPU, with a plan of each pass for each shape, made once.
+/// cuDNN on one GPU, with a plan of each pass for each shape, created once.
 ///
-/// cuDNN's first choice for a shape is taken. Its backward pass adds in a fixed order, which it is asked for,
-/// so a shape has the same bits each time on GPUs of one model with one version of the library.
+/// Uses cuDNN's first choice for a shape, with deterministic backward. A shape therefore always has the same
+/// bits on GPUs of one model with one version of the library.
 ///
-/// The library is opened when the first of these is made, and not linked: a machine without it runs our own
-/// kernels.
+/// The first object opens the library, which is not linked. A machine without it uses Ziggurat's kernels.
 class CudnnAttention {
   public:
     using bfloat16 = tensor::bfloat16;
 
-    /// Of the calling thread's GPU; without the library, `has` is always false.
+    /// Opens cuDNN on the calling thread's GPU. Without the library, `has` always returns false.
     CudnnAttention();
     ~CudnnAttention();
     CudnnAttention(const CudnnAttention&) = delete;
     CudnnAttention& operator=(const CudnnAttention&) = delete;
 
-    /// Whether cuDNN has both passes of `shape` within what layout::CudaWorkspaces says. Compiles them when
-    /// it is asked first, which takes seconds.
+    /// Returns true if cuDNN computes both passes of `shape` within the limits of layout::CudaWorkspaces.
+    ///
+    /// The first call for a shape compiles them, which takes seconds.
     bool has(const AttentionShape& shape);
 
-    /// As attention_forward, but `lse` is the natural logarithm. \pre has(shape)
+    /// Computes attention_forward, except that `lse` is the natural logarithm. \pre has(shape)
     ///
-    /// \param workspace  as large as layout::CudaWorkspaces says, wherever it begins
-    /// Errors: Error{internal} when it cannot be launched
+    /// \param workspace  as large as in layout::CudaWorkspaces, with any alignment
+    /// Errors: Error{internal} if the launch fails
     void forward(const device::Stream& stream,
                  const AttentionShape& shape,
                  const bfloat16* qkv,
                  bfloat16* out,
                  float* lse,
                  std::span<std::byte> workspace);
-    /// As attention_backward, of what `forward` left. \pre has(shape)
+    /// Computes attention_backward from the results of `forward`. \pre has(shape)
     void backward(const device::Stream& stream,
                   const AttentionShape& shape,
                   const bfloat16* qkv,
@@ -60,29 +60,29 @@ class CudnnAttention {
 
     const Plan* plan_of(const AttentionShape& shape);
 
-    std::unique_ptr<Gpu> gpu_;  ///< none without the library
+    std::unique_ptr<Gpu> gpu_;  ///< nullptr without the library
 };
 
-/// A GPU that need not be there.
+/// Description of a GPU that does not have to be present.
 struct DescribedGpu {
     std::string properties;  ///< JSON, as cuDNN writes it (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
     int capability;          ///< compute capability, 90 for 9.0
 };
 
-/// What cuDNN answers about both passes of a shape.
+/// cuDNN's support of both passes of a shape.
 struct CudnnAnswer {
-    std::string refusal = {};         ///< its words; empty: it has both
-    std::int64_t forward_bytes = -1;  ///< workspaces; -1: not asked for
+    std::string refusal = {};  ///< cuDNN's message; empty: it supports both
+    std::int64_t forward_bytes = -1;  ///< workspaces; -1: not requested
     std::int64_t backward_bytes = -1;
 };
 
-/// Asks about a GPU that is described; needs a library by the name of the driver's.
+/// Queries support for a described GPU. The driver's library must be present by name.
 ///
-/// \param compiles  also the kernels, which then say how much workspace they take
+/// \param compiles  also compile the kernels and return their workspaces
 /// Errors: Error{resource} without the library
 CudnnAnswer ask_cudnn(const AttentionShape& shape, const DescribedGpu& gpu, bool compiles);
 
-/// Name and version of the library of this process, and, where it cannot be used, why.
+/// Returns name and version of this process's library and, if it cannot be used, the reason.
 AttentionLibrary cudnn_library();
 
 }  // namespace ziggurat::kernels::cuda

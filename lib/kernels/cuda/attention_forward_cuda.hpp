@@ -5,12 +5,14 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// A block for each tile of queries of each head: the last tiles, which see the most keys, begin first.
+/// One block for each tile of queries of each head.
+///
+/// The last tiles attend to the most keys and start first.
 template <class Tile, class T>
 __global__ void __launch_bounds__(Tile::threads, 1)
     attend(AttentionArguments<T> of, std::int64_t heads, T* out, float* lse) {
     alignas(16) __shared__ float queries[Tile::queries * Tile::step];
-    alignas(16) __shared__ float keys[Tile::keys * Tile::step];  // then values
+    alignas(16) __shared__ float keys[Tile::keys * Tile::step];  // later holds the values
     __shared__ float weights[Tile::queries * Tile::scores_step];
 
     const auto batch = blockIdx.x % heads / of.shape.heads;

@@ -17,16 +17,16 @@ namespace ziggurat::kernels::cuda {
 namespace fe = cudnn_frontend;
 using fe::graph::Graph;
 
-/// Where a graph is to run: a GPU that is there, by its handle, or one that is described.
+/// Target of a graph: a present GPU, by its handle, or a described GPU.
 struct Target {
     cudnnHandle_t handle = nullptr;
     std::shared_ptr<const fe::DeviceProperties> properties = {};
     int capability = 0;
 };
 
-/// Describes one pass over tensors that lie as attention.hpp says.
+/// Describes a forward or backward pass whose tensors have the layout of attention.hpp.
 ///
-/// \param part  sequences and heads of the call: a piece of `whole`
+/// \param part  sequences and heads of one call: a piece of `whole`
 class PassGraph {
   public:
     PassGraph(const AttentionShape& part, const AttentionShape& whole, const Target& target)
@@ -36,7 +36,7 @@ class PassGraph {
         if (target.properties != nullptr) {
             graph_->set_device_properties(target.properties);
         }
-        // Before there are nodes, which copy it.
+        // Must be set before nodes are added, because nodes copy it.
         graph_->set_io_data_type(fe::DataType_t::BFLOAT16)
             .set_intermediate_data_type(fe::DataType_t::FLOAT)
             .set_compute_data_type(fe::DataType_t::FLOAT)
@@ -71,7 +71,7 @@ class PassGraph {
     }
 
   private:
-    /// Tensors by their numbers, in the order in which graphs are given addresses.
+    /// Ids of the tensors, in the order in which graphs receive their addresses.
     enum Uid : std::int64_t { q = 1, k, v, out, lse, d_out, d_q, d_k, d_v };
 
     template <class Attributes>
@@ -105,7 +105,7 @@ class PassGraph {
     std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
 };
 
-/// Calls `ask`; what cuDNN or its frontend says against it, else nothing.
+/// Calls `ask` and returns the error message of cuDNN or its frontend; empty on success.
 template <class Ask>
 std::string refusal(const Ask& ask) {
     try {
@@ -116,7 +116,7 @@ std::string refusal(const Ask& ask) {
     }
 }
 
-/// Chooses how to compute a pass; what is said where it cannot be, else nothing.
+/// Chooses how to compute a pass. Returns an error message if no engine supports it; empty on success.
 inline std::string choose(Graph& graph, const Target& target) {
     return refusal([&] {
         auto said = graph.validate();
@@ -131,7 +131,9 @@ inline std::string choose(Graph& graph, const Target& target) {
     });
 }
 
-/// Compiles a pass that is chosen: `bytes` becomes its workspace. What is said where it cannot, else nothing.
+/// Compiles a chosen pass and writes its workspace to `bytes`.
+///
+/// Returns an error message; empty on success.
 inline std::string compile(Graph& graph, std::int64_t& bytes) {
     return refusal([&] {
         const auto said = graph.build_plans();

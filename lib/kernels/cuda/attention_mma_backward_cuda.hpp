@@ -1,9 +1,7 @@
 /// Backward of attention on tensor cores; only attention_mma_cuda.cu includes it.
 ///
-/// Each gradient is summed by the one warp that has its rows, so that sums have a fixed order without
-/// atomics. Both kernels form the scores again: seven products where one kernel with atomics has five.
-///
-/// Source: Dao, "FlashAttention-2", 2023, algorithm 2.
+/// Each gradient is summed by the one warp that owns its rows, so the order of sums is fixed without atomics.
+/// Both kernels recompute the scores: seven products, where one kernel with atomics needs five.
 #pragma once
 
 #include "kernels/cuda/attention_backward_cuda.hpp"
@@ -11,8 +9,9 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// deltas[batch, head, query] = the row's sum of out * d_out, by `lanes` neighbouring threads for each row of
-/// each head: each has a pack of channels.
+/// Computes deltas[batch, head, query] = the row's sum of out * d_out.
+///
+/// Each row of each head has `lanes` neighbouring threads with one pack of channels each.
 template <int lanes>
 __global__ void __launch_bounds__(256) sum_output_products(AttentionArguments<bfloat16> of,
                                                            std::int64_t count,
@@ -46,7 +45,7 @@ __global__ void __launch_bounds__(256) sum_output_products(AttentionArguments<bf
 template <class Tile>
 inline constexpr int query_gradient_elements = 2 * Tile::row_elements + 4 * Tile::column_elements;
 
-/// A block for each tile of queries of each head.
+/// One block for each tile of queries of each head.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     attention_query_gradients_mma(AttentionArguments<bfloat16> of,
@@ -96,7 +95,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     }
     for (int now = 0; key <= last_query; key += Tile::columns, now ^= 1) {
         wait_for_copies<0>();
-        __syncthreads();  // this tile has arrived, and the one before has been read
+        __syncthreads();  // the loads of this tile are complete; all have read the previous tile
         if (key + Tile::columns <= last_query) {
             start_tile<Tile, Tile::columns>(key_rows, key + Tile::columns, seq, of.head_dim(),
                                             keys + (now ^ 1) * Tile::column_elements);
@@ -135,14 +134,17 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     store_rows<Tile>(sums, factors, of.query(with.d_qkv, batch, head), own_query, seq, of.head_dim(), me);
 }
 
-/// Elements of shared memory: keys and values, two tiles of queries and two of d_out, and of each of these
-/// tiles the logarithms and deltas.
+/// Elements of shared memory: keys and values, two tiles of queries, and two tiles of d_out.
+///
+/// For each of these tiles it also holds the logarithms and deltas.
 template <class Tile>
 inline constexpr int key_gradient_elements =
     2 * Tile::row_elements + 4 * Tile::column_elements + 8 * Tile::columns;
 
-/// A block for each tile of keys of each head of keys. It adds the query heads of the group in ascending
-/// order, and within a head the queries in ascending order. Scores are transposed: keys are rows.
+/// One block for each tile of keys of each key head.
+///
+/// It adds the query heads of the group in ascending order, and within a head the queries in ascending order.
+/// Scores are transposed: keys are rows.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     attention_key_gradients_mma(AttentionArguments<bfloat16> of,
@@ -166,8 +168,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     const int own_key = first_key + own_row;
     const float scale = of.scale * log2_of_e;
     const int first_query = first_key / Tile::columns * Tile::columns;
-    // Queries whose document begins behind the last key see none of these keys, nor does any query behind
-    // them.
+    // Queries whose document begins after the last key attend to none of these keys. The same holds for all
+    // queries after them.
     int tiles_of_head = 1, tiles_behind = (seq - first_query + Tile::columns - 1) / Tile::columns;
     while (tiles_of_head < tiles_behind) {
         const int middle = (tiles_of_head + tiles_behind) / 2;
@@ -205,7 +207,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     for (int tile = 0; tile < all_tiles; ++tile) {
         const int now = tile % 2;
         wait_for_copies<0>();
-        __syncthreads();  // this tile has arrived, and the one before has been read
+        __syncthreads();  // the loads of this tile are complete; all have read the previous tile
         if (tile + 1 < all_tiles) {
             start_queries(tile + 1, now ^ 1);
         }

@@ -10,17 +10,17 @@
 namespace ziggurat::kernels::cuda {
 namespace {
 
-/// Tiles of the three kernels for heads of one class of sizes.
+/// Tiles of the three kernels for one class of head sizes.
 template <class Forward_, class Queries_, class Keys_>
 struct MmaTiles {
     using Forward = Forward_;
     using Queries = Queries_;  ///< for their gradients
-    using Keys = Keys_;        ///< for their and the values' gradients
+    using Keys = Keys_;  ///< for the gradients of keys and values
 };
 using MmaUpTo32 = MmaTiles<MmaTile<32, 4, 1, 64, 4>, MmaTile<32, 4, 1, 64, 3>, MmaTile<32, 4, 1, 64, 2>>;
 using MmaUpTo64 = MmaTiles<MmaTile<64, 4, 2, 64, 2>, MmaTile<64, 4, 2, 32, 2>, MmaTile<64, 4, 1, 32, 4>>;
 using MmaUpTo128 = MmaTiles<MmaTile<128, 4, 2, 32, 2>, MmaTile<128, 4, 1, 64, 2>, MmaTile<128, 8, 1, 64, 1>>;
-/// For GPUs with less shared memory: on an H100, 5 and 10 % slower in backward passes.
+/// Tiles for GPUs with less shared memory; on an H100, 5 and 10 % slower in backward passes.
 using SmallMmaUpTo128 =
     MmaTiles<MmaTile<128, 4, 2, 32, 2>, MmaTile<128, 4, 1, 32, 3>, MmaTile<128, 4, 1, 32, 2>>;
 
@@ -37,7 +37,7 @@ void expect_aligned(const Elements*... tensors) {
     ZG_EXPECTS(((reinterpret_cast<std::uintptr_t>(tensors) % alignment == 0) && ...));
 }
 
-/// Calls body(tiles) with those for heads of this size that fit into shared memory.
+/// Calls body(tiles) with the tiles for heads of this size that fit into shared memory.
 template <class Body>
 void with_mma_tiles(const device::Stream& stream, std::int64_t head_dim, const Body& body) {
     if (head_dim <= 32) {

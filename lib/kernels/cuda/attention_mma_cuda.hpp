@@ -1,4 +1,4 @@
-/// Attention in bfloat16 on tensor cores, by kernels of our own; only attention_cuda.cu includes it.
+/// Attention in bfloat16 on tensor cores with Ziggurat's kernels; only attention_cuda.cu includes it.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// As attention_forward without dropout; lse in base 2. \pre layout::CudaWorkspaces::has_tensor_cores, and
-/// tensors begin at multiples of 16 bytes
+/// Computes attention_forward without dropout; lse in base 2.
+///
+/// \pre layout::CudaWorkspaces::has_tensor_cores; tensors begin at multiples of 16 bytes
 void mma_attention_forward(const device::Stream& stream,
                            const AttentionArguments<tensor::bfloat16>& of,
                            tensor::bfloat16* out,
                            float* lse);
 
-/// As attention_backward of what mma_attention_forward left.
+/// Computes attention_backward from the results of mma_attention_forward.
 ///
 /// \param workspace  layout::CudaWorkspaces::attention_deltas
 void mma_attention_backward(const device::Stream& stream,

@@ -13,10 +13,10 @@ namespace ziggurat::kernels::cuda {
 template <class Tile>
 inline constexpr int forward_elements = Tile::row_elements + 2 * Tile::column_elements;
 
-/// The maximum and the sum of one row's weights so far, by the four lanes of the row.
+/// Running maximum and sum of one row's weights, in the four lanes of the row.
 struct RowState {
     float top = -INFINITY;
-    float total = 0;  ///< of this lane's columns
+    float total = 0;  ///< sum of this lane's columns
 };
 
 __device__ inline float max_of_lanes(float value) {
@@ -28,7 +28,9 @@ __device__ inline float sum_of_lanes(float value) {
     return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
-/// A block for each tile of queries of each head. The last tiles see the most keys and start first.
+/// One block for each tile of queries of each head.
+///
+/// The last tiles attend to the most keys and start first.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     attend_mma(AttentionArguments<bfloat16> of, std::int64_t heads, bfloat16* out, float* lse) {
@@ -48,7 +50,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     const float scale = of.scale * log2_of_e;
     const auto key_rows = of.key(of.qkv, batch, kv_head);
     const auto value_rows = of.value(of.qkv, batch, kv_head);
-    // Below the first key of the last query, some query of the tile does not see a key.
+    // Some query of the tile does not attend to keys below the first key of the last query.
     const int masked_below = of.first_key(batch, last_query);
 
     int key = of.first_key(batch, first_query) / Tile::columns * Tile::columns;
@@ -69,7 +71,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     }
     for (; key <= last_query; key += Tile::columns) {
         wait_for_copies<0>();
-        __syncthreads();  // keys have arrived, and the values before have been read
+        __syncthreads();  // the loads of keys are complete; all have read the previous values
         start_tile<Tile, Tile::columns>(value_rows, key, seq, of.head_dim(), values);
         commit_copies();
         FragmentC scores[Tile::m_tiles][Tile::column_tiles];
@@ -95,7 +97,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
                     }
                 }
                 top = max_of_lanes(top);
-                // A row that has seen no key yet has no weight: neither its old sums nor this tile's count.
+                // A row that has attended to no key yet has weight 0 for its old sums and for this tile.
                 const float pivot = top == -INFINITY ? 0.0f : top * scale;
                 const float rescale = fast_exp2(fmaf(row.top, scale, -pivot));
                 row.top = top;
@@ -117,7 +119,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
             }
         }
         wait_for_copies<0>();
-        __syncthreads();  // values have arrived, and the keys have been read
+        __syncthreads();  // the loads of values are complete; all have read the keys
         if (key + Tile::columns <= last_query) {
             start_tile<Tile, Tile::columns>(key_rows, key + Tile::columns, seq, of.head_dim(), keys);
         }

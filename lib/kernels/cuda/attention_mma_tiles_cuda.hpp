@@ -1,8 +1,8 @@
 /// Tiles of attention in bfloat16 on tensor cores; only attention_mma_cuda.cu includes it.
 ///
-/// A warp has `m_tiles` times 16 rows of the left factor, and their sums in registers. Rows of a tile in
-/// shared memory are `step` elements apart, an odd number of 16 bytes, so that eight rows lie in different
-/// banks.
+/// A warp computes `m_tiles` times 16 rows of the left factor and holds their sums in registers. Rows of a
+/// tile in shared memory are `step` elements apart, an odd multiple of 16 bytes, so eight rows are in
+/// different banks.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Sizes of one kernel that the compiler knows.
+/// Compile-time sizes of one kernel.
 ///
 /// \tparam head_     channels, padded with zeros to a multiple of 16
-/// \tparam rows_     of the tile that stays: queries, or keys for the gradients of keys and values
-/// \tparam columns_  of a tile that passes by
+/// \tparam rows_     of the stationary tile: queries, or keys for the gradients of keys and values
+/// \tparam columns_  of the tiles that the kernel iterates over
 template <int head_, int warps_, int m_tiles_, int columns_, int min_blocks_>
 struct MmaTile {
     static constexpr int head = head_;
@@ -25,7 +25,7 @@ struct MmaTile {
     static constexpr int threads = 32 * warps;
     static constexpr int rows = 16 * m_tiles * warps;
     static constexpr int columns = columns_;
-    static constexpr int min_blocks = min_blocks_;  ///< on a multiprocessor at once
+    static constexpr int min_blocks = min_blocks_;  ///< resident on a multiprocessor
     static constexpr int step = head + 8;
     static constexpr int k_steps = head / 16;          ///< of products over channels
     static constexpr int column_steps = columns / 16;  ///< of products over columns
@@ -37,7 +37,9 @@ struct MmaTile {
     static constexpr int column_elements = columns * step;
 };
 
-/// This thread in its warp: fragments give it rows `group`, `group + 8` and columns from `2 * pair` on.
+/// This thread's position in its warp.
+///
+/// Fragments give it rows `group`, `group + 8` and columns from `2 * pair`.
 struct WarpLane {
     int lane = static_cast<int>(threadIdx.x) % 32;
     int warp = static_cast<int>(threadIdx.x) / 32;
@@ -45,8 +47,9 @@ struct WarpLane {
     int pair = lane % 4;
 };
 
-/// Starts to copy `rows` rows of a head from row `first` on into a tile. Rows behind the sequence and
-/// channels behind the head become 0.
+/// Starts to copy `rows` rows of a head from row `first` into a tile.
+///
+/// Rows after the end of the sequence and channels after the end of the head become 0.
 template <class Tile, int rows>
 __device__ void start_tile(HeadRows<const bfloat16> from, int first, int seq, int head_dim, bfloat16* tile) {
     constexpr int chunk = 8;  // elements in 16 bytes
@@ -63,14 +66,15 @@ __device__ void start_tile(HeadRows<const bfloat16> from, int first, int seq, in
     }
 }
 
-/// Rows [row, row + 16) and channels [16 k, 16 k + 16) of a tile as a left factor.
+/// Loads rows [row, row + 16) and channels [16 k, 16 k + 16) of a tile as a left factor.
 template <class Tile>
 __device__ void load_left(FragmentA& to, const bfloat16* tile, int row, int k, const WarpLane& me) {
     load_matrices(to, tile + (row + me.lane % 16) * Tile::step + 16 * k + me.lane / 16 * 8);
 }
 
-/// The transpose of rows [row, row + 16) of a tile, channels [16 k, 16 k + 16): right factors for two
-/// neighbouring tiles of 8 columns, to[0..1] and to[2..3].
+/// Loads the transpose of rows [row, row + 16) of a tile, channels [16 k, 16 k + 16).
+///
+/// The result is the right factors of two neighbouring tiles of 8 columns, to[0..1] and to[2..3].
 template <class Tile>
 __device__ void load_right_by_rows(
     std::uint32_t (&to)[4], const bfloat16* tile, int row, int k, const WarpLane& me) {
@@ -78,8 +82,9 @@ __device__ void load_right_by_rows(
     load_matrices(to, tile + (row + matrix / 2 * 8 + me.lane % 8) * Tile::step + 16 * k + matrix % 2 * 8);
 }
 
-/// Rows [row, row + 16) of a tile and channels [16 n, 16 n + 16): right factors for two neighbouring tiles of
-/// 8 channels, to[0..1] and to[2..3].
+/// Loads rows [row, row + 16) of a tile and channels [16 n, 16 n + 16).
+///
+/// The result is the right factors of two neighbouring tiles of 8 channels, to[0..1] and to[2..3].
 template <class Tile>
 __device__ void load_right(std::uint32_t (&to)[4], const bfloat16* tile, int row, int n, const WarpLane& me) {
     const int matrix = me.lane / 8;
@@ -101,7 +106,7 @@ __device__ void clear(FragmentC (&sums)[count][tiles]) {
     }
 }
 
-/// scores = left right^T over the channels: the warp's rows of `left`, all rows of `right`.
+/// Computes scores = left right^T over the channels: the warp's rows of `left`, all rows of `right`.
 ///
 /// \param row  the warp's first row of `left`
 template <class Tile>
@@ -131,7 +136,7 @@ __device__ void multiply_rows(const bfloat16* left,
     }
 }
 
-/// sums += weights right over the columns; `weights` are rounded to bfloat16 where they lie.
+/// Computes sums += weights right over the columns; `weights` are rounded to bfloat16 in registers.
 template <class Tile>
 __device__ void add_product(const FragmentC (&weights)[Tile::m_tiles][Tile::column_tiles],
                             const bfloat16* right,
@@ -160,7 +165,7 @@ __device__ void add_product(const FragmentC (&weights)[Tile::m_tiles][Tile::colu
     }
 }
 
-/// Stores the warp's rows of sums, each times its factor.
+/// Stores the warp's rows of sums, each multiplied by its factor.
 ///
 /// \param first    the warp's first row in the sequence
 /// \param factors  of rows `group` and `group + 8` of each m tile

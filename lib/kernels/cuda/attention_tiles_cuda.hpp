@@ -1,9 +1,9 @@
-/// Tiles of attention: where heads lie, and products of tiles in shared memory; only *_cuda.cu files include
-/// it.
+/// Tiles of attention: positions of heads, and products of tiles in shared memory.
 ///
-/// A block of eight threads times `columns` of them works on a tile of scores. Thread (x, y) has the rows y,
-/// y + columns, ... of what is on the left, and of keys `keys_each` neighbours, whose dropout it finds at
-/// once. Keys lie in shared memory where eight neighbouring threads read eight neighbouring rows.
+/// Only *_cuda.cu files include it. A block of eight times `columns` threads computes a tile of scores.
+/// Thread (x, y) has the rows y, y + columns, ... of the left factor, and `keys_each` neighbouring keys, so
+/// it can compute their dropout together. In shared memory, keys are permuted so that eight neighbouring
+/// threads read eight neighbouring rows.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Threads that share a row.
+/// Number of threads that share a row.
 inline constexpr int row_threads = 8;
 
-/// Sizes that the compiler knows: of queries and keys in a tile, and of heads at most, a multiple of 32.
+/// Compile-time sizes: queries and keys of a tile, and the maximum head size, a multiple of 32.
 template <int queries_, int keys_, int head_>
 struct AttentionTile {
     static constexpr int queries = queries_;
@@ -28,15 +28,15 @@ struct AttentionTile {
     static constexpr int head = head_;
     static constexpr int columns = queries < 16 ? queries : 16;
     static constexpr int threads = row_threads * columns;
-    static constexpr int step = head + 4;         ///< from row to row of a head's tile
-    static constexpr int scores_step = keys + 1;  ///< and of one of scores
+    static constexpr int step = head + 4;  ///< distance between rows of a head's tile
+    static constexpr int scores_step = keys + 1;  ///< distance between rows of a tile of scores
     static constexpr int rows_each = queries / columns;
     static constexpr int keys_each = keys / row_threads;
-    static constexpr int key_rows_each = keys / columns;  ///< where keys are on the left
+    static constexpr int key_rows_each = keys / columns;  ///< if keys are the left factor
     static constexpr int lines_each = head / (4 * row_threads);
     static_assert(queries % columns == 0 && keys % row_threads == 0 && keys % columns == 0 && head % 32 == 0);
 
-    /// The row of a tile in which key `key` lies, and which key lies in row `row`.
+    /// Returns the row of a tile that holds key `key`, and the key in row `row`.
     __device__ static int row_of_key(int key) { return key % keys_each * row_threads + key / keys_each; }
     __device__ static int key_of_row(int row) { return row % row_threads * keys_each + row / row_threads; }
 };
@@ -57,7 +57,7 @@ struct HeadRows {
     __device__ T* row(int row) const { return first + row * step; }
 };
 
-/// The arguments of a call, and where each head lies in them.
+/// The arguments of a call, and the position of each head in them.
 template <class T>
 struct AttentionArguments {
     AttentionShape shape;
@@ -65,14 +65,14 @@ struct AttentionArguments {
     const std::int32_t* document_starts;  // null: all 0
     ReadableDropout dropout;
     float scale;
-    bool is_aligned;  // packs of all heads
+    bool is_aligned;  // packs of all heads are aligned
 
     __host__ __device__ int seq() const { return static_cast<int>(shape.seq); }
     __device__ int head_dim() const { return static_cast<int>(shape.head_dim); }
     __device__ std::int64_t width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
     __device__ std::int64_t group() const { return shape.heads / shape.kv_heads; }
 
-    /// Head `index` of all of `in`: queries', then keys', then values'.
+    /// Returns head `index` of `in`: first the query heads, then the key heads, then the value heads.
     template <class U>
     __device__ HeadRows<U> of(U* in, std::int64_t batch, std::int64_t index) const {
         return {in + batch * shape.seq * width() + index * shape.head_dim, width()};
@@ -97,7 +97,9 @@ struct AttentionArguments {
         return (batch * shape.heads + head) * shape.seq + query;
     }
 
-    /// The first key that a query sees. A GPU cannot refuse a start that is none: it is held within bounds.
+    /// Returns the first key that a query attends to.
+    ///
+    /// A GPU cannot reject an invalid start, so it is clamped.
     __device__ int first_key(std::int64_t batch, int query) const {
         if (document_starts == nullptr || query >= seq()) {
             return 0;
@@ -107,7 +109,7 @@ struct AttentionArguments {
     }
 };
 
-/// What weights of one head are multiplied by, by the thread's keys.
+/// Dropout factors of the weights of one head, for the thread's keys.
 template <class Tile>
 class WeightDropout {
   public:
@@ -117,7 +119,7 @@ class WeightDropout {
           sample_{mask_.drops() ? static_cast<std::uint64_t>(of.dropout.samples[batch]) : 0},
           head_{static_cast<std::uint32_t>(of.shape.first_head + head)} {}
 
-    /// \param first_key  of the thread's
+    /// \param first_key  first of the thread's keys
     __device__ void factors(int query, int first_key, float (&to)[Tile::keys_each]) const {
         if (!mask_.drops()) {
 #pragma unroll
@@ -147,8 +149,9 @@ class WeightDropout {
 /// Four elements of a tile.
 using FourFloats = SixteenBytes<float>;
 
-/// Loads `rows` rows of a head from row `first` on, zeros for those behind the sequence and for the columns
-/// behind the head.
+/// Loads `rows` rows of a head from row `first`.
+///
+/// Rows after the end of the sequence and columns after the end of the head become 0.
 template <class Tile, int rows, bool are_keys, class T>
 __device__ void load_tile(
     HeadRows<const T> from, int first, int seq, int head_dim, bool is_aligned, float* tile) {
@@ -166,7 +169,7 @@ __device__ void load_tile(
     }
 }
 
-/// scores[i][j] = the product of the thread's row i on the left and of its key j.
+/// Computes scores[i][j] = the product of the thread's row i of the left factor and its key j.
 template <class Tile>
 __device__ void multiply(const float* left,
                          const float* keys,
@@ -201,9 +204,9 @@ __device__ void multiply(const float* left,
     }
 }
 
-/// sums[i] += the sum of weights[row i of the thread][n] * tile[n] over n < `inner`.
+/// Computes sums[i] += the sum of weights[row i of the thread][n] * tile[n] over n < `inner`.
 ///
-/// \param row_step, inner_step  of `weights`
+/// \param row_step, inner_step  strides of `weights`
 template <class Tile, int inner, int rows>
 __device__ void accumulate(const float* weights,
                            int row_step,
@@ -232,7 +235,7 @@ __device__ void accumulate(const float* weights,
     }
 }
 
-/// Stores the thread's part of one row of a head, times `factor`.
+/// Stores the thread's part of one row of a head, multiplied by `factor`.
 template <class Tile, class T>
 __device__ void store_row(const float (&sums)[Tile::lines_each][4], float factor, int head_dim, T* to) {
 #pragma unroll
@@ -247,7 +250,7 @@ __device__ void store_row(const float (&sums)[Tile::lines_each][4], float factor
     }
 }
 
-/// The sum over the threads of a row, the same bits in all of them.
+/// Returns the sum over the threads of a row, with the same bits in all of them.
 __device__ inline float sum_of_row(float value) {
 #pragma unroll
     for (int distance = row_threads / 2; distance > 0; distance /= 2) {

@@ -12,14 +12,16 @@ namespace {
 
 constexpr int warps = 8;
 constexpr int threads = warps * warp_size;
-/// Columns that a block of threads adds: a pack for each lane.
+/// Columns that one block of threads sums: one pack for each lane.
 constexpr int strip = warp_size * pack;
 static_assert(strip == threads);
-/// Blocks of threads that there should be: four for each multiprocessor.
+/// Minimum number of thread blocks: four for each multiprocessor.
 constexpr std::int64_t wanted_blocks = 4 * layout::CudaWorkspaces::multiprocessors;
 
-/// A block of threads adds one block of rows of one strip: each warp every so manieth of them, then the sums
-/// of the warps are added in order.
+/// One thread block sums one block of rows of one strip.
+///
+/// Each warp sums every n-th row, where n is the number of warps. The sums of the warps are then added in
+/// order.
 template <class T>
 __global__ void __launch_bounds__(threads)
     sum_rows(PartialSums sums, std::int64_t strips, bool is_aligned, const T* dy) {

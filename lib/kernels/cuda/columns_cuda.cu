@@ -8,7 +8,7 @@ namespace {
 
 using tensor::TensorRef;
 
-/// `width` columns of rows that begin so many elements apart.
+/// Copies `width` columns between matrices with the given distances between rows.
 template <class T>
 __global__ void __launch_bounds__(256) move_columns(std::int64_t rows,
                                                     std::int64_t width,
@@ -41,7 +41,7 @@ void move(const device::Stream& stream,
                 from_apart, to, to_apart);
 }
 
-/// to += from, with rows that begin so many elements apart.
+/// Computes to += from for matrices with the given distances between rows.
 template <class T>
 __global__ void __launch_bounds__(256) sum_columns(
     std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to, std::int64_t to_apart) {

@@ -16,16 +16,18 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Threads of kernels that do not make gradients of what they have just read.
+/// Threads per block of kernels that do not compute gradients of logits that they have just read.
 constexpr int threads = 512;
 constexpr int max_threads = 1024;
 
-/// Blocks of whole_rows. The second cache should keep the rows in progress until their gradients are made, so
-/// a multiprocessor has two rows at once, or one if rows are long.
+/// Returns the grid of whole_rows.
+///
+/// The L2 cache should hold the current rows until their gradients are computed. A multiprocessor therefore
+/// computes two rows at a time, or one if rows are long.
 Grid whole_rows_grid(std::int64_t rows, std::int64_t row_bytes) {
     constexpr std::int64_t cache_bytes = std::int64_t{28} << 20;  // of the 50 MB of an H100
-    // Keeps a third block off an H100's multiprocessor, and is what a block of any GPU from 8.0 on may ask
-    // for.
+    // Prevents a third block on an H100's multiprocessor. GPUs from compute capability 8.0 on allow this
+    // size.
     constexpr int third_of_shared_memory = 80 << 10;
     if (2 * layout::CudaWorkspaces::multiprocessors * row_bytes <= cache_bytes) {
         return {rows, max_threads / 2, third_of_shared_memory};
@@ -37,17 +39,19 @@ __device__ int warps_of_block() {
     return static_cast<int>(blockDim.x) / warp_size;
 }
 
-/// Columns that a warp adds by itself; tiles of the vocabulary are multiples of it.
+/// Columns that a single warp sums; tiles of the vocabulary are multiples of it.
 constexpr std::int64_t chunk = 1024;
-/// Chunks whose tops and sums a block holds before they are merged in order.
+/// Chunks whose maxima and sums a block holds before it merges them in order.
 constexpr int chunks_at_once = 64;
 
-/// A row's logits and what its loss asks for. A GPU cannot refuse a target that is none: it reads nothing
-/// there and makes the loss NaN, and so the gradients.
+/// A row's logits and the inputs of its loss.
+///
+/// A GPU cannot reject an invalid target: it does not read the logit and makes the loss, and so the
+/// gradients, NaN.
 struct Row {
     std::int64_t vocab;
     const std::int32_t* targets;
-    const std::uint8_t* mask;  // null: all are counted
+    const std::uint8_t* mask;  // null: all rows count
 
     __device__ bool is_counted(std::int64_t row) const { return mask == nullptr || mask[row] != 0; }
     __device__ bool has_target(std::int64_t row) const { return 0 <= targets[row] && targets[row] < vocab; }
@@ -59,17 +63,17 @@ Row row_of(std::int64_t vocab,
     return {vocab, targets.data, mask.empty() ? nullptr : mask.data};
 }
 
-/// What a block keeps between its warps, in __shared__ memory.
+/// State that the warps of a block share, in __shared__ memory.
 struct Chunks {
     float top[chunks_at_once], sum[chunks_at_once];
     SumChange change[chunks_at_once];
     LossStatistics kept;
 };
 
-/// Packs of a chunk that a lane has in registers.
+/// Packs of a chunk that a lane holds in registers.
 constexpr int packs_of_lane = chunk / (warp_size * pack);
 
-/// The top and the sum of powers of up to `chunk` columns, the same bits in every lane.
+/// Returns the maximum and the sum of powers of up to `chunk` columns, with equal bits in all lanes.
 template <class T>
 __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned) {
     const int lane_begin = static_cast<int>(threadIdx.x) % warp_size * pack;
@@ -104,9 +108,10 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
     return {top, warp_sum(sum), 0};
 }
 
-/// Adds `count` columns, chunk after chunk, as merge() does: it has the same bits. What chunks do to the sum
-/// is found for all of them at once, for it takes no sum but their own. All threads must come here, and with
-/// the same `kept`; all have the result.
+/// Adds `count` columns chunk by chunk, with the same bits as merge().
+///
+/// The effects of all chunks on the sum are computed in parallel, because they do not depend on its value.
+/// All threads of the block must call it with the same `kept`; all get the result.
 template <class T>
 __device__ void add_columns(
     const T* x, std::int64_t count, bool is_aligned, Chunks& chunks, LossStatistics& kept) {
@@ -153,8 +158,9 @@ __device__ void fill_with_zeros(T* x, std::int64_t count, bool is_aligned) {
     }
 }
 
-/// As the host's gradient_row: x = scale * (softmax(x) - onehot(target)) for the `valid` first columns, 0 for
-/// the padding.
+/// Computes x = scale * (softmax(x) - onehot(target)) for the first `valid` columns, 0 for the padding.
+///
+/// Same as the host's gradient_row.
 template <class T>
 __device__ void gradient_row(T* x,
                              std::int64_t valid,
@@ -201,7 +207,7 @@ __device__ void gradient_row(T* x,
     }
 }
 
-/// A block for each row; `logits` become gradients unless `inputs` is null.
+/// One block for each row; `logits` become gradients unless `inputs` is null.
 template <class T, class Logits>
 __global__ void __launch_bounds__(max_threads) whole_rows(
     Row of, Logits* logits, std::int64_t padded, bool is_aligned, const StepInputs* inputs, float* losses) {
@@ -223,7 +229,7 @@ __global__ void __launch_bounds__(max_threads) whole_rows(
     if (threadIdx.x == 0) {
         losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) : 0.0f, log2_of_sum);
     }
-    __syncthreads();  // the target's logit has been read
+    __syncthreads();  // all have read the target's logit
     if constexpr (!std::is_const_v<Logits>) {
         gradient_row(x, of.vocab, padded, of.targets[row], log2_of_sum, inputs->loss_scale, is_aligned);
     }

@@ -1,4 +1,4 @@
-/// Dropout's factors by the pack; only *_cuda.cu files include it.
+/// Dropout factors for packs of channels; only *_cuda.cu files include it.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Factors of the channels of a call's rows, as kernels/dropout.hpp defines them.
+/// Dropout factors of the channels of a call's rows, as defined in kernels/dropout.hpp.
 class DropoutPacks {
   public:
     __device__ explicit DropoutPacks(const ReadableDropout& dropout) : mask_{dropout}, dropout_{dropout} {}
 
     __device__ bool drops() const { return mask_.drops(); }
 
-    /// Where a row lies in the batch: the same for all of its packs.
+    /// Position of a row in the batch, the same for all of its packs.
     struct Place {
         std::uint32_t position = 0;
         std::uint64_t sample = 0;
     };
-    /// Of nothing when nothing is dropped.
+    /// Returns the position of a row; empty without dropout.
     __device__ Place place(std::int64_t row) const {
         if (!drops()) {
             return {};
@@ -30,7 +30,9 @@ class DropoutPacks {
                 static_cast<std::uint64_t>(dropout_.samples[in_batch / dropout_.sequence])};
     }
 
-    /// Those of channels first to first + pack - 1. \pre drops(), and `first` is a multiple of 4
+    /// Writes the factors of channels first to first + pack - 1.
+    ///
+    /// \pre drops(), and `first` is a multiple of 4
     __device__ void factors(const Place& row, std::int64_t first, float (&to)[pack]) const {
 #pragma unroll
         for (int group = 0; group < pack / 4; ++group) {

@@ -15,13 +15,13 @@ using tensor::TensorRef;
 
 using Indices = TensorRef<const std::int32_t, 1>;
 
-/// A table, or some of its rows.
+/// A table, or a slice of its rows.
 template <class T>
 struct TablePart {
-    const T* data;       ///< nullptr: there is none
-    std::int64_t rows;   ///< that are here
-    std::int64_t first;  ///< number of the first of them
-    std::int64_t all;    ///< rows that may be asked for
+    const T* data;  ///< nullptr: no table
+    std::int64_t rows;  ///< rows in this slice
+    std::int64_t first;  ///< number of its first row
+    std::int64_t all;  ///< rows of the whole table, which bound valid indices
 };
 
 template <class T>
@@ -29,7 +29,7 @@ TablePart<T> part_of(TensorRef<const T, 2> table, std::int64_t first, std::int64
     return {table.empty() ? nullptr : table.data, table.extent(0), first, all};
 }
 
-/// The place of `index` in the part; -1 where it is not here.
+/// Returns the position of `index` in the slice; -1 if it is not in it.
 template <class Table>
 __device__ std::int64_t place_in(const Table& table, std::int64_t index) {
     const auto place = index - table.first;
@@ -46,10 +46,11 @@ struct Looked {
     bool is_aligned;
 };
 
-/// to = (to, or what is looked up by tokens) + what is looked up by positions, then dropout.
+/// Computes to = (to, or the token's table row) + the position's table row, then dropout.
 template <class T>
 __global__ void __launch_bounds__(256) look_up(Looked of,
-                                               const std::int32_t* tokens,  // nullptr: `to` holds it
+                                               // nullptr: `to` already holds the token's row
+                                               const std::int32_t* tokens,
                                                TablePart<T> table,
                                                const std::int32_t* positions,
                                                TablePart<T> position_table,
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     const auto at = part.row * of.width + part.begin;
     float value[pack] = {};
     bool is_there = true;
-    bool is_valid = true;  // or the row becomes NaN, which the loss shows
+    bool is_valid = true;  // if false, the row becomes NaN, which shows in the loss
     if (tokens == nullptr) {
         load_some(static_cast<const T*>(to) + at, part.count, of.is_aligned, value);
     } else {
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
         }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            T sum;  // rounded before dropout, as where rows of the table are looked up one after the other
+            T sum;  // rounded before dropout, as in a lookup by tiles of the table
             tensor::store(sum, is_there ? value[i] + more[i] : more[i]);
             value[i] = float(sum);
         }
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     store_some(to + at, part.count, of.is_aligned, value);
 }
 
-/// Rows of the table go to the rows of `to` that ask for them; the others stay.
+/// Copies rows of the table to the rows of `to` whose tokens select them; the others do not change.
 template <class T>
 __global__ void __launch_bounds__(256)
     look_up_some(Looked of, const std::int32_t* tokens, TablePart<T> table, T* to) {

@@ -16,10 +16,14 @@ namespace ziggurat::kernels::cuda {
 
 using tensor::bfloat16;
 
-/// Left factor [16, 16] of a warp. Lane 4 g + t has columns 2 t and 2 t + 1 of rows g, g + 8, then columns 2
-/// t + 8 and 2 t + 9 of the same rows.
+/// Left factor [16, 16] of a warp.
+///
+/// Lane 4 g + t has columns 2 t and 2 t + 1 of rows g, g + 8, then columns 2 t + 8 and 2 t + 9 of the same
+/// rows.
 using FragmentA = std::uint32_t[4];
-/// Right factor [16, 8]. Lane 4 g + t has rows 2 t and 2 t + 1 of column g, then rows 2 t + 8 and 2 t + 9.
+/// Right factor [16, 8].
+///
+/// Lane 4 g + t has rows 2 t and 2 t + 1 of column g, then rows 2 t + 8 and 2 t + 9.
 using FragmentB = std::uint32_t[2];
 /// Sum [16, 8] in float. Lane 4 g + t has columns 2 t and 2 t + 1 of row g, then of row g + 8.
 using FragmentC = float[4];
@@ -38,8 +42,10 @@ __device__ inline void multiply_add(FragmentC& c, const FragmentA& a, std::uint3
 #endif
 }
 
-/// Loads four matrices [8, 8] from shared memory. Lane 8 i + r names row r of matrix i; lane 4 g + t gets
-/// columns 2 t and 2 t + 1 of row g of each. \pre rows begin at multiples of 16 bytes
+/// Loads four matrices [8, 8] from shared memory.
+///
+/// Lane 8 i + r passes row r of matrix i; lane 4 g + t gets columns 2 t and 2 t + 1 of row g of each matrix.
+/// \pre rows begin at multiples of 16 bytes
 __device__ inline void load_matrices(std::uint32_t (&to)[4], const bfloat16* row) {
 #ifdef __CUDACC__
     const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
@@ -52,7 +58,7 @@ __device__ inline void load_matrices(std::uint32_t (&to)[4], const bfloat16* row
 #endif
 }
 
-/// The same with each matrix transposed: lane 4 g + t gets rows 2 t and 2 t + 1 of column g.
+/// Loads the transpose of each matrix: lane 4 g + t gets rows 2 t and 2 t + 1 of column g.
 __device__ inline void load_transposed_matrices(std::uint32_t (&to)[4], const bfloat16* row) {
 #ifdef __CUDACC__
     const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
@@ -65,8 +71,10 @@ __device__ inline void load_transposed_matrices(std::uint32_t (&to)[4], const bf
 #endif
 }
 
-/// Starts a copy of `bytes` (4 or 16) from global to shared memory; zeros if `exists` is false, and `from` is
-/// not read then. \pre both addresses are multiples of `bytes`
+/// Starts a copy of `bytes` (4 or 16) from global to shared memory.
+///
+/// If `exists` is false it writes zeros and does not read `from`. \pre both addresses are multiples of
+/// `bytes`
 template <int bytes>
 __device__ inline void copy_async(void* to, const void* from, bool exists) {
     static_assert(bytes == 4 || bytes == 16);
@@ -89,7 +97,7 @@ __device__ inline void copy_async(void* to, const void* from, bool exists) {
 #endif
 }
 
-/// Ends the group of this thread's copies that were started since the last group.
+/// Closes the group of this thread's copies that were started since the last group.
 __device__ inline void commit_copies() {
 #ifdef __CUDACC__
     asm volatile("cp.async.commit_group;" : : : "memory");
@@ -108,7 +116,9 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-/// 2^x by the special function unit: two units in the last place, 0 below -126.
+/// Returns 2^x by the special function unit, with an error of two units in the last place.
+///
+/// Returns 0 below -126.
 __device__ inline float fast_exp2(float x) {
 #ifdef __CUDACC__
     float result;
@@ -119,7 +129,7 @@ __device__ inline float fast_exp2(float x) {
 #endif
 }
 
-/// Shared memory of the launch's size, which all kernels of a source share.
+/// Returns the dynamic shared memory of the launch, which all kernels of a source file share.
 __device__ inline bfloat16* block_memory() {
 #ifdef __CUDACC__
     extern __shared__ __align__(16) unsigned char ziggurat_block_memory[];

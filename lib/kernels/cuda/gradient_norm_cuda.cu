@@ -15,11 +15,12 @@ namespace {
 constexpr int block_elements = 256;
 constexpr int threads = 256;
 constexpr std::int64_t warps_of_block = threads / warp_size;
-/// Enough for every multiprocessor; more would only add to the sums that are merged.
+/// Enough blocks for every multiprocessor; more would only add sums to merge.
 constexpr std::int64_t most_blocks = 1024;
 
-/// Of a warp: the sum of squares of elements [0, count) of a block of 256, in lane 0, as gradient_norm.hpp
-/// has it.
+/// Returns, in lane 0, the sum of squares of elements [0, count) of a block of 256.
+///
+/// gradient_norm.hpp defines the order of the sum.
 template <class E>
 __device__ double squares_of_block(const E* x, std::int64_t count, int lane) {
     double sum = 0;
@@ -35,7 +36,7 @@ __device__ double squares_of_block(const E* x, std::int64_t count, int lane) {
     return sum;
 }
 
-/// Adds limbs to those that a sum begins with; carries stay where they arise.
+/// Adds limbs to those at the start of a sum, without propagating carries.
 __device__ void add_limbs(const ExactSum::Limbs& limbs, ExactSum* into) {
     static_assert(std::is_standard_layout_v<ExactSum>, "its limbs come first");
     auto* const at = reinterpret_cast<unsigned long long*>(into);
@@ -46,7 +47,7 @@ __device__ void add_limbs(const ExactSum::Limbs& limbs, ExactSum* into) {
     }
 }
 
-/// Each warp sums every so manieth block; the order in which sums are merged has no influence on the bits.
+/// Each warp sums every n-th block. The order in which sums are merged does not change the bits.
 template <class E>
 __global__ void __launch_bounds__(threads) add_squares(const E* gradient, std::int64_t size, ExactSum* into) {
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(threads) add_squares(const E* gradient, std::i
     }
 }
 
-/// Moves carries on, so that the sum is as every other way to it leaves it.
+/// Propagates carries, so that the sum has the same representation for any order of additions.
 static __global__ void __launch_bounds__(warp_size) move_carries_on(ExactSum* sum) {
     if (threadIdx.x == 0) {
         sum->merge(ExactSum{});

@@ -15,18 +15,19 @@ namespace ziggurat::kernels::cuda {
 
 /// Blocks and threads of a launch.
 struct Grid {
-    std::int64_t blocks;   ///< none: nothing is launched
-    int threads;           ///< of each block, a multiple of 32 up to 1024
-    int shared_bytes = 0;  ///< of each block, besides what the kernel declares
+    std::int64_t blocks;  ///< if 0, the kernel is not launched
+    int threads;  ///< of each block; a multiple of 32 up to 1024
+    int shared_bytes = 0;  ///< dynamic shared memory of each block
 };
 
-/// Shared memory that a block may have without asking.
+/// Shared memory that a block can use without opt-in.
 inline constexpr int plain_shared_bytes = 48 << 10;
 
-/// Shared memory that a block of the calling thread's GPU may ask for: 227 KiB with compute capability 9.0,
-/// 163 KiB with 8.0, 99 KiB with 8.6 and 8.9.
+/// Returns the maximum shared memory of a block on the calling thread's GPU.
+///
+/// 227 KiB with compute capability 9.0, 163 KiB with 8.0, 99 KiB with 8.6 and 8.9.
 inline int max_shared_bytes(const device::Stream& stream) {
-    static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU the thread's
+    static_cast<void>(device::cuda::handle_of(stream));  // selects the stream's GPU for this thread
     int gpu = 0, bytes = 0;
     device::cuda::check(cudaGetDevice(&gpu), "find the current GPU");
     device::cuda::check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu),
@@ -34,9 +35,9 @@ inline int max_shared_bytes(const device::Stream& stream) {
     return bytes;
 }
 
-/// Calls `kernel` on every thread of `grid`. In Stream::load() the kernel is loaded instead.
+/// Launches `kernel` on `grid`. In Stream::load() it loads the kernel instead.
 ///
-/// Errors: Error{internal} that names `name` when it cannot be launched
+/// Errors: Error{internal} with `name` if the launch fails
 template <class... Parameters, class... Arguments>
 void launch_grid(const device::Stream& stream,
                  const char* name,
@@ -45,7 +46,7 @@ void launch_grid(const device::Stream& stream,
                  Arguments&&... arguments) {
     if (device::cuda::is_loading()) {
         cudaFuncAttributes loaded;
-        static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU the thread's
+        static_cast<void>(device::cuda::handle_of(stream));  // selects the stream's GPU for this thread
         device::cuda::check(cudaFuncGetAttributes(&loaded, kernel), name);
         return;
     }
@@ -65,12 +66,12 @@ void launch_grid(const device::Stream& stream,
     device::cuda::check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
 }
 
-/// So many blocks of `threads` that each of `count` items has a thread of its own.
+/// Returns a grid of blocks of `threads` with at least one thread for each of `count` items.
 inline Grid a_thread_each(std::int64_t count, int threads = 256) {
     return {(count + threads - 1) / threads, threads};
 }
 
-/// This thread among all of its launch.
+/// Returns the index of this thread in its grid.
 __device__ inline std::int64_t thread_of_grid() {
     return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

@@ -18,7 +18,9 @@ using tensor::TensorRef;
 template <class T>
 inline constexpr cudaDataType_t type_of = sizeof(T) == 2 ? CUDA_R_16BF : CUDA_R_32F;
 
-/// Each product as the library chose it for the shape. All of them read the weight where it lies.
+/// Products of cuBLASLt, each with the algorithm chosen for the shape.
+///
+/// All of them read weights in place.
 template <class T>
 class GpuProducts final : public LinearProducts<T> {
   public:
@@ -61,8 +63,10 @@ class GpuProducts final : public LinearProducts<T> {
     std::optional<LtProduct> forward_gelu, backward_gelu;
 
   private:
-    /// Leaves `product` empty if `aux` has a row length that the epilogues do not take, or the library has no
-    /// kernel for the shape.
+    /// Prepares `product` if cuBLASLt supports it.
+    ///
+    /// Leaves it empty if the epilogues do not support the row length of `aux`, or no kernel supports the
+    /// shape.
     static void prepare_if_any(std::optional<LtProduct>& product,
                                const std::shared_ptr<CublasLt>& library,
                                const LtMatrix& left,

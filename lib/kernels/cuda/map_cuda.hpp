@@ -1,4 +1,4 @@
-/// map: a function of elements, over flat buffers; only *_cuda.cu files include it.
+/// map: applies a function to the elements of flat buffers; only *_cuda.cu files include it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Zero {
     __device__ float operator()() const { return 0.0F; }
 };
 
-/// to[i] = function(from[i]...) for a pack, or what is left of one.
+/// Computes to[i] = function(from[i]...) for a pack, or for the rest of one.
 template <class Function, class To, class... From>
 __global__ void __launch_bounds__(256)
     map_packs(Function function, std::int64_t count, bool is_aligned, To* to, const From*... from) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(256)
     store(load(from)...);
 }
 
-/// `to` may be one of `from`. `Function` is a type with operator() of floats.
+/// Applies `Function`, a type with operator() of floats. `to` may be one of `from`.
 template <class Function, class To, class... From>
 void map(const device::Stream& stream,
          const char* name,

@@ -1,4 +1,4 @@
-/// Backward passes of norms, which move each row once; only *_cuda.cu files include it.
+/// Backward passes of norms, which read and write each row once; only *_cuda.cu files include it.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// What a backward pass reads and writes. A root-mean-square norm is a layer norm whose rows are not centred.
+/// Arguments of a backward pass. An RMS norm is a layer norm whose rows are not centred.
 template <class T>
 struct NormGradients {
     bool is_aligned;
     const T* x;
     const T* dy;
     const T* gain;
-    const float* mean;     ///< of each row, where they are centred
-    const float* inverse;  ///< of each row's standard deviation, or root mean square
-    T* dx;                 ///< to which is added
-    PartialSums sums;      ///< of the gain's gradient and, where rows are centred, the bias'
-    bool keeps_sums;       ///< false: nobody asks for them
+    const float* mean;  ///< mean of each row, if rows are centred
+    const float* inverse;  ///< inverse of each row's standard deviation, or root mean square
+    T* dx;  ///< accumulated
+    PartialSums sums;  ///< of the gradients of the gain and, if rows are centred, the bias
+    bool keeps_sums;  ///< false: the sums are not requested
 };
 
-/// A row of a backward pass.
+/// One row of a backward pass.
 template <bool is_centred, class T>
 class NormGradientRow {
   public:
@@ -42,7 +42,7 @@ class NormGradientRow {
         dx = load_raw(static_cast<const T*>(of_.dx) + at_ + begin, count, of_.is_aligned);
     }
 
-    /// Adds what a pack does to the sum of dy * gain, and to that of its product with the normalized row.
+    /// Adds a pack to the sum of dy * gain, and to the sum of its product with the normalized row.
     __device__ void look(
         int begin, int count, const RawPack<T>& raw_x, const RawPack<T>& raw_dy, float (&sums)[2]) const {
         float x[pack], dy[pack], gain[pack];
@@ -51,13 +51,13 @@ class NormGradientRow {
         load_some(of_.gain + begin, count, of_.is_aligned, gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            const float scaled = dy[i] * gain[i];  // 0 behind the row's end
+            const float scaled = dy[i] * gain[i];  // 0 after the row's end
             sums[0] += scaled;
             sums[1] = std::fma(scaled, (x[i] - mean_) * inverse_, sums[1]);
         }
     }
 
-    /// Adds to a pack of dx, which it stores, and to the sums of its columns.
+    /// Adds a pack's gradient to dx, stores it, and adds to the sums of its columns.
     __device__ void add(int begin,
                         int count,
                         float mean_sum,
@@ -89,8 +89,9 @@ class NormGradientRow {
     float mean_, inverse_;
 };
 
-/// Adds to what the first group of a block has in `own` what the other groups have, in order. All threads
-/// must come here.
+/// Adds the sums of all other groups of a block to the first group's `own`, in order.
+///
+/// All threads of the block must call it.
 ///
 /// \param of_groups  __shared__ memory
 __device__ inline void add_other_groups(float (&own)[pack],
@@ -98,7 +99,7 @@ __device__ inline void add_other_groups(float (&own)[pack],
                                         float (&of_groups)[max_norm_threads * pack]) {
     const int threads = static_cast<int>(blockDim.x) / groups;
     const int thread = static_cast<int>(threadIdx.x);
-    __syncthreads();  // what was there has been read
+    __syncthreads();  // all have read the previous content
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
         of_groups[thread * pack + i] = own[i];
@@ -112,9 +113,10 @@ __device__ inline void add_other_groups(float (&own)[pack],
     }
 }
 
-/// A block of threads has a block of rows; each group of its threads takes every so manieth of them, adds to
-/// dx, and keeps the sums of its columns in registers. Those of wide rows' further packs lie in the
-/// workspace.
+/// One thread block computes one block of rows.
+///
+/// Each group of its threads processes every n-th row, adds to dx, and sums its columns in registers. For
+/// wide rows, the sums of further packs are in the workspace.
 template <bool is_centred, bool is_wide, class T>
 __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradients<T> of, int threads) {
     __shared__ float of_warps[2][max_norm_warps];
@@ -146,13 +148,13 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
         const bool has_row = rows + me.group < end;
         const NormGradientRow<is_centred, T> row{of, has_row ? rows + me.group : rows};
         const int own_width = has_row ? width : 0;
-        // The next row is on its way while this one is computed, if registers suffice.
+        // Loads the next row while this one is computed, if registers suffice.
         constexpr bool loads_ahead = sizeof(T) == 2 && !is_wide;
         RawPack<T> next_x[packs_kept<is_wide>], next_dy[packs_kept<is_wide>], next_dx[packs_kept<is_wide>];
         if constexpr (loads_ahead) {
             load_row(rows + groups, next_x, next_dy, next_dx);
         }
-        float sums[2] = {};  // as look() has them
+        float sums[2] = {};  // see look()
         me.for_packs<is_wide>(
             own_width, [&](int k, int begin, int count) { row.look(begin, count, x[k], dy[k], sums); },
             [&](int begin, int count) {
@@ -216,17 +218,19 @@ __global__ void __launch_bounds__(max_norm_threads) add_norm_gradients(NormGradi
     }
 }
 
-/// Blocks that a pass is cut into: as many as the registers of an H100 hold at once, each group with four
-/// rows at least, for each block costs a sum.
+/// Returns the number of thread blocks of a pass.
+///
+/// It is the number that the registers of an H100 hold at once, but each group gets at least four rows,
+/// because each block costs one more sum.
 inline std::int64_t norm_gradient_blocks(std::int64_t rows, const NormGroups& by) {
     const int at_once = by.threads <= max_norm_threads / 2 ? 2 : 1;
     return std::clamp<std::int64_t>(rows / (4 * by.groups), 1,
                                     layout::CudaWorkspaces::multiprocessors * at_once);
 }
 
-/// Adds to dx, and makes or adds to the gradients of gain and bias, of which any may be empty.
+/// Adds to dx, and stores or accumulates the gradients of gain and bias. Each of them may be empty.
 ///
-/// \param mean  of rows that are centred
+/// \param mean  only for centred rows
 template <bool is_centred, class T>
 void norm_backward(const device::Stream& stream,
                    const char* name,

@@ -1,4 +1,4 @@
-/// Forward passes of norms, which move each row once; only *_cuda.cu files include it.
+/// Forward passes of norms, which read and write each row once; only *_cuda.cu files include it.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,16 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Packs of a row that a thread keeps in registers, and of a wide row, whose other packs need some as well.
+/// Packs of a row that a thread holds in registers.
+///
+/// Wide rows have fewer, because their other packs need registers too.
 inline constexpr int kept_packs = 4;
 template <bool is_wide>
 inline constexpr int packs_kept = is_wide ? 2 : kept_packs;
 inline constexpr int max_norm_threads = 256;
 inline constexpr int max_norm_warps = max_norm_threads / warp_size;
 
-/// How rows of a width are given to threads: a group of whole warps has a row.
+/// Assignment of rows to threads: each row is computed by a group of whole warps.
 struct NormGroups {
     int threads;   ///< of a group
     int groups;    ///< of a block
@@ -35,7 +37,7 @@ struct NormGroups {
     int block_threads() const { return threads * groups; }
 };
 
-/// This thread in its group.
+/// This thread's position in its group.
 struct NormThread {
     int threads;
     int group = static_cast<int>(threadIdx.x) / threads;
@@ -43,7 +45,7 @@ struct NormThread {
 
     __device__ explicit NormThread(int threads_of_group) : threads{threads_of_group} {}
 
-    /// The first column of its pack number `k`.
+    /// Returns the first column of its pack number `k`.
     __device__ int begin(int k) const { return (k * threads + thread) * pack; }
 
     /// Calls body(k, begin, count) for the packs in registers.
@@ -56,7 +58,7 @@ struct NormThread {
             }
         }
     }
-    /// The same, and wide(begin, count) for the packs behind them.
+    /// Does the same, then calls wide(begin, count) for the packs after them.
     template <bool is_wide, class Body, class Wide>
     __device__ void for_packs(int width, const Body& body, const Wide& wide) const {
         for_kept<is_wide>(width, body);
@@ -68,10 +70,11 @@ struct NormThread {
     }
 };
 
-/// The sums of some values over the threads of a group, the same bits in all of them. All threads of the
-/// block must come here.
+/// Sums each of some values over the threads of a group, with the same bits in all of them.
 ///
-/// \param of_warps  __shared__ memory, free again when the function returns
+/// All threads of the block must call it.
+///
+/// \param of_warps  __shared__ memory; reusable when the function returns
 template <int count>
 __device__ inline void sum_over_group(float (&values)[count],
                                       const NormThread& me,
@@ -86,7 +89,7 @@ __device__ inline void sum_over_group(float (&values)[count],
     sum_over_warps(values, me.group * me.threads / warp_size, me.threads / warp_size, of_warps);
 }
 
-/// What a forward pass reads and writes. A root-mean-square norm is a layer norm whose rows are not centred.
+/// Arguments of a forward pass. An RMS norm is a layer norm whose rows are not centred.
 template <class T>
 struct NormRows {
     std::int64_t rows;
@@ -94,24 +97,24 @@ struct NormRows {
     bool is_aligned;
     float epsilon;
     const T* x;
-    const T* branch = nullptr;  ///< added to x; null: there is none
+    const T* branch = nullptr;  ///< added to x; nullptr: no branch
     ReadableDropout dropout = {};
     const T* gain;
-    const T* bias = nullptr;  ///< of rows that are centred
+    const T* bias = nullptr;  ///< only for centred rows
     T* x_out = nullptr;       ///< x + dropout(branch)
     T* y;
-    float* mean = nullptr;  ///< of each row, if they are centred
-    float* inverse;         ///< of each row's standard deviation, or root mean square
+    float* mean = nullptr;  ///< mean of each row, if rows are centred
+    float* inverse;  ///< inverse of each row's standard deviation, or root mean square
 };
 
-/// A group of threads for each row.
+/// One group of threads for each row.
 template <bool is_centred, bool is_wide, class T>
 __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> of, int threads) {
     __shared__ float of_warps[1][max_norm_warps];
     const NormThread me{threads};
     const auto row =
         static_cast<std::int64_t>(blockIdx.x) * (static_cast<int>(blockDim.x) / threads) + me.group;
-    const int width = row < of.rows ? of.width : 0;  // threads without a row take part in the sums alone
+    const int width = row < of.rows ? of.width : 0;  // threads without a row only take part in the sums
     const auto at = row * of.width;
     const DropoutPacks dropped{of.dropout};
     const auto place = dropped.place(row < of.rows ? row : 0);

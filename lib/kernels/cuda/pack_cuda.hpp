@@ -1,4 +1,4 @@
-/// Elements side by side, moved 16 bytes at a time; only *_cuda.cu files include it.
+/// Adjacent elements, moved 16 bytes at a time; only *_cuda.cu files include it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,23 +9,23 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Elements that a thread takes at once: 16 bytes of bfloat16, two times 16 of float.
+/// Elements that a thread processes at a time: 16 bytes of bfloat16, two times 16 of float.
 inline constexpr int pack = 8;
 
-/// What one instruction moves.
+/// Operand of one 16-byte load or store.
 template <class T>
 struct alignas(16) SixteenBytes {
     static constexpr int count = 16 / sizeof(T);
     T element[count];
 };
 
-/// Whether lines can be moved at all of these addresses; an address that is null is not used.
+/// Returns true if all addresses allow 16-byte access; null addresses do not count.
 template <class... T>
 bool are_aligned(const T*... addresses) {
     return ((reinterpret_cast<std::uintptr_t>(addresses) % 16 == 0) && ...);
 }
 
-/// The `pack` elements at `from` as floats. \pre aligned to 16 bytes
+/// Loads the `pack` elements at `from` as floats. \pre aligned to 16 bytes
 template <class T>
 __device__ inline void load_pack(const T* from, float (&to)[pack]) {
 #pragma unroll
@@ -38,7 +38,7 @@ __device__ inline void load_pack(const T* from, float (&to)[pack]) {
     }
 }
 
-/// Two values rounded to bfloat16, the first in the lower half.
+/// Rounds two values to bfloat16 and packs them, the first in the lower half.
 __device__ inline std::uint32_t pack_pair(float first, float second) {
 #ifdef __CUDACC__
     std::uint32_t result;

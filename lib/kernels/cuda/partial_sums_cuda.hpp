@@ -1,5 +1,6 @@
-/// PartialSums: sums of columns over blocks of rows, and their sum in a fixed order; only *_cuda.cu files
-/// include it.
+/// PartialSums: column sums over blocks of rows, and their sum in a fixed order.
+///
+/// Only *_cuda.cu files include it.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Up to two sums of each column for each of `blocks` blocks of the rows, in a workspace of
-/// layout::Workspaces::column_sum.
+/// Up to two sums of each column for each of `blocks` blocks of rows.
+///
+/// They are in a workspace of layout::Workspaces::column_sum.
 struct PartialSums {
     PartialSums(std::int64_t rows_, std::int64_t width_, std::int64_t blocks_, std::span<std::byte> workspace)
         : rows{rows_},
@@ -30,7 +32,7 @@ struct PartialSums {
     }
 
     __device__ std::int64_t first_row(std::int64_t block) const { return block * rows / blocks; }
-    /// Sums number `sum` of the columns of a block of rows.
+    /// Returns the sums with number `sum` of the columns of a block of rows.
     __device__ float* of_block(std::int64_t block, int sum) const {
         return sums + (2 * block + sum) * stride;
     }
@@ -42,8 +44,11 @@ struct PartialSums {
 /// Warps of a block of finish_sums.
 inline constexpr int finish_warps = 16;
 
-/// Blocks of threads for the first sum, then for the second, each with a lane for each of its columns: each
-/// warp adds every so manieth block of rows, then the sums of the warps are added in order.
+/// Adds the partial sums.
+///
+/// Blocks of the grid compute the first sum, then the second, with a lane for each column.
+///
+/// Each warp adds every n-th block of rows. The sums of the warps are then added in order.
 static __global__ void __launch_bounds__(finish_warps* warp_size)
     finish_sums(PartialSums partial, Accumulate accumulate, float* first, float* second) {
     __shared__ float of_warps[finish_warps][warp_size];
@@ -74,7 +79,7 @@ static __global__ void __launch_bounds__(finish_warps* warp_size)
     }
 }
 
-/// first and second = (or +=) the two sums; an empty one is left out.
+/// Computes first and second = (or +=) the two sums; an empty one is skipped.
 inline void finish(const device::Stream& stream,
                    const PartialSums& partial,
                    Accumulate accumulate,

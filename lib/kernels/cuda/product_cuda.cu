@@ -14,8 +14,7 @@
 namespace ziggurat::kernels::cuda {
 namespace {
 
-/// Of a bias, whichever columns it is for: vectors of parameters begin at multiples of 16 elements, and tiles
-/// too.
+/// Alignment of a bias for any columns: parameter vectors and tiles begin at multiples of 16 elements.
 constexpr std::uint32_t bias_alignment = 16;
 constexpr std::int64_t aux_alignment = 16;
 
@@ -49,7 +48,7 @@ CublasLtFunctions open_cublas_lt() {
     return opened;
 }
 
-/// The functions of this process, found by the first call.
+/// Returns the functions of the library, which the first call opens.
 ///
 /// Errors: Error{resource} without the library
 const CublasLtFunctions& cublas_lt() {
@@ -57,13 +56,14 @@ const CublasLtFunctions& cublas_lt() {
     return opened;
 }
 
-/// \param doing  what was tried, to be read behind "cannot"
+/// \param doing  the attempted action, used after "cannot"
 void check(cublasStatus_t status, const char* doing) {
     if (status == CUBLAS_STATUS_SUCCESS) {
         return;
     }
     if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
-        device::cuda::check(cudaGetLastError(), doing);  // which says more
+        // throws the error of CUDA, if any, which is more precise
+        device::cuda::check(cudaGetLastError(), doing);
     }
     const bool is_lack = status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_ALLOC_FAILED ||
                          status == CUBLAS_STATUS_ARCH_MISMATCH;
@@ -94,7 +94,9 @@ CublasLt::~CublasLt() {
     cublas_lt().cublasLtDestroy(handle_);
 }
 
-/// To the library, whose matrices go by columns, a matrix by rows is its transpose.
+/// Describes a row-major matrix.
+///
+/// The library uses column-major matrices and therefore sees its transpose.
 LtProduct::Layout LtProduct::layout_of(const LtMatrix& matrix) {
     cublasLtMatrixLayout_t made = nullptr;
     check(
@@ -135,11 +137,13 @@ void LtProduct::describe() {
     const auto operation = [](const LtMatrix& matrix) {
         return static_cast<std::int32_t>(matrix.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     };
-    // The transpose of the result is that of the right factor times that of the left one.
+    // The transpose of the result is the product of the transposed right factor and the transposed left
+    // factor.
     set(CUBLASLT_MATMUL_DESC_TRANSA, operation(right_));
     set(CUBLASLT_MATMUL_DESC_TRANSB, operation(left_));
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(name_of(epilogue_)));
-    // The library does not read at these addresses: they tell it that there is something, and its alignment.
+    // The library does not read these addresses. It derives the presence and the alignment of operands from
+    // them.
     if (has_bias()) {
         set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{bias_alignment}));
     }
@@ -152,11 +156,11 @@ void LtProduct::describe() {
 
 void LtProduct::choose(std::int64_t workspace_bytes) {
     cublasLtMatmulPreference_t made = nullptr;
-    check(cublas_lt().cublasLtMatmulPreferenceCreate(&made), "describe a choice of products");
+    check(cublas_lt().cublasLtMatmulPreferenceCreate(&made), "set the preference of a product");
     const Owned<cublasLtMatmulPreference_t> preference{made, cublas_lt().cublasLtMatmulPreferenceDestroy};
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
         check(cublas_lt().cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
-              "describe a choice of products");
+              "set the preference of a product");
     };
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -192,7 +196,7 @@ void LtProduct::run(const device::Stream& stream,
     const auto point = [&](cublasLtMatmulDescAttributes_t attribute, const void* address) {
         check(cublas_lt().cublasLtMatmulDescSetAttribute(description_.get(), attribute, &address,
                                                          sizeof address),
-              "name an operand of a product");
+              "set an operand of a product");
     };
     if (has_bias()) {
         point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, extras.bias);

@@ -13,7 +13,7 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// What products call, by the library's own names. It is opened when a GPU needs it.
+/// Functions of cuBLASLt, with the library's names. The library is opened when a GPU first needs it.
 struct CublasLtFunctions {
 #define ZG_CUBLAS_LT_FUNCTIONS(F)           \
     F(cublasLtCreate)                       \
@@ -34,12 +34,12 @@ struct CublasLtFunctions {
 #undef ZG_DECLARE
 };
 
-/// The library on one GPU.
+/// cuBLASLt on one GPU.
 class CublasLt {
   public:
-    /// Of the calling thread's GPU.
+    /// Opens the library for the calling thread's GPU.
     ///
-    /// Errors: Error{resource} when it cannot be opened or started
+    /// Errors: Error{resource} if it cannot be opened or started
     CublasLt();
     ~CublasLt();
     CublasLt(const CublasLt&) = delete;
@@ -51,34 +51,34 @@ class CublasLt {
     cublasLtHandle_t handle_ = nullptr;
 };
 
-/// A row-major matrix [rows, columns] as a factor or as the result.
+/// A row-major matrix [rows, columns]: a factor or the result.
 struct LtMatrix {
     cudaDataType_t type;
     std::int64_t rows, columns;
-    bool is_transposed = false;  ///< the product takes its transpose
+    bool is_transposed = false;  ///< the product uses its transpose
 };
 
-/// What a product does with its sums before it stores them.
+/// Operation that a product applies to its sums before it stores them.
 enum class Epilogue {
     none,
     bias,           ///< adds a bias for each column
-    gelu_bias,      ///< adds a bias, stores the sum in `aux`, and GELU of it in the result
+    gelu_bias,  ///< adds a bias, stores the sum in `aux`, and stores its GELU in the result
     gelu_gradient,  ///< multiplies by the gradient of GELU at `aux`
 };
 
-/// result = left right, or result += left right, with an epilogue; sums in float.
+/// A product result = left right, or result += left right, with an epilogue; sums in float.
 ///
-/// cuBLASLt's first choice for the shape is taken, once. Choices that round partial sums to the type of the
-/// result, or add them into it in the order in which they come, are excluded, so a product has the same bits
-/// each time.
+/// Uses cuBLASLt's first choice for the shape, determined once. Two kinds of algorithms are excluded: those
+/// that round partial sums to the type of the result, and those that add into it in completion order. A
+/// product therefore always has the same bits.
 ///
 /// Source: cuBLAS 13.0, 2.1.4 "Results reproducibility": the same bits at every run on GPUs of the same
 /// architecture and number of multiprocessors; and cublasLtReductionScheme_t
 class LtProduct {
   public:
-    /// \param epilogue         its bias and `aux` are of the type of the result
-    /// \param workspace_bytes  that it may ask for
-    /// Errors: Error{internal} when the library has no such product
+    /// \param epilogue         its bias and `aux` have the type of the result
+    /// \param workspace_bytes  maximum workspace
+    /// Errors: Error{internal} if the library has no such product
     LtProduct(std::shared_ptr<CublasLt> library,
               const LtMatrix& left,
               const LtMatrix& right,
@@ -86,18 +86,16 @@ class LtProduct {
               Epilogue epilogue,
               std::int64_t workspace_bytes);
 
-    /// What run() reads and writes besides the factors and the result.
+    /// Operands of run() other than the factors and the result.
     struct Extras {
-        const void* bias = nullptr;  ///< of the epilogues with a bias
-        const void* aux = nullptr;   ///< of those with GELU: as large as the result
+        const void* bias = nullptr;  ///< for epilogues with a bias
+        const void* aux = nullptr;  ///< for epilogues with GELU: as large as the result
     };
 
     std::int64_t workspace_bytes() const noexcept { return static_cast<std::int64_t>(choice_.workspaceSize); }
 
     /// \param workspace  aligned to layout::CudaWorkspaces::alignment
-    /// Errors: Error{internal} when an address is less aligned than alignment_of_rows(), and what the launch
-    /// ends
-    ///         with
+    /// Errors: Error{internal} if an address is less aligned than alignment_of_rows(), or if the launch fails
     void run(const device::Stream& stream,
              const void* left,
              const void* right,
@@ -120,11 +118,11 @@ class LtProduct {
     std::shared_ptr<CublasLt> library_;
     LtMatrix left_, right_, result_;
     Epilogue epilogue_;
-    std::string multiplying_;  ///< in words, for errors
+    std::string multiplying_;  ///< text for error messages
     Owned<cublasLtMatmulDesc_t> description_;
     Layout left_layout_, right_layout_, result_layout_;
     cublasLtMatmulHeuristicResult_t choice_{};
-    mutable bool is_loaded_ = false;  ///< a call in Stream::load() has run
+    mutable bool is_loaded_ = false;  ///< a call has run in Stream::load()
 };
 
 }  // namespace ziggurat::kernels::cuda

@@ -11,12 +11,12 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Where pairs of channels lie in a row of query, key and value heads.
+/// Layout of pairs of channels in a row of query, key and value heads.
 struct RopeLayout {
     std::int64_t rows, row_elements, heads, head_dim, pairs, positions;
 };
 
-/// A thread for each pack of the pairs of a head of a row.
+/// One thread for each pack of the pairs of a head of a row.
 template <class T>
 __global__ void __launch_bounds__(256) turn(RopeLayout layout,
                                             float sign,
@@ -24,13 +24,14 @@ __global__ void __launch_bounds__(256) turn(RopeLayout layout,
                                             const std::int32_t* positions,
                                             const float* table,
                                             T* qkv) {
-    const auto part = row_pack(layout.pairs);  // whose rows are heads
+    const auto part = row_pack(layout.pairs);  // its rows are heads
     const auto row = part.row / layout.heads;
     if (row >= layout.rows) {
         return;
     }
     const auto position = positions[row];
-    const bool is_valid = position >= 0 && position < layout.positions;  // or what is turned becomes NaN
+    // if false, the rotated values become NaN
+    const bool is_valid = position >= 0 && position < layout.positions;
     const float* const angles = table + 2 * (layout.pairs * (is_valid ? position : 0) + part.begin);
     T* const first = qkv + row * layout.row_elements + part.row % layout.heads * layout.head_dim + part.begin;
     T* const second = first + layout.pairs;

@@ -1,4 +1,4 @@
-/// RowPack: elements side by side in a row of a matrix; only *_cuda.cu files include it.
+/// RowPack: adjacent elements in a row of a matrix; only *_cuda.cu files include it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// The part of a row that one thread takes: `pack` elements, fewer at the row's end.
+/// The part of a row that one thread processes: `pack` elements, fewer at the row's end.
 struct RowPack {
     std::int64_t row;
     std::int64_t begin;
@@ -20,12 +20,12 @@ __host__ __device__ inline std::int64_t packs_of(std::int64_t width) {
     return (width + pack - 1) / pack;
 }
 
-/// A thread for each pack of `rows` rows.
+/// Returns a grid with one thread for each pack of `rows` rows.
 inline Grid a_thread_each_pack(std::int64_t rows, std::int64_t width) {
     return a_thread_each(rows * packs_of(width));
 }
 
-/// That of this thread; its row is `rows` or more where it has none.
+/// Returns this thread's pack; its row is at or after the last row if the thread has no pack.
 __device__ inline RowPack row_pack(std::int64_t width) {
     const auto packs = packs_of(width);
     const auto thread = thread_of_grid();
@@ -34,13 +34,13 @@ __device__ inline RowPack row_pack(std::int64_t width) {
     return {row, begin, static_cast<int>(width - begin < pack ? width - begin : pack)};
 }
 
-/// Whether lines can be moved at every pack of all rows of `width` elements that begin at these addresses.
+/// Returns true if every pack of all rows of `width` elements at these addresses allows 16-byte access.
 template <class... T>
 bool are_rows_aligned(std::int64_t width, const T*... addresses) {
     return width % pack == 0 && are_aligned(addresses...);
 }
 
-/// `count` elements at `from` as floats; lines at a time where rows are aligned.
+/// Loads `count` elements at `from` as floats, 16 bytes at a time if rows are aligned.
 template <class T>
 __device__ inline void load_some(const T* from, int count, bool is_aligned, float (&to)[pack]) {
     if (is_aligned) {
@@ -53,7 +53,7 @@ __device__ inline void load_some(const T* from, int count, bool is_aligned, floa
     }
 }
 
-/// A pack as it lies in memory, in words: half the registers of floats in bfloat16.
+/// A pack in its memory format, as words: half the registers of floats for bfloat16.
 template <class T>
 struct alignas(16) RawPack {
     static constexpr int words = pack * static_cast<int>(sizeof(T)) / 4;
@@ -74,7 +74,7 @@ struct alignas(16) RawPack {
     }
 };
 
-/// As load_some, without a conversion; zeros behind the first `count`.
+/// Loads as load_some does, without conversion; zeros after the first `count` elements.
 template <class T>
 __device__ inline RawPack<T> load_raw(const T* from, int count, bool is_aligned) {
     if (is_aligned) {
@@ -94,7 +94,7 @@ __device__ inline RawPack<T> load_raw(const T* from, int count, bool is_aligned)
     return raw;
 }
 
-/// Rounds where T is narrower.
+/// Stores the first `count` elements, rounded if T is narrower.
 template <class T>
 __device__ inline void store_some(T* to, int count, bool is_aligned, const float (&from)[pack]) {
     if (is_aligned) {

@@ -1,4 +1,4 @@
-/// Sums and maxima over a warp or a block in an order that is fixed; only *_cuda.cu files include it.
+/// Sums and maxima over a warp or a block in a fixed order; only *_cuda.cu files include it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,9 @@ namespace ziggurat::kernels::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned all_lanes = 0xffffffffu;
 
-/// The same bits in every lane, for each step adds the same two numbers in both lanes of a pair.
+/// Returns the sum over a warp.
+///
+/// All lanes get the same bits, because each step adds the same two numbers in both lanes of a pair.
 __device__ inline float warp_sum(float value) {
 #pragma unroll
     for (int distance = warp_size / 2; distance > 0; distance /= 2) {
@@ -17,7 +19,7 @@ __device__ inline float warp_sum(float value) {
     return value;
 }
 
-/// A NaN is no maximum, unless it is all lanes'.
+/// Returns the maximum over a warp. NaNs are ignored, unless all lanes have one.
 __device__ inline float warp_max(float value) {
 #pragma unroll
     for (int distance = warp_size / 2; distance > 0; distance /= 2) {
@@ -26,10 +28,11 @@ __device__ inline float warp_max(float value) {
     return value;
 }
 
-/// Adds up each of some values over warps of a block, the same bits in all of their threads. All threads of
-/// the block must come here.
+/// Sums each of some values over warps of a block, with the same bits in all of their threads.
 ///
-/// \param of_warps  __shared__ memory, free again when the function returns
+/// All threads of the block must call it.
+///
+/// \param of_warps  __shared__ memory; reusable when the function returns
 template <int count, int most>
 __device__ inline void sum_over_warps(float (&values)[count],
                                       int first_warp,

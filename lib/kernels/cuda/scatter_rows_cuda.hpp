@@ -1,8 +1,8 @@
-/// Sums of the rows that ask for each row of a table; only embedding_cuda.cu includes it.
+/// Scatter-add of gradient rows to table rows; only embedding_cuda.cu includes it.
 ///
-/// A block has some rows of the table and some columns. It lists the tokens of its rows in order and sorts
-/// the list by table row, for so many consecutive tokens at a time. A warp adds each run of equal rows, or
-/// all warps if it is long: then the warps' sums are added in their order.
+/// A block owns some rows of the table and some columns. For a fixed number of consecutive tokens at a time,
+/// it lists the tokens of its rows in order and sorts the list by table row. One warp adds each range of
+/// equal rows. All warps add it if it is long; then the warps' sums are added in order.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,17 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// Table rows that are asked for, by tokens that lie one after another.
+/// Table rows that consecutive tokens select.
 struct AskedRows {
     const std::int32_t* indices;
     std::int64_t count;
-    std::int64_t first;  ///< table row that is here first
-    std::int64_t rows;   ///< table rows that are here
+    std::int64_t first;  ///< first table row of this slice
+    std::int64_t rows;  ///< table rows in this slice
 };
 
-/// How a call is cut into blocks: about as many as an H100 has at once, for each reads all indices.
+/// Division of a call into blocks.
+///
+/// There are about the number that an H100 runs at once, because each block reads all indices.
 struct ScatterGrid {
     static constexpr int threads = 256;
     static constexpr int warps = threads / warp_size;
@@ -43,21 +45,24 @@ struct ScatterGrid {
     static constexpr std::int64_t most_table_rows = 1 << 18;
 };
 
-/// The list of a block: a key for each token, its table row above its place in the list. It has room for all
-/// of so many consecutive tokens.
+/// The list of a block.
+///
+/// It has one key for each token: the table row in the high bits, the token's position in the low bits.
+///
+/// It has room for `size` consecutive tokens.
 struct ScatterList {
     static constexpr int size = 4096;
     static constexpr int index_bits = 12;
     static constexpr std::uint32_t none = 0xffffffffu;
 
     std::uint32_t keys[size];
-    std::int32_t rows[size];  ///< of the gradient, in order
+    std::int32_t rows[size];  ///< rows of the gradient, in order
     int of_warps[ScatterGrid::warps];
-    float sums[ScatterGrid::warps][pack][warp_size];  ///< of a run that all warps add
+    float sums[ScatterGrid::warps][pack][warp_size];  ///< of a range that all warps add
 };
 static_assert(ScatterGrid::most_table_rows < (1 << (32 - ScatterList::index_bits)));
 
-/// Sorts the first `count` keys in ascending order. All threads of the block must come here.
+/// Sorts the first `count` keys in ascending order. All threads of the block must call it.
 __device__ inline void sort_keys(std::uint32_t* keys, int count) {
     int size = 32;
     while (size < count) {
@@ -84,11 +89,11 @@ __device__ inline void sort_keys(std::uint32_t* keys, int count) {
     __syncthreads();
 }
 
-/// Rows of the gradient that a warp loads before it adds the first of them.
+/// Rows of the gradient that a warp loads before it adds the first one.
 template <class T>
 inline constexpr int rows_in_flight = sizeof(T) == 2 ? 12 : 8;
 
-/// Gradients of listed tokens, and the columns of this lane.
+/// Gradients of the listed tokens, for the columns of this lane.
 template <class T>
 struct ScatteredRows {
     const T* d_out;
@@ -129,8 +134,9 @@ struct ScatteredRows {
     }
 };
 
-/// Adds the listed tokens to their table rows. All threads of the block must come here. \pre the list is
-/// sorted
+/// Adds the listed tokens to their table rows. All threads of the block must call it.
+///
+/// \pre the list is sorted
 template <class T>
 __device__ void add_listed(
     ScatterList& list, int count, const ScatteredRows<T>& from, float* d_table, std::int64_t first_row) {
@@ -138,10 +144,10 @@ __device__ void add_listed(
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
     const auto row_of = [&](int i) { return list.keys[i] >> ScatterList::index_bits; };
-    int run = 0;  // number of this run of equal rows
+    int run = 0;  // number of this range of equal rows
     for (int begin = 0; begin < count; ++run) {
         const auto row = row_of(begin);
-        // The end of the run, by steps that double and then halve.
+        // Finds the end of the range with steps that double and then halve.
         int end = begin + 1;
         int step = 1;
         while (end + step <= count && row_of(end + step - 1) == row) {
@@ -190,7 +196,7 @@ __device__ void add_listed(
     }
 }
 
-/// A block for each part of the table's rows and each slice of columns.
+/// One block for each part of the table's rows and each slice of columns.
 template <class T>
 __global__ void __launch_bounds__(ScatterGrid::threads, 2) scatter_rows(AskedRows asked,
                                                                         std::int64_t table_rows,
@@ -258,15 +264,15 @@ __global__ void __launch_bounds__(ScatterGrid::threads, 2) scatter_rows(AskedRow
             }
             place += __popc(asking[look]);
         }
-        // Where the list is added depends on the tokens' numbers alone, and so do the bits of sums: not on
-        // which rows of the table are here.
+        // Lists end at fixed token numbers, so the bits of sums do not depend on the table rows in this
+        // slice.
         const bool is_full = begin + of_block >= asked.count || (begin + of_block) % ScatterList::size == 0;
         if (listed > 0 && is_full) {
             sort_keys(list.keys, listed);
             add_listed(list, listed, from, d_table, first_row);
             listed = 0;
         }
-        __syncthreads();  // the counts, and the list, have been read
+        __syncthreads();  // all have read the counts and the list
     }
 }
 

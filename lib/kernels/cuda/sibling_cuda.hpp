@@ -1,11 +1,11 @@
-/// Definition of siblings for GPUs; only *_cuda.cu files include it.
+/// Definition of GPU siblings; only *_cuda.cu files include it.
 #pragma once
 
 #include "kernels/sibling.hpp"
 
 namespace ziggurat::kernels::cuda {
 
-/// Names the function that computes `kernel`.
+/// Maps a kernel to the function that computes it.
 template <auto kernel>
 struct ComputedBy;
 
@@ -17,7 +17,7 @@ void Sibling<kernel>::run(const device::Stream& stream,
 
 }  // namespace ziggurat::kernels::cuda
 
-/// ZG_CUDA_SIBLING(column_sum<float>); in kernels::cuda, as ZG_HOST_SIBLING in kernels::host.
+/// ZG_CUDA_SIBLING(column_sum<float>), used in kernels::cuda as ZG_HOST_SIBLING in kernels::host.
 #define ZG_CUDA_SIBLING(...)                                           \
     template <>                                                        \
     struct ComputedBy<&kernels::__VA_ARGS__> {                         \

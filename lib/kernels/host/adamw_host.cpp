@@ -16,12 +16,14 @@ struct Operands {
     const G* gradient;
     float* m;
     float* v;
-    T* parameters;  // null where the master weights are not published
+    T* parameters;  // null if the master weights are not published
 };
 
-/// Updates `count` elements, each `apart` from the one before. Writes stand behind all reads, for a moment
-/// that is written at once is read from memory again, and go stream by stream, so that lines side by side
-/// leave together: one core took 0.82 of the time that a loop over elements takes (fp32, Zen 4).
+/// Updates `count` elements at distances of `apart`.
+///
+/// All reads precede all writes, because a moment that is written first would be read from memory again.
+/// Writes are grouped by array, so that neighbouring cache lines leave together: on one core this took 0.82
+/// of the time of a loop over elements (fp32, Zen 4).
 template <int count, int apart, bool publishes, class T, class G>
 [[gnu::always_inline]] inline void update_together(const AdamWFactors& factors,
                                                    const Operands<T, G>& of,
@@ -51,9 +53,13 @@ template <int count, int apart, bool publishes, class T, class G>
     }
 }
 
-/// Two lines of each fp32 stream at a time: two vectors, or one with as many elements as a line of bfloat16.
-/// They are asked for 2 KiB of fp32 ahead, for roots and quotients fill the window in which the processor
-/// would come across them: one core took 0.94 to 0.96 of the time (fp32, Emerald Rapids).
+/// Updates two cache lines of each fp32 array at a time.
+///
+/// These are two vectors, or one with the elements of a bfloat16 line.
+///
+/// Prefetches 2 KiB of fp32 ahead, because square roots and divisions fill the reorder window, and the
+/// processor sees later loads too late. On one core this took 0.94 to 0.96 of the time (fp32, Emerald
+/// Rapids).
 template <bool publishes, class T, class G>
 void update_block(AdamWFactors factors, Operands<T, G> of, std::int64_t count) {
     constexpr int together = 32;
@@ -90,7 +96,7 @@ void adamw_update(const device::Stream&,
                   std::span<float> v,
                   std::span<T> parameters) {
     if (inputs->skip != 0) {
-        // The memory that they are published from may be new in each step.
+        // The memory that they are published from may be different in each step.
         if (!parameters.empty()) {
             convert_blocks(master.data(), parameters.data(), std::ssize(master));
         }

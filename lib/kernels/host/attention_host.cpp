@@ -9,7 +9,9 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-/// Document starts that fall, or lie behind their query, would read what nobody wrote.
+/// Returns true if document starts are valid.
+///
+/// Starts that decrease or are after their query would read uninitialized memory.
 bool are_document_starts(const AttentionShape& shape, tensor::TensorRef<const std::int32_t, 1> starts) {
     bool good = true;
     for (std::int64_t row = 0; row < starts.extent(0); ++row) {

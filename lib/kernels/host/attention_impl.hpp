@@ -1,4 +1,6 @@
-/// Attention over all heads for a set of vector operations; only attention_host.cpp and tests include it.
+/// Attention over all heads, for a set of vector operations.
+///
+/// Only attention_host.cpp and tests include it.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 
 namespace ziggurat::kernels::host {
 
-/// The arguments of a call, and where each head lies in them.
+/// The arguments of a call, and the position of each head in them.
 template <class T>
 class AttentionHeads {
   public:
@@ -31,7 +33,9 @@ class AttentionHeads {
     int seq() const { return static_cast<int>(shape_.seq); }
     int head_dim() const { return static_cast<int>(shape_.head_dim); }
 
-    /// Where the columns of query head `head` begin in row 0 of its sequence; key and value heads follow on.
+    /// Returns the offset of query head `head` in row 0 of its sequence.
+    ///
+    /// Key heads, then value heads follow.
     std::int64_t offset(std::int64_t batch, std::int64_t head) const {
         return batch * shape_.seq * width() + head * shape_.head_dim;
     }
@@ -67,7 +71,7 @@ class AttentionHeads {
     DropoutMask mask_;
 };
 
-/// The share of worker `index` of the workspace, aligned.
+/// Returns the aligned part of the workspace of worker `index`.
 inline tile::Scratch scratch_of(std::span<std::byte> workspace,
                                 std::int64_t num_workers,
                                 std::int64_t index) {

@@ -1,4 +1,6 @@
-/// Sums over rows whose order does not depend on threads; only *_host.cpp files include it.
+/// Sums over rows whose order does not depend on the number of threads.
+///
+/// Only *_host.cpp files include it.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +16,10 @@
 
 namespace ziggurat::kernels::host {
 
-/// Cuts rows into a fixed number of blocks, each with partial rows of its own, which are added in order.
+/// Division of rows into a fixed number of blocks with partial rows, which are added in order.
 ///
-/// Lies in a workspace of layout::HostWorkspaces::column_sum_bytes(width): up to two sums (gain and bias) at
-/// a time.
+/// The partial rows are in a workspace of layout::HostWorkspaces::column_sum_bytes(width): up to two sums
+/// (gain and bias) at a time.
 class ColumnSumBlocks {
   public:
     ColumnSumBlocks(std::int64_t rows, std::int64_t width, std::span<std::byte> workspace)
@@ -30,8 +32,9 @@ class ColumnSumBlocks {
         ZG_EXPECTS(reinterpret_cast<std::uintptr_t>(workspace.data()) % alignof(float) == 0);
     }
 
-    /// Calls body(first row, end row, partial row of sum 0, partial row of sum 1) for each block, partials
-    /// zeroed.
+    /// Calls body(first row, end row, partial row of sum 0, partial row of sum 1) for each block.
+    ///
+    /// Partial rows start at zero.
     template <class Body>
     void for_each(const char* name, const Body& body) const {
         for_rows(name, blocks, [&](std::int64_t block) {
@@ -41,7 +44,7 @@ class ColumnSumBlocks {
         });
     }
 
-    /// out = (or +=) the partial rows of one of the two sums, in the order of the blocks.
+    /// Computes out = (or +=) the partial rows of one of the two sums, in the order of the blocks.
     void finish(int sum, tensor::TensorRef<float, 1> out, Accumulate accumulate) const {
         if (accumulate == Accumulate::no) {
             std::fill_n(out.data, width_, 0.0f);

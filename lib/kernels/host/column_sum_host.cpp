@@ -6,7 +6,7 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-/// sums[c] += rows [begin, end) of dy, four rows per pass over the sums.
+/// Adds rows [begin, end) of dy to sums. Each loop over the sums adds four rows.
 template <class T>
 void sum_rows(const T* dy, std::int64_t begin, std::int64_t end, float* sums, std::int64_t width) {
     std::int64_t row = begin;

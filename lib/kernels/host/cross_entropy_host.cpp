@@ -32,7 +32,7 @@ float sum_of_powers(const T* x, std::int64_t count, float pivot) {
     return sum;
 }
 
-/// One sweep over memory: a block stays in the first cache between its maximum and its sum.
+/// Adds columns to the statistics and reads memory once: a block stays in L1 between maximum and sum.
 template <class T>
 void add_columns(const T* x, std::int64_t count, LossStatistics& kept) {
     constexpr std::int64_t block = 1024;
@@ -51,8 +51,9 @@ float log2_sum_exp(const T* x, std::int64_t count) {
     return log2_sum(kept);
 }
 
-/// x = scale * (softmax(x) - onehot(target)) for the `valid` first columns, 0 for the padding behind them. A
-/// target in other columns than these is none of theirs.
+/// Computes x = scale * (softmax(x) - onehot(target)) for the first `valid` columns, 0 for the padding.
+///
+/// A target outside of these columns is ignored.
 template <class T>
 void gradient_row(
     T* x, std::int64_t valid, std::int64_t padded, std::int64_t target, float log2_of_sum, float scale) {

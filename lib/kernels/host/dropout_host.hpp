@@ -1,4 +1,4 @@
-/// Dropout's factors by the row, for the host; only *_host.cpp files include it.
+/// Dropout factors of rows, for the host; only *_host.cpp files include it.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace ziggurat::kernels::host {
 
-/// Finds the sample and the position of a row of a call, and the factors of its channels.
+/// Computes the sample and the position of a row of a call, and the factors of its channels.
 class DropoutRows {
   public:
-    /// Channels whose factors are made at a time: they stay in the first cache.
+    /// Number of channels whose factors are computed at a time, so that they stay in L1.
     static constexpr std::int64_t run_length = 256;
 
     /// \pre check_dropout
@@ -25,8 +25,9 @@ class DropoutRows {
 
     bool drops() const noexcept { return mask_.drops(); }
 
-    /// factors[i] is that of channel first + i; `first` is a multiple of 4, and whole groups of 4 are written
-    /// up to `run_length` of them.
+    /// Writes the factor of channel first + i to factors[i]. \pre `first` is a multiple of 4
+    ///
+    /// Writes whole groups of 4, up to `run_length` factors.
     void factors(std::int64_t row, std::int64_t first, std::int64_t count, float* factors) const noexcept {
         const auto in_batch = first_row_ + row;
         const auto position = static_cast<std::uint32_t>(in_batch % sequence_);
@@ -47,7 +48,7 @@ class DropoutRows {
     std::int64_t first_row_;
 };
 
-/// to = x + branch, the branch multiplied by its factors where something is dropped. `to` may be x or branch.
+/// Computes to = x + branch, the branch with dropout. `to` may be x or branch.
 template <class T>
 void add_branch_row(
     const T* x, const T* branch, const DropoutRows& dropout, std::int64_t row, T* to, std::int64_t width) {
@@ -72,8 +73,9 @@ void add_branch_row(
     }
 }
 
-/// to = from multiplied by the factors of channels [first, first + count), at most run_length. `to` may be
-/// `from`.
+/// Computes to = from times the factors of channels [first, first + count), at most run_length.
+///
+/// `to` may be `from`.
 template <class From, class To>
 void drop_run(const From* from,
               const DropoutRows& dropout,
@@ -89,7 +91,7 @@ void drop_run(const From* from,
     }
 }
 
-/// The same for a whole row.
+/// Does the same for a whole row.
 template <class T>
 void drop_row(const T* from, const DropoutRows& dropout, std::int64_t row, T* to, std::int64_t width) {
     for (std::int64_t first = 0; first < width; first += DropoutRows::run_length) {

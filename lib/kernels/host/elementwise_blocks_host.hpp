@@ -1,4 +1,4 @@
-/// Cuts flat buffers into blocks for the threads of the host; only *_host.cpp files include it.
+/// Division of flat buffers into blocks for the threads of the host; only *_host.cpp files include it.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void for_blocks(const char* name, std::int64_t size, const Body& body) {
     });
 }
 
-/// to = from, rounded where To is the narrower type.
+/// Computes to = from, rounded if To is the narrower type.
 template <class From, class To>
 void convert_blocks(const From* from, To* to, std::int64_t size) {
     for_blocks("ziggurat::convert", size, [=](std::int64_t begin, std::int64_t count) {

@@ -45,7 +45,7 @@ void accumulate_row(const T* from, float scale, float* to, std::int64_t width) {
     }
 }
 
-/// Adds the strip [begin, end) of the columns of every row of d_out to the table, in the order of the rows.
+/// Adds columns [begin, end) of every row of d_out to the table, in the order of the rows.
 template <class T>
 void scatter_strip(Indices indices,
                    TensorRef<const T, 2> d_out,
@@ -75,8 +75,9 @@ void scatter_strip(Indices indices,
     }
 }
 
-/// Every thread has columns of its own, so the order of the sums is that of the rows for any number of
-/// threads.
+/// Adds all rows.
+///
+/// Each thread has its own columns, so the order of sums does not depend on their number.
 template <class T>
 void scatter_add(const device::Stream& stream,
                  Indices indices,

@@ -25,8 +25,9 @@ constexpr std::int64_t blocks_per_slice = 1024;
     return lane[0];
 }
 
-/// Sum of squares of a whole block: lane j takes elements j, j + 32, ...; then the lanes are folded in
-/// halves.
+/// Returns the sum of squares of a whole block.
+///
+/// Lane j sums elements j, j + 32, ...; then the lanes are folded in halves.
 template <class E>
 double block_squares(const E* x) {
     double lane[lanes] = {};
@@ -40,7 +41,7 @@ double block_squares(const E* x) {
     return fold(lane);
 }
 
-/// A short block counts as one that is filled up with zeros.
+/// Adds a short block as if it were padded with zeros.
 template <class E>
 void add_squares(const E* x, std::int64_t count, ExactSum& into) {
     std::int64_t begin = 0;
@@ -54,7 +55,7 @@ void add_squares(const E* x, std::int64_t count, ExactSum& into) {
     }
 }
 
-/// Slices are summed side by side; the order in which they are merged has no influence on the bits.
+/// Sums slices in parallel. The order in which they are merged does not change the bits.
 template <class E, class AddSlice>
 void sum_slices(const char* name, std::span<const E> values, const AddSlice& add_slice, ExactSum& into) {
     constexpr std::int64_t slice = blocks_per_slice * block_elements;

@@ -9,7 +9,7 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-/// Four neighbours of one row, from the column that is a multiple of four.
+/// Returns four adjacent values of one row, from the column 4 * column_quad.
 std::array<float, 4> quad(const NormalField& field, std::int64_t row, std::int64_t column_quad) {
     const auto words = Philox4x32::generate(
         {static_cast<std::uint32_t>(column_quad), static_cast<std::uint32_t>(row),

@@ -16,7 +16,7 @@ struct Statistics {
     float inv_std;
 };
 
-/// The row lies in the first cache after the first of the three loops.
+/// Normalizes a row in three loops; after the first one, the row is in L1.
 template <class T>
 Statistics normalize_row(const T* x, const T* gain, const T* bias, float epsilon, T* y, std::int64_t width) {
     float sum = 0;
@@ -39,8 +39,9 @@ Statistics normalize_row(const T* x, const T* gain, const T* bias, float epsilon
     return {mean, inv_std};
 }
 
-/// dx += the gradient through the norm of one row; the gradients of gain and bias are added to their partial
-/// rows.
+/// Adds the gradient through the norm of one row to dx.
+///
+/// Adds the gradients of gain and bias to their partial rows.
 template <class T>
 void backward_row(const T* x,
                   const T* dy,
@@ -130,8 +131,8 @@ void layer_norm_backward(const device::Stream&,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
                          std::span<std::byte> workspace) {
-    // The sums are formed even where nobody asks for them: dx gets the same bits, and they cost no memory
-    // traffic.
+    // The sums are computed even if they are not requested: dx then has the same bits, and they cost no
+    // memory traffic.
     const ColumnSumBlocks blocks{x.extent(0), x.extent(1), workspace};
     blocks.for_each("ziggurat::layer_norm_backward", [=](std::int64_t begin, std::int64_t end,
                                                          float* gain_sums, float* bias_sums) {

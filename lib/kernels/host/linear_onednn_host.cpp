@@ -11,8 +11,10 @@ namespace {
 
 using namespace onednn;
 
-/// How `right` [k, n] is packed. Asked of a single thread and a fixed number of rows, because oneDNN lets
-/// both choose the width of its blocks, and a weight packed by one object must serve all of its in and out.
+/// Returns the packed format of `right` [k, n].
+///
+/// Queried for one thread and a fixed number of rows, because oneDNN chooses the width of its blocks by both.
+/// All objects with the same in and out must use the same format of a packed weight.
 memory::desc packed_format(const dnnl::engine& engine,
                            std::int64_t k,
                            std::int64_t n,
@@ -26,7 +28,7 @@ memory::desc packed_format(const dnnl::engine& engine,
         .right();
 }
 
-/// dw over one length of a run of rows. bf16 packs x, which is worth its time; float does not.
+/// Products of dw for one number of rows. bf16 packs x, which makes it faster; float does not.
 struct WeightGradient {
     Packer pack_x;
     Product store, add;
@@ -160,7 +162,7 @@ class OnednnProducts final : public HostProducts<T> {
     WeightGradient weight_run_, weight_rest_;
 };
 
-/// What oneDNN calls its products of T here; nothing when it has none.
+/// Returns oneDNN's name of its products of T on this machine; empty if it has no fast product.
 template <class T>
 const std::string& implementation() {
     static const std::string name = [] {

@@ -1,5 +1,6 @@
-/// The products of a linear layer of bfloat16 where the processor multiplies pairs: tiles of 6 rows and 64
-/// columns, from weights in panels.
+/// Products of a linear layer of bfloat16 for processors with dot products of pairs.
+///
+/// Tiles have 6 rows and 64 columns; weights are packed in panels.
 #pragma once
 
 #include <algorithm>
@@ -10,33 +11,36 @@
 
 namespace ziggurat::kernels::host {
 
-/// A right factor [depth, columns] in panels of 64 columns, [panel][pair of the depth][64 columns], with
-/// zeros where there is no element.
+/// A right factor [depth, columns] in panels of 64 columns: [panel][pair of the depth][64 columns].
+///
+/// Missing elements are zeros.
 struct Panels {
     const std::uint32_t* words;
-    std::int64_t step;  ///< words from a panel to the next
+    std::int64_t step;  ///< words from one panel to the next
 
     const std::uint32_t* at(std::int64_t pair, std::int64_t column) const {
         return words + column / tile::tile_columns * step + pair * tile::tile_columns;
     }
 };
 
-/// result[rows, columns] = left[rows, depth] right[depth, columns] in blocks of the result.
+/// Computes result[rows, columns] = left[rows, depth] right[depth, columns] in blocks of the result.
 ///
-/// Numerics: sums in float along ascending depth, whatever block or tile an element is in
+/// Numerics: sums in float along ascending depth, independent of the block or tile of an element
 template <class V>
 class PairProduct {
   public:
     using T = tensor::bfloat16;
-    /// With the panel that it meets a block of the left factor fills a second-level cache of 1 MiB.
+    /// Together with one panel, a block of the left factor fills an L2 cache of 1 MiB.
     static constexpr std::int64_t block_rows = 240, block_columns = 64, block_depth = 1024;
 
     std::int64_t rows, columns, depth;
     Panels right;
     std::int64_t columns_at_once = block_columns;
 
-    /// Calls for each block left(worker, row, rows, at, depth) for the rows of its factor, by blocks of
-    /// depth, and result(worker, row, column) for where it goes.
+    /// Computes all blocks of the result.
+    ///
+    /// For each block it calls left(worker, row, rows, at, depth) for the rows of its factor, in blocks of
+    /// depth, and result_of(worker, row, column) for its destination.
     template <class Left, class ResultOf>
     void run(int num_threads, Accumulate accumulate, const Left& left, const ResultOf& result_of) const {
         const auto column_blocks = tile::divide_up(columns, columns_at_once);
@@ -64,9 +68,11 @@ class PairProduct {
     }
 
   private:
-    /// As many as fit, but no more than leave each thread several blocks: none should wait long for the last.
+    /// Returns the number of rows of a block.
+    ///
+    /// It is the largest number that fits, but leaves each thread several blocks, to balance the load.
     std::int64_t rows_of_block(int num_threads, std::int64_t column_blocks) const {
-        constexpr std::int64_t least_rows = 60;  // fewer do not repay the way of a panel to the core
+        constexpr std::int64_t least_rows = 60;  // fewer rows do not amortise loading a panel
         if (num_threads == 1) {
             return block_rows;
         }
@@ -147,8 +153,9 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
 
   private:
     using Product = PairProduct<V>;
-    /// From a row of a turned left factor to the next: not a power of two, which would fall on few lines of a
-    /// cache.
+    /// Distance between rows of a transposed left factor.
+    ///
+    /// Not a power of two, which would map to few cache sets.
     static constexpr std::int64_t left_step = Product::block_depth + 32;
     static constexpr std::int64_t left_bytes = Product::block_rows * left_step * 2;
     static constexpr std::int64_t sums_bytes = Product::block_rows * Product::block_columns * 4;
@@ -158,7 +165,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
         return reinterpret_cast<const std::uint32_t*>(packed);
     }
     tile::PackedSize<V, T> size_of_weight() const { return {shape_.out, shape_.in}; }
-    /// Of the rows of x that a run of the weight's gradient sums over.
+    /// Returns the size of the packed rows of x over which one range of the weight's gradient sums.
     tile::PackedSize<V, T> size_of_run() const {
         return {std::min(shape_.rows, Product::block_depth), shape_.in};
     }
@@ -174,7 +181,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
         };
     }
 
-    /// result[rows, columns] = left[rows, depth] right (+ bias)
+    /// Computes result[rows, columns] = left[rows, depth] right (+ bias).
     void multiply_and_round(tile::PairRows left,
                             Panels right,
                             std::int64_t depth,
@@ -193,7 +200,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
         });
     }
 
-    /// dw = dy^T x, stored or added, for few enough rows to be packed at once.
+    /// Computes dw = dy^T x, stored or accumulated, for few enough rows to pack them all at once.
     void add_run(const T* x,
                  const T* dy,
                  std::int64_t rows,
@@ -222,8 +229,9 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
             in_place(dw));
     }
 
-    /// The transpose of `from` [rows, columns], rows of it `left_step` apart; an odd last element gets a zero
-    /// beside it.
+    /// Writes the transpose of `from` [rows, columns], with rows `left_step` apart.
+    ///
+    /// If the number of elements is odd, the last one is paired with a zero.
     static void turn(tile::PairRows from, std::int64_t rows, std::int64_t columns, T* to) {
         constexpr int rows_at_once = 32, lanes = V::lanes;
         for (std::int64_t row = 0; row < rows; row += rows_at_once) {

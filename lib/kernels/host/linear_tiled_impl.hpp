@@ -1,5 +1,6 @@
-/// The products of a linear layer in tiles, where oneDNN has none whose bits are independent of threads and
-/// rows, or slower ones.
+/// Tiled products of a linear layer.
+///
+/// Used if oneDNN's products are slower, or if their bits depend on threads or rows.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 
 namespace ziggurat::kernels::host {
 
-/// A factor of a product, element (i, j) at data[i * row_step + j * column_step]; one of the steps is 1.
+/// A factor of a product: element (i, j) is data[i * row_step + j * column_step].
+///
+/// One of the steps is 1.
 template <class T>
 struct Factor {
     const T* data;
@@ -22,9 +25,9 @@ struct Factor {
     }
 };
 
-/// A product result[rows, columns] = left[rows, depth] right[depth, columns], cut into blocks of the result.
+/// A product result[rows, columns] = left[rows, depth] right[depth, columns] in blocks of the result.
 ///
-/// Numerics: sums in float along ascending depth, whatever block an element is in
+/// Numerics: sums in float along ascending depth, independent of the block of an element
 /// \param V  vector operations in which a word is one float
 template <class V, class T>
 class TiledProduct {
@@ -34,14 +37,15 @@ class TiledProduct {
     static constexpr int left_step = 8;  ///< from one column of a packed left factor to the next
     static_assert(left_step >= tile::tile_rows);
     static constexpr std::int64_t left_words = left_step * block_depth;  ///< of the rows of a tile
-    static constexpr int strip_tiles = 4;  ///< packed at a time, as their columns lie on pages far apart
+    /// tiles packed at a time, because their columns are on pages far apart
+    static constexpr int strip_tiles = 4;
     static constexpr std::int64_t scratch_bytes =
         (block_rows * block_columns + block_columns * block_depth + strip_tiles * left_words) * 4;
 
     TiledProduct(Factor<T> left, Factor<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
         : left_{left}, right_{right}, rows_{rows}, columns_{columns}, depth_{depth} {}
 
-    /// Calls write(row, column, sums, count) for every run of at most 16 columns of the result.
+    /// Calls write(row, column, sums, count) for every range of at most 16 columns of the result.
     template <class Write>
     void run(int num_threads, std::byte* scratch, const Write& write) const {
         const auto column_blocks = tile::divide_up(columns_, block_columns);
@@ -70,9 +74,11 @@ class TiledProduct {
     }
 
   private:
-    /// As many as fit, but no more than leave each thread several blocks: none should wait long for the last.
+    /// Returns the number of rows of a block.
+    ///
+    /// It is the largest number that fits, but leaves each thread several blocks, to balance the load.
     std::int64_t rows_of_block(int num_threads, std::int64_t column_blocks) const {
-        constexpr std::int64_t least_rows = 240;  // fewer do not repay the packing of their right factor
+        constexpr std::int64_t least_rows = 240;  // fewer rows do not amortise packing their right factor
         if (num_threads == 1) {
             return block_rows;
         }
@@ -111,7 +117,7 @@ class TiledProduct {
         }
     }
 
-    /// Into panels [64 columns][depth][64]; returns how far they lie apart.
+    /// Packs into panels [64 columns][depth][64]; returns the distance between panels.
     std::int64_t pack_right(
         std::int64_t at, std::int64_t column, int depth, int columns, std::uint32_t* to) const {
         const T* from = right_.at(at, column);
@@ -123,8 +129,10 @@ class TiledProduct {
         return depth * tile::tile_columns;
     }
 
-    /// Rows of tiles, [tile][left_words] each, of floats: as they lie in memory, either rows [6][block_depth]
-    /// or columns [block_depth][left_step]. Those that are not there are zeros.
+    /// Packs rows of tiles, [tile][left_words] floats each.
+    ///
+    /// Tiles are rows [6][block_depth] or columns [block_depth][left_step], like the source. Missing rows are
+    /// zeros.
     void pack_left(std::int64_t row, std::int64_t at, int rows, int depth, std::uint32_t* to) const {
         auto* floats = reinterpret_cast<float*>(to);
         const T* from = left_.at(row, at);
@@ -153,7 +161,7 @@ class TiledProduct {
     std::int64_t rows_, columns_, depth_;
 };
 
-/// Weights are `packed` as they are: blocks of them are turned into panels where they are used.
+/// Products of a layer. A `packed` weight is a plain copy; products convert blocks of it to panels.
 template <class V, class T>
 class TiledProducts final : public HostProducts<T> {
   public:

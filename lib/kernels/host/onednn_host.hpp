@@ -1,4 +1,6 @@
-/// oneDNN products and reorders, prepared once and run on any addresses; only *_host.cpp files include it.
+/// Matrix products and reorders of oneDNN, prepared once and run on any addresses.
+///
+/// Only *_host.cpp files include it.
 #pragma once
 
 #include <omp.h>
@@ -17,7 +19,7 @@ namespace ziggurat::kernels::host::onednn {
 
 using dnnl::memory;
 
-/// oneDNN reads the number of threads when it creates a primitive and again when it runs one.
+/// Sets the number of threads, which oneDNN reads when it creates a primitive and when it runs one.
 class ScopedThreads {
   public:
     explicit ScopedThreads(int num_threads) : before_{omp_get_max_threads()} {
@@ -38,7 +40,7 @@ inline memory::desc row_major(std::int64_t rows, std::int64_t columns, memory::d
     return {{rows, columns}, type, memory::dims{columns, 1}};
 }
 
-/// The transpose, as a view, of a row-major [columns, rows].
+/// Returns the transpose, as a view, of a row-major [columns, rows].
 inline memory::desc transposed(std::int64_t rows, std::int64_t columns, memory::data_type type) {
     return {{rows, columns}, type, memory::dims{1, rows}};
 }
@@ -50,7 +52,7 @@ inline void check(dnnl_status_t status) {
     }
 }
 
-/// A matrix product result = left right (+ bias), stored or added, that is ready to run on any addresses.
+/// A prepared matrix product result = left right (+ bias), stored or accumulated.
 class Product {
   public:
     Product() = default;
@@ -110,7 +112,7 @@ class Product {
     }
 
   private:
-    /// A `memory` is a handle to something that holds the address.
+    /// Sets the address that a `memory` handle refers to.
     static void bind(const memory& bound, const void* address) {
         check(dnnl_memory_set_data_handle(bound.get(), const_cast<void*>(address)));
     }
@@ -120,7 +122,7 @@ class Product {
     std::int64_t scratchpad_bytes_ = 0;
 };
 
-/// Turns a row-major operand into the blocked format that a product reads.
+/// Converts a row-major operand to the blocked format that a product reads.
 class Packer {
   public:
     Packer() = default;

@@ -11,7 +11,7 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Returns 1 / rms.
+/// Normalizes a row. Returns 1 / rms.
 template <class T>
 float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t width) {
     float squares = 0;
@@ -27,7 +27,7 @@ float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t
     return inv_rms;
 }
 
-/// dx += the gradient through the norm of one row; the gradient of gain is added to its partial row.
+/// Adds the gradient through the norm of one row to dx, and that of gain to its partial row.
 template <class T>
 void backward_row(
     const T* x, const T* dy, const T* gain, float inv_rms, T* dx, float* d_gain, std::int64_t width) {

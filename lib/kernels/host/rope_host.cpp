@@ -9,7 +9,7 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-/// Turns one head of one row; `sign` 1 is forward, -1 the way back.
+/// Rotates one head of one row; `sign` is 1 for forward, -1 for backward.
 template <class T>
 void turn(T* __restrict first,
           T* __restrict second,

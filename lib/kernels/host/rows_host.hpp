@@ -1,4 +1,4 @@
-/// Spreads rows over the threads of the compute lane; only *_host.cpp files include it.
+/// Distribution of rows over the threads of the compute lane; only *_host.cpp files include it.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -7,7 +7,7 @@
 
 namespace ziggurat::kernels::host {
 
-/// Dispatches with a name only where a tool of Kokkos listens: making a string of it allocates.
+/// Dispatches with a name only if a Kokkos tool is loaded, because creating its string allocates.
 template <class Policy, class Body>
 void dispatch(const char* name, const Policy& policy, const Body& body) {
     if (Kokkos::Tools::profileLibraryLoaded()) {
@@ -17,24 +17,26 @@ void dispatch(const char* name, const Policy& policy, const Body& body) {
     }
 }
 
-/// Calls body(i) for i in [0, count), each thread a contiguous run. `body` calls a function of its own for
-/// the loop over columns: a reduction inside a lambda that captures pointers is not vectorised by g++ 12.
+/// Calls body(i) for i in [0, count), with a contiguous range for each thread.
+///
+/// `body` must call a separate function for the loop over columns: g++ 12 does not vectorise a reduction in a
+/// lambda that captures pointers.
 template <class Body>
 void for_rows(const char* name, std::int64_t count, const Body& body) {
     dispatch(name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Static>>(0, count), body);
 }
 
-/// The same for items of unlike cost: whoever is free takes the next.
+/// Does the same for items of unequal cost, with dynamic scheduling.
 template <class Body>
 void for_items(const char* name, std::int64_t count, const Body& body) {
     dispatch(name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Dynamic>>(0, count).set_chunk_size(1), body);
 }
 
-/// Items [0, count) that workers take one after the other.
+/// Items [0, count) that workers take in order.
 class Items {
   public:
     explicit Items(std::int64_t count) : count_{count} {}
-    /// The next item, or -1 when none is left.
+    /// Returns the next item, or -1 if no item is left.
     std::int64_t next() {
         const auto item = next_.fetch_add(1, std::memory_order_relaxed);
         return item < count_ ? item : -1;
@@ -45,8 +47,9 @@ class Items {
     std::atomic<std::int64_t> next_{0};
 };
 
-/// Calls work(items, worker) for worker in [0, num_workers), at the same time: each takes items until none is
-/// left, and keeps what it prepared for itself, its scratch above all, from item to item.
+/// Calls work(items, worker) for all workers in [0, num_workers) in parallel.
+///
+/// Each worker takes items until no item is left. It keeps its state, such as scratch, from item to item.
 template <class Work>
 void for_items_of_workers(const char* name, std::int64_t count, int num_workers, const Work& work) {
     Items items{count};

@@ -13,25 +13,28 @@
 namespace ziggurat::kernels {
 namespace {
 
-/// On the thread that dispatches kernels: OpenMP keeps numbers of threads for each that asks for some.
+/// Starts the threads.
+///
+/// Call it on the thread that dispatches kernels: OpenMP stores thread numbers per caller.
 void start(int num_threads) {
     ZG_EXPECTS(features_are_checked);  // reading it links the check into the program
     ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::most_threads);
-    // Kokkos warns on stderr unless these say something; an outer launcher's choice wins.
+    // Without this variable Kokkos prints a warning to stderr. A value from the environment takes precedence.
     setenv("OMP_PROC_BIND", "false", 0);
     if (const int limit = omp_get_thread_limit(); limit < num_threads) {
-        throw Error{ErrorKind::resource, "a rank is to have " + std::to_string(num_threads) +
-                                             " threads, and OMP_THREAD_LIMIT allows " +
+        throw Error{ErrorKind::resource, "a rank needs " + std::to_string(num_threads) +
+                                             " threads, but OMP_THREAD_LIMIT allows " +
                                              std::to_string(limit) +
                                              ". Raise it, or lower parallel.threads."};
     }
     omp_set_num_threads(num_threads);
     omp_set_dynamic(0);
-    // Kokkos refuses to be told two numbers.
+    // Kokkos rejects two different numbers of threads.
     setenv("KOKKOS_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
     Kokkos::InitArguments arguments;
     arguments.num_threads = num_threads;
-    arguments.disable_warnings = true;  // of more threads than cores, once per rank: the banner says it once
+    // disables one oversubscription warning per rank; the banner prints it once
+    arguments.disable_warnings = true;
     Kokkos::initialize(arguments);
 }
 

@@ -5,7 +5,7 @@
 
 namespace ziggurat::kernels::host {
 
-/// Names the function that computes `kernel`.
+/// Maps a kernel to the function that computes it.
 template <auto kernel>
 struct ComputedBy;
 
@@ -17,9 +17,10 @@ void Sibling<kernel>::run(const device::Stream& stream,
 
 }  // namespace ziggurat::kernels::host
 
-/// ZG_HOST_SIBLING(column_sum<float>); in kernels::host: the function of that name there computes the kernel
-/// of that name. Its parameters are the kernel's, a tensor being a TensorRef, or with rank 1 a span, and one
-/// object a pointer.
+/// ZG_HOST_SIBLING(column_sum<float>), used in kernels::host.
+///
+/// It declares that the function of that name there computes the kernel of that name. The function has the
+/// kernel's parameters, except that a tensor is a TensorRef (a span if its rank is 1, a pointer if it is 0).
 #define ZG_HOST_SIBLING(...)                                           \
     template <>                                                        \
     struct ComputedBy<&kernels::__VA_ARGS__> {                         \

@@ -7,13 +7,13 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Queries whose weights and score gradients stand in the first cache at a time: a multiple of 6 and of 2.
+/// Queries whose weights and score gradients are in L1 at a time: a multiple of 6 and of 2.
 inline constexpr int backward_queries = 120;
 
-/// The gradients of one group of query heads and of the keys and values that they share.
+/// Computes the gradients of one group of query heads, and of the keys and values that they share.
 ///
-/// Keys go outermost, by panels of 64, so that their gradients stay in cache while all queries pass; the
-/// gradient of the queries is summed in memory of its own.
+/// The outermost loop is over panels of 64 keys, so that their gradients stay in cache while all queries are
+/// processed. The gradient of the queries is summed in a separate buffer.
 template <class V, class T>
 class BackwardHead {
   public:
@@ -40,7 +40,7 @@ class BackwardHead {
           exponentials_{scratch.take<float>(tile_rows * tile_columns)},
           factors_{scratch.take<float>(tile_rows * tile_columns)} {}
 
-    /// Begins a group: its keys and values, and gradients of them that are zero.
+    /// Starts a group: packs its keys and values and zeroes their gradients.
     void begin(const PackSource<T>& k, const PackSource<T>& v) {
         pack_transposed<V>(k, keys_);
         pack_columns<V>(k, key_columns_);
@@ -67,7 +67,7 @@ class BackwardHead {
         int end = head.seq();
         for (int key = (head.seq() - 1) / 64 * 64; key >= 0; key -= 64) {
             while (end > key && head.first_key(end - 1) > key + 63) {
-                --end;  // the last query that sees a key of this panel, which moves back with the panels
+                --end;  // the last query that attends to a key of this panel; it moves back with the panels
             }
             for (int first = key; first < end; first += backward_queries) {
                 meet(head, key, first, std::min(backward_queries, end - first), lse);
@@ -87,7 +87,7 @@ class BackwardHead {
         std::memset(sums, 0, static_cast<std::size_t>(size_.sums()) * sizeof(float));
     }
 
-    /// delta = rowsum(out * d_out), which is the sum over keys of weight times gradient of the weight.
+    /// Computes delta = rowsum(out * d_out), the sum over keys of each weight times its gradient.
     void compute_delta(const PackSource<T>& out, const PackSource<T>& d_out) {
         for (int row = 0; row < out.rows; ++row) {
             prefetch(out.data + (row + prefetched_rows) * out.step, out.columns);
@@ -101,7 +101,7 @@ class BackwardHead {
         }
     }
 
-    /// Queries [first, first + count) meet the keys of the panel that begins at `key`.
+    /// Processes queries [first, first + count) with the keys of the panel that begins at `key`.
     void meet(const Head<T>& head, int key, int first, int count, const float* lse) {
         for (int row = 0; row < count; row += tile_rows) {
             with_rows(std::min(tile_rows, count - row), [&](auto rows) {
@@ -144,12 +144,14 @@ class BackwardHead {
         }
     }
 
-    /// Weights (after dropout) and gradients of the scores of R queries against one panel of keys, stored in
-    /// the order in which the three products that follow read them. `slot` is the row's place in its block.
+    /// Computes the weights (after dropout) and score gradients of R queries for one panel of keys.
+    ///
+    /// Stores them in the order in which the three following products read them. `slot` is the position of
+    /// the row in its block.
     template <int R, bool Drops>
     void differentiate(const Head<T>& head, int key, int row, int slot, const float* lse) {
         const bool masked = key + 63 > row || key < head.first_key(row + R - 1);
-        const bool half = row + R - key <= 32;  // the diagonal cuts off the other columns
+        const bool half = row + R - key <= 32;  // the diagonal masks the other columns
         float* weights = pair == 1 ? reinterpret_cast<float*>(weights_) + slot * tile_columns : exponentials_;
 
         Float tile[R][4];
@@ -197,7 +199,9 @@ class BackwardHead {
         }
     }
 
-    /// tile = start(row) + rows of `left` times a panel; only its first half when no more is live.
+    /// Computes tile = start(row) + rows of `left` times a panel.
+    ///
+    /// Computes only its first half if the rest is masked.
     template <int R, class Start>
     [[gnu::always_inline]] void product(const std::uint32_t* left,
                                         int row,
@@ -246,8 +250,9 @@ class BackwardHead {
         }
     }
 
-    /// Words of two queries, for the products that sum over queries. R is even but for the last of a
-    /// sequence.
+    /// Stores words of two queries, for the products that sum over queries.
+    ///
+    /// R is even, except for the last queries of a sequence.
     template <int R>
     [[gnu::always_inline]] void store_pairs_of_queries(int slot, const Float (&tile)[R][4]) {
 #pragma GCC unroll 3
@@ -294,7 +299,7 @@ class BackwardHead {
     std::uint32_t* weights_;   ///< [queries in words][64 keys]
     std::uint32_t* d_scores_;  ///< [queries in words][64 keys]
     std::uint32_t*
-        d_score_rows_;     ///< [queries][64 keys in words]; single words: the same memory as d_scores_
+        d_score_rows_;  ///< [queries][64 keys in words]; if a word is one float: the same memory as d_scores_
     float* exponentials_;  ///< [tile_rows][64], before they are rounded to pairs
     float* factors_;
 };

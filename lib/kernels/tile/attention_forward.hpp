@@ -8,12 +8,13 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Rows of queries whose output is summed at a time, and keys per running maximum. With 64 keys in place of
-/// 512 the maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
+/// Query rows whose output is summed at a time, and keys per running maximum.
+///
+/// With 64 keys instead of 512 the maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
 inline constexpr int forward_queries = 96;
 inline constexpr int forward_keys = 512;
 
-/// softmax(scale q k^T) v of one head; keys and values are packed once for all query heads that share them.
+/// Computes softmax(scale q k^T) v of one head. Query heads that share keys and values pack them once.
 template <class V, class T>
 class ForwardHead {
   public:
@@ -61,7 +62,7 @@ class ForwardHead {
     }
 
   private:
-    /// Lets rows [row, row + rows) meet the keys of the block that begins at `block`.
+    /// Processes rows [row, row + rows) with the keys of the block that begins at `block`.
     void attend(const Head<T>& head, int row, int rows, int slot, int block) {
         const int first = std::max(block, head.first_key(row) / 64 * 64);
         const int last = std::min(block + forward_keys, row + rows);
@@ -80,7 +81,7 @@ class ForwardHead {
         });
     }
 
-    /// Scores of R rows against keys [first, last) into `scores_`, and their maxima by the lane into `top`.
+    /// Writes scores of R rows for keys [first, last) to `scores_`, and their maxima per lane to `top`.
     template <int R>
     void score(const Head<T>& head, int row, int first, int last, Float (&top)[R]) {
         const Float lowest = V::broadcast(masked_score);
@@ -99,7 +100,7 @@ class ForwardHead {
             }
             if (last - key > 32) {
                 multiply_rows(queries_, size_, row, panel, tile);
-            } else {  // the diagonal cuts off the other half
+            } else {  // the diagonal masks the other half
                 Float half[R][2];
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
@@ -132,8 +133,10 @@ class ForwardHead {
         }
     }
 
-    /// Takes the scores of pairs that may not meet out of a panel. Few panels need it, and among the products
-    /// it would cost registers.
+    /// Masks the scores of excluded pairs in a panel.
+    ///
+    /// A separate function, because few panels need it, and inlined into the products it would cost
+    /// registers.
     template <int R>
     [[gnu::noinline]] static void mask(
         const Head<T>& head, int row, int key, float* scores, Float (&top)[R]) {
@@ -150,8 +153,7 @@ class ForwardHead {
         }
     }
 
-    /// Turns scores into weights relative to the new maxima and scales down what was summed under the old
-    /// ones.
+    /// Converts scores to weights relative to the new maxima, and rescales earlier sums.
     template <int R>
     void weigh(const Head<T>& head, int row, int slot, int first, int last, const Float (&top)[R]) {
         const float to_log2 = head.log2_scale();
@@ -180,7 +182,7 @@ class ForwardHead {
         }
     }
 
-    /// weights = exp(score - maximum), dropped or not; returns their sum before dropping and rounding.
+    /// Computes weights = exp(score - maximum) with dropout. Returns their sum before dropout and rounding.
     template <bool Drops>
     float exponentials(
         const float* scores, int columns, float to_log2, float maximum, std::uint32_t* weights) const {
@@ -224,7 +226,7 @@ class ForwardHead {
     std::uint32_t* values_;
     float* sums_;             ///< [panels][forward_queries][64]
     float* scores_;           ///< [tile_rows][forward_keys]
-    std::uint32_t* weights_;  ///< the same in words; single words overwrite the scores
+    std::uint32_t* weights_;  ///< the same in words; if a word is one float, they overwrite the scores
     float* factors_;
     float* maxima_;
     float* totals_;

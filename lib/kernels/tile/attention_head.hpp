@@ -1,4 +1,4 @@
-/// Parts of one attention head that its forward and its backward share.
+/// Code that forward and backward of an attention head share.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,20 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Rows of a tile: with 4 vectors of columns, 24 accumulators, 4 right operands and 1 left one fill 29 of 32
-/// registers.
+/// Rows of a tile.
+///
+/// With 4 vectors of columns, 24 accumulators, 4 right operands and 1 left operand take 29 of 32 registers.
 inline constexpr int tile_rows = 6;
 
-/// The score of a pair that may not meet; not -infinity, whose differences are NaN.
+/// The score of a masked pair; not -infinity, because differences of infinities are NaN.
 inline constexpr float masked_score = -1e30f;
 
-/// Below every score that means something and far above `masked_score`: where running maxima begin, so that
-/// keys masked for a row get the weight 2^-huge = 0 even before the row has met one of its own.
+/// Initial value of running maxima: below every valid score and far above `masked_score`.
+///
+/// Keys that are masked for a row get the weight 2^-huge = 0 even before the row's first unmasked key.
 inline constexpr float lowest_maximum = -1e20f;
 
-/// One query head and the keys and values that it meets.
+/// One query head, and the keys and values that it attends to.
 template <class T>
 struct Head {
     PackSource<T> q, k, v;                ///< [seq, head_dim] each
@@ -34,14 +36,15 @@ struct Head {
 
     int seq() const { return q.rows; }
     int head_dim() const { return q.columns; }
-    /// The first key that `row` sees.
+    /// Returns the first key that `row` attends to.
     int first_key(int row) const { return document_starts == nullptr ? 0 : document_starts[row]; }
-    /// Turns a score into the exponent of 2.
+    /// Returns the factor that converts scores to exponents of 2.
     float log2_scale() const { return scale * 1.44269504f; }
 };
 
-/// The multiples of 1 / (1 - p) or 0 for the keys [first_key, first_key + count) of a query; `first_key` is a
-/// multiple of 4 and whole groups of 4 are written.
+/// Writes the factors 1 / (1 - p) or 0 for the keys [first_key, first_key + count) of a query.
+///
+/// `first_key` is a multiple of 4, and whole groups of 4 are written.
 template <class T>
 void dropout_factors(const Head<T>& head, int query, int first_key, int count, float* factors) {
     const auto mask = head.dropout;
@@ -60,7 +63,7 @@ void dropout_factors(const Head<T>& head, int query, int first_key, int count, f
     }
 }
 
-/// Carves aligned arrays from a run of bytes.
+/// Allocates aligned arrays from a range of bytes.
 class Scratch {
   public:
     Scratch(std::byte* begin, std::int64_t bytes) : at_{begin}, end_{begin + bytes} {}
@@ -78,7 +81,7 @@ class Scratch {
     std::byte* end_;
 };
 
-/// Where words of `rows` x `columns` elements lie when they are packed one way or the other.
+/// Sizes in words of packed operands of `rows` x `columns` elements.
 template <class V, class T>
 struct PackedSize {
     std::int64_t padded_rows, panels, words_per_row, words_per_panel;  ///< of columns or of left rows
@@ -94,11 +97,11 @@ struct PackedSize {
     std::int64_t left_rows() const {
         return elements_per_word<V, T> == 2 ? padded_rows * words_per_row : columns();
     }
-    /// Floats of an accumulator [panels][padded_rows][64].
+    /// Returns the floats of an accumulator [panels][padded_rows][64].
     std::int64_t sums() const { return panels * padded_rows * tile_columns; }
 };
 
-/// tile += rows [row, row + R) of `left`, packed by pack_left, times a panel packed by pack_transposed.
+/// Computes tile += rows [row, row + R) of `left` (pack_left) times a panel (pack_transposed).
 template <class V, class T, int R, int N>
 [[gnu::always_inline]] inline void multiply_rows(const std::uint32_t* left,
                                                  const PackedSize<V, T>& size,
@@ -116,7 +119,7 @@ template <class V, class T, int R, int N>
     } while (words > 0);
 }
 
-/// Adds rows of a left factor times words of a panel packed by pack_columns to R rows of 64 floats.
+/// Adds rows of a left factor times words of a panel (pack_columns) to R rows of 64 floats.
 template <class V, class T, int RowStep, int WordStep, int R, int N>
 void accumulate_tile(const std::uint32_t* a, const std::uint32_t* panel, std::int64_t words, float* to) {
     typename V::Float tile[R][N];
@@ -137,7 +140,7 @@ void accumulate_tile(const std::uint32_t* a, const std::uint32_t* panel, std::in
     }
 }
 
-/// The same over all columns, panel by panel: `to` and `right` advance by their steps.
+/// Does the same for all columns, panel by panel: `to` and `right` advance by their steps.
 template <class V, class T, int RowStep, int WordStep, int R>
 void accumulate_rows(const std::uint32_t* a,
                      const std::uint32_t* right,

@@ -8,11 +8,11 @@
 
 namespace ziggurat::kernels::tile {
 
-/// The vector operations that the tiled kernels are written in; portable.hpp is the same for any machine.
+/// Vector operations of the tiled kernels; portable.hpp has the same interface for any machine.
 ///
-/// A word is 32 bits of a packed operand. Here it is one float, whatever the type in memory.
+/// A word is 32 bits of a packed operand. Here it is one float for every type in memory.
 struct Avx512 {
-    using Single = Avx512;  ///< the operations that take every word for one float
+    using Single = Avx512;  ///< the operations in which every word is one float
     using Float = __m512;
     using Word = __m512i;
     static constexpr int lanes = 16, register_floats = 16;
@@ -30,13 +30,13 @@ struct Avx512 {
     [[gnu::always_inline]] static float max_of(Float x) { return _mm512_reduce_max_ps(x); }
     [[gnu::always_inline]] static float first_of(Float x) { return _mm512_cvtss_f32(x); }
 
-    /// x in lanes [first, last), `otherwise` in the rest; bounds may lie outside [0, 16].
+    /// Returns x in lanes [first, last), `otherwise` in the rest; bounds may be outside [0, 16].
     [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float otherwise) {
         return _mm512_mask_mov_ps(otherwise, static_cast<__mmask16>(lanes_below(last) & ~lanes_below(first)),
                                   x);
     }
 
-    /// 2^x for x < 128, relative error 1.9e-7, exactly 1 at 0 and 0 far below.
+    /// Returns 2^x for x < 128 with relative error 1.9e-7, exactly 1 at 0 and 0 for large negative x.
     [[gnu::always_inline]] static Float exp2(Float x) {
         const Float n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
         const Float f = _mm512_sub_ps(x, n);
@@ -47,7 +47,9 @@ struct Avx512 {
         return _mm512_scalef_ps(fma(p, f, broadcast(1.0f)), n);
     }
 
-    /// The first `count` elements, at most 16, as floats; zeros behind them. Reads nothing beyond.
+    /// Loads the first `count` elements, at most 16, as floats.
+    ///
+    /// The rest are zeros. Does not read beyond them.
     [[gnu::always_inline]] static Float load_elements(const float* from, int count) {
         return _mm512_maskz_loadu_ps(lanes_below(count), from);
     }
@@ -73,7 +75,7 @@ struct Avx512 {
     [[gnu::always_inline]] static Word zero_words() { return _mm512_setzero_si512(); }
     [[gnu::always_inline]] static void store_words(std::uint32_t* to, Word x) { _mm512_store_si512(to, x); }
 
-    /// rows[i][j] becomes rows[j][i].
+    /// Transposes: rows[i][j] becomes rows[j][i].
     [[gnu::always_inline]] static void transpose(Word (&rows)[16]) {
         Word t[16];
 #pragma GCC unroll 8
@@ -104,7 +106,7 @@ struct Avx512 {
         }
     }
 
-    /// c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..]
+    /// Computes c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..].
     template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_tile(const std::uint32_t* a,
                                                      const std::uint32_t* b,
@@ -133,7 +135,7 @@ struct Avx512 {
         return static_cast<__mmask16>(count >= 16 ? 0xffffu : count <= 0 ? 0u : (1u << count) - 1u);
     }
 
-    /// To nearest even, as tensor::bfloat16 does, but without its care for NaN payloads.
+    /// Rounds to nearest even, as tensor::bfloat16 does, but does not preserve NaN payloads.
     [[gnu::always_inline]] static __m256i rounded(Float x) {
         const Word bits = _mm512_castps_si512(x);
         const Word odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

@@ -7,7 +7,9 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Packed operands of bfloat16 are words of two, neighbours along the summed index; of float as in Avx512.
+/// Packed operands of bfloat16 are words of two elements, adjacent along the summed index.
+///
+/// Floats are packed as in Avx512.
 ///
 /// Numerics: the instructions flush bfloat16 subnormals to zero
 struct Avx512Bf16 : Avx512 {
@@ -19,7 +21,7 @@ struct Avx512Bf16 : Avx512 {
         _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
     }
 
-    /// Word i holds elements 2 i and 2 i + 1 of the first `count`, at most 32.
+    /// Loads words: word i holds elements 2 i and 2 i + 1 of the first `count`, at most 32.
     [[gnu::always_inline]] static Word load_pairs(const tensor::bfloat16* from, int count) {
         const auto mask = static_cast<__mmask32>(count >= 32 ? ~0u : count <= 0 ? 0u : (1u << count) - 1u);
         return _mm512_maskz_loadu_epi16(mask, from);
@@ -31,8 +33,9 @@ struct Avx512Bf16 : Avx512 {
         _mm512_mask_storeu_epi16(to, mask, x);
     }
 
-    /// Word i holds element i of `low` and element i of `high` (zero when not there), of the first `count`,
-    /// at most 16.
+    /// Loads words: word i holds element i of `low` and element i of `high` (zero if missing).
+    ///
+    /// Only the first `count` words are loaded, at most 16.
     [[gnu::always_inline]] static Word interleave(const tensor::bfloat16* low,
                                                   const tensor::bfloat16* high,
                                                   int count,
@@ -45,17 +48,17 @@ struct Avx512Bf16 : Avx512 {
         return _mm512_permutexvar_epi16(alternating(), both);
     }
 
-    /// Word i holds low[i] and high[i], rounded.
+    /// Returns words: word i holds low[i] and high[i], rounded.
     [[gnu::always_inline]] static Word interleave(Float low, Float high) {
         return _mm512_permutexvar_epi16(alternating(), pairs(low, high));
     }
 
-    /// The 32 values of `first`, then `second`, rounded, as neighbours.
+    /// Returns the 32 values of `first`, then `second`, rounded, in order.
     [[gnu::always_inline]] static Word pairs(Float first, Float second) {
         return reinterpret_cast<Word>(_mm512_cvtne2ps_pbh(second, first));
     }
 
-    /// multiply_tile on words of pairs.
+    /// Computes multiply_tile on words of pairs.
     template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_pairs_tile(const std::uint32_t* a,
                                                            const std::uint32_t* b,
@@ -64,7 +67,7 @@ struct Avx512Bf16 : Avx512 {
         multiply_words([a](int r, std::int64_t p) { return a[r * RowStep + p * WordStep]; }, b, words, c);
     }
 
-    /// The same with a left factor as it lies in memory: rows of neighbours, `step` elements apart.
+    /// Does the same with an unpacked left factor in memory: rows `step` elements apart.
     template <int R, int V>
     [[gnu::always_inline]] static void multiply_pairs_of_rows(const tensor::bfloat16* rows,
                                                               std::int64_t step,
@@ -80,7 +83,7 @@ struct Avx512Bf16 : Avx512 {
     }
 
   private:
-    /// c[r][16 v ..] += sum over p < words of left(r, p) * b[64 p + 16 v ..]
+    /// Computes c[r][16 v ..] += sum over p < words of left(r, p) * b[64 p + 16 v ..].
     template <int R, int V, class Left>
     [[gnu::always_inline]] static void multiply_words(const Left& left,
                                                       const std::uint32_t* b,
@@ -103,7 +106,7 @@ struct Avx512Bf16 : Avx512 {
         }
     }
 
-    /// 0, 16, 1, 17, ...: brings the halves of a register together.
+    /// Returns 0, 16, 1, 17, ...: the permutation that interleaves the halves of a register.
     [[gnu::always_inline]] static Word alternating() {
         return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);

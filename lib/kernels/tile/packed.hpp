@@ -10,18 +10,20 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Elements of T that make a word: two where the machine multiplies pairs, neighbours along the summed index.
+/// Elements of T per word: two, adjacent along the summed index, if the machine multiplies pairs.
+///
+/// Otherwise it is one.
 template <class V, class T>
 inline constexpr int elements_per_word = V::has_bf16_pairs&& std::is_same_v<T, tensor::bfloat16> ? 2 : 1;
 
-/// Columns of a tile, and rows that packed operands are padded to.
+/// Columns of a tile; also the multiple to which rows of packed operands are padded.
 inline constexpr std::int64_t tile_columns = 64;
 
 constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
     return (value + divisor - 1) / divisor;
 }
 
-/// A row-major block of a larger matrix: `rows` x `columns` elements whose rows lie `step` elements apart.
+/// A row-major block of a larger matrix: `rows` x `columns` elements with rows `step` elements apart.
 template <class T>
 struct PackSource {
     const T* data;
@@ -29,7 +31,7 @@ struct PackSource {
     int rows, columns;
 };
 
-/// c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..] for words of T.
+/// Computes c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..].
 template <class V, class T, int RowStep, int WordStep, int R, int N>
 [[gnu::always_inline]] inline void multiply(const std::uint32_t* a,
                                             const std::uint32_t* b,
@@ -42,8 +44,9 @@ template <class V, class T, int RowStep, int WordStep, int R, int N>
     }
 }
 
-/// The transpose of `x` in panels of 64 of its rows, [panel][word][64], rows padded with zeros:
-/// a right factor that sums over the columns of x.
+/// Packs the transpose of `x` in panels of 64 of its rows, [panel][word][64], padded with zero rows.
+///
+/// The result is a right factor that sums over the columns of x.
 template <class V, class T>
 void pack_transposed(const PackSource<T>& x, std::uint32_t* to) {
     constexpr int pair = elements_per_word<V, T>;
@@ -79,12 +82,15 @@ void pack_transposed(const PackSource<T>& x, std::uint32_t* to) {
     }
 }
 
-/// Rows that are asked for ahead of their turn: those of a head lie far apart, where the processor does not
-/// guess.
+/// Number of rows to prefetch ahead.
+///
+/// Rows of a head are far apart, so the hardware does not prefetch them.
 inline constexpr int prefetched_rows = 12;
 
-/// `x` in panels of 64 of its columns, [panel][word of rows][64], both padded with zeros (columns to 16):
-/// a right factor that sums over the rows of x.
+/// Packs `x` in panels of 64 of its columns, [panel][word of rows][64].
+///
+/// Rows and columns are padded with zeros (columns to 16). The result is a right factor that sums over the
+/// rows of x.
 template <class V, class T>
 void pack_columns(const PackSource<T>& x, std::uint32_t* to) {
     constexpr int pair = elements_per_word<V, T>;
@@ -115,10 +121,10 @@ void pack_columns(const PackSource<T>& x, std::uint32_t* to) {
     }
 }
 
-/// `x` in panels of 64 of its columns, [panel][row][words of 64 elements], an odd last column padded with
-/// zero: a left factor that sums over the columns of x.
+/// Packs `x` in panels of 64 of its columns, [panel][row][words of 64 elements].
 ///
-/// Where a word is one float this is the layout of pack_columns.
+/// An odd last column is padded with zero. The result is a left factor that sums over the columns of x. If a
+/// word is one float, this is the layout of pack_columns.
 template <class V, class T>
 void pack_left(const PackSource<T>& x, std::uint32_t* to) {
     if constexpr (elements_per_word<V, T> == 1) {

@@ -1,4 +1,6 @@
-/// Blocks of products of bfloat16 where the processor multiplies pairs: tiles of 6 rows and 64 columns.
+/// Blocks of bfloat16 products for processors with dot products of pairs.
+///
+/// Tiles have 6 rows and 64 columns.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +9,16 @@
 
 namespace ziggurat::kernels::tile {
 
-/// A left factor: rows whose neighbours along the depth are neighbours in memory, `step` elements from a row
-/// to the next.
+/// A left factor with adjacent elements along the depth and rows `step` elements apart.
 struct PairRows {
     const tensor::bfloat16* data;
     std::int64_t step;
 };
 
-/// Where elements of a product go, of which columns [0, columns) exist: sums in float, `step` elements from a
-/// row to the next, and, unless it is null, what they are rounded to when the last of them is in.
+/// Destination of a product, of which columns [0, columns) exist.
+///
+/// `sums` are in float, with rows `step` elements apart. If `rounded` is not null, it receives the rounded
+/// values after the last summand.
 struct Result {
     float* sums;
     std::int64_t step, columns;
@@ -34,10 +37,11 @@ struct Result {
     Result without_rounding() const { return {sums, step, columns}; }
 };
 
-/// result[rows, 64] = left[rows, depth] times a panel [pair of the depth][64 columns] with zeros where there
-/// is no element, or the sums that are there plus that.
+/// Computes result[rows, 64] = (or +=) left[rows, depth] times a panel [pair of the depth][64 columns].
 ///
-/// Numerics: sums in float along ascending depth, one pair after the other; bfloat16 subnormals count as zero
+/// Missing elements of the panel are zeros.
+///
+/// Numerics: sums in float along ascending depth, pair by pair; bfloat16 subnormals count as zero
 template <class V>
 class PairBlock {
   public:
@@ -59,7 +63,7 @@ class PairBlock {
     }
 
   private:
-    /// While it multiplies, it asks for the rows of the next tile, and for where the sums go.
+    /// Multiplies, and prefetches the rows of the next tile and the destination of the sums.
     template <int R>
     [[gnu::noinline]] static void multiply_tile(
         PairRows left, const std::uint32_t* panel, std::int64_t depth, const Result& result, bool is_first) {

@@ -1,4 +1,4 @@
-/// Vectors of 16 floats for any machine, in the compiler's own vectors of the width that its registers have.
+/// Vectors of 16 floats for any machine, as compiler vectors of its register width.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace ziggurat::kernels::tile {
 
 /// The operations of avx512.hpp without intrinsics.
 ///
-/// A source that uses them is compiled with contraction of a * b + c, which is how it comes to fused
-/// operations where the machine has them.
+/// Sources that use them are compiled with contraction of a * b + c, which generates fused operations if the
+/// machine has them.
 struct Portable {
     using Single = Portable;
     static constexpr int register_floats =
@@ -153,7 +153,9 @@ struct Portable {
         }
     }
 
-    /// As many columns at a time as leave the accumulators of R rows in 16 registers.
+    /// Computes multiply_tile in parts of columns.
+    ///
+    /// Each part has the largest number of columns for which the accumulators of R rows fit in 16 registers.
     template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_tile(const std::uint32_t* a,
                                                      const std::uint32_t* b,

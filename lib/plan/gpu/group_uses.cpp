@@ -12,8 +12,8 @@ using schedule::Program;
 
 namespace {
 
-/// The members' blocks of a part of a sum. Programs of plans do not name them where they are shards:
-/// there they are as good as equal if this rank's is its share of all.
+/// Returns the members' blocks of one part of a sum. Programs of plans do not list the blocks of
+/// shards: all blocks are then practically equal, and this rank's block is its share of the whole.
 std::vector<layout::VectorBlock> blocks_of(const Op& op, std::size_t part, int members) {
     std::vector<layout::VectorBlock> blocks;
     if (op.blocks.empty()) {

@@ -1,4 +1,4 @@
-/// GroupUse: how the groups of a program exchange by NCCL.
+/// GroupUse: the NCCL operations of a program's groups.
 #pragma once
 
 #include <set>
@@ -9,14 +9,15 @@
 
 namespace ziggurat::plan {
 
-/// Each group with collectives has a communicator, and each direction of messages to a peer one of its own.
+/// NCCL use of a group. It has one communicator for collectives, and one per peer and direction of
+/// messages.
 struct GroupUse {
     bool has_collectives = false;
     bool has_pieces = false;                                ///< sums of received pieces
     std::set<std::pair<int, schedule::OpKind>> links = {};  ///< messages, by the peer and their direction
 };
 
-/// By group of the program.
+/// Returns the use of each group of the program.
 std::vector<GroupUse> uses_of_groups(const schedule::Program& program);
 
 }  // namespace ziggurat::plan

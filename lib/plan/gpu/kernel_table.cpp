@@ -35,7 +35,7 @@ std::string line(const std::string& name,
                        format_bytes(all.bytes), activations);
 }
 
-/// Lines of equal neighbours: the first of them, how many there are, and their name.
+/// Adjacent rows with equal values: the first of them and their common name.
 struct Group {
     std::string name;
     const UnitKernels* first;
@@ -74,7 +74,7 @@ KernelTable kernel_table(const spec::RunSpec& spec,
         add(table.step, kernels);
         if (op.microbatch == 0 && op.unit >= 0 && !kernels.empty()) {
             auto& unit = entry(table.units, model.table.units.at(static_cast<std::size_t>(op.unit)).name);
-            // The head computes its loss and what follows from it in one go.
+            // The head computes its loss and the gradient together.
             const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
             add(is_forward ? unit.forward : unit.backward, kernels);
         } else if (op.kind == schedule::OpKind::update || op.kind == schedule::OpKind::norm) {

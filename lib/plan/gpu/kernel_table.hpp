@@ -19,8 +19,8 @@ struct PassKernels {
 
 struct UnitKernels {
     std::string unit;
-    PassKernels forward;   ///< of the first micro-batch of a step
-    PassKernels backward;  ///< of the same, with what is recomputed
+    PassKernels forward;   ///< for the first micro-batch of a step
+    PassKernels backward;  ///< for the same micro-batch, including recomputation
 
     std::int64_t launches() const noexcept { return forward.launches + backward.launches; }
     std::int64_t bytes() const noexcept { return forward.bytes + backward.bytes; }
@@ -29,18 +29,18 @@ struct UnitKernels {
 struct KernelTable {
     std::int64_t activation_bytes = 0;  ///< tokens of a micro-batch on the rank x hidden x bytes of the type
     std::vector<UnitKernels> units;     ///< in order of first use
-    PassKernels optimizer;              ///< once in a step: norms of gradients, updates
-    PassKernels step;                   ///< all kernels of the step, of all micro-batches
+    PassKernels optimizer;              ///< one time per step: norms of gradients, updates
+    PassKernels step;                   ///< all kernels of the step, for all micro-batches
 };
 
 KernelTable kernel_table(const spec::RunSpec& spec,
                          const schedule::ModelLayout& model,
                          const schedule::Program& program);
 
-/// The table for people. Neighbouring units that do the same share a line.
+/// Returns the human-readable table. Adjacent units with equal work share a row.
 std::string print_kernel_table(const KernelTable& table);
 
-/// The table as a member of a JSON object, for tools:
+/// Returns the table as a member of a JSON object, for tools:
 ///
 ///     "kernels": {"activation_B": n,
 ///                 "units": [{"unit": name, "forward": {"launches": n, "moved_B": n}, "backward": ...}],

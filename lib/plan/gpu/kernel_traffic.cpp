@@ -45,7 +45,8 @@ Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind nor
     return kernels;
 }
 
-/// Queries and keys are turned in place, of each head as many channels as have an angle.
+/// Kernels of rotary embeddings: queries and keys are rotated in place, in each head only the rotary
+/// channels.
 Kernels rope_kernels(const OpOperands& use, const spec::RunSpec& spec) {
     const auto& model = spec.model;
     const auto heads = model.heads / spec.parallel.tensor;
@@ -56,7 +57,7 @@ Kernels rope_kernels(const OpOperands& use, const spec::RunSpec& spec) {
     return {{"rope", 1, 2 * turned + use.read(Role::positions) + use.read(Role::rotations)}};
 }
 
-/// Products and sums stay on the chip, so that no bytes are counted.
+/// Kernels of attention: products and sums stay on the chip, so no bytes are counted.
 Kernels attention_kernels(const OpOperands& use,
                           const layout::AttentionSizes& sizes,
                           layout::AttentionKernel kernel) {
@@ -65,9 +66,9 @@ Kernels attention_kernels(const OpOperands& use,
         case layout::AttentionKernel::host:
             return {};
         case layout::AttentionKernel::cuda_cores:
-            return {{"attention", forward ? 1 : 2}};  // of queries; of keys and values
+            return {{"attention", forward ? 1 : 2}};  // gradients: queries; keys and values
         case layout::AttentionKernel::tensor_cores:
-            return {{"attention", forward ? 1 : 3}};  // and of outputs
+            return {{"attention", forward ? 1 : 3}};  // the same, and outputs
         case layout::AttentionKernel::cudnn: {
             const auto piece = layout::CudaWorkspaces::attention_piece(sizes);
             const auto pieces = (sizes.batch / piece->sequences) * (sizes.kv_heads / piece->kv_heads);
@@ -77,7 +78,7 @@ Kernels attention_kernels(const OpOperands& use,
     return {};
 }
 
-/// Rows of tables are counted for each token, and once more where they are added to.
+/// Kernels of lookups: rows of tables are counted for each token, and twice if the kernel adds to them.
 Kernels embedding_kernels(const OpOperands& use, std::int64_t value_bytes, std::int64_t gradient_bytes) {
     const auto& op = use.op();
     if (is_forward(op)) {
@@ -112,7 +113,7 @@ const char* loss_kernel(const OpOperands& use) {
     return use.writes(Role::d_input) ? "cross_entropy_tile_gradient" : "cross_entropy_tile";
 }
 
-/// One kernel for each run of bytes.
+/// Returns one kernel for each range of bytes.
 template <class BytesOf>
 Kernels by_run(const char* kernel, const schedule::Operand& operand, int launches, const BytesOf& bytes_of) {
     Kernels kernels;
@@ -122,12 +123,12 @@ Kernels by_run(const char* kernel, const schedule::Operand& operand, int launche
     return kernels;
 }
 
-/// A kernel for each range of one weight decay (train/step/bind_state_ops.cpp).
+/// Returns one kernel for each range with one weight decay (train/step/bind_state_ops.cpp).
 Kernels update_kernels(const schedule::Program& program,
                        const Op& op,
                        const spec::RunSpec& spec,
                        const schedule::ModelLayout& model) {
-    // Master and both moments are read and written.
+    // The kernel reads and writes master and both moments.
     const auto element_bytes =
         3 * 2 * 4 + spec::element_bytes(spec.precision.gradient) +
         (program.find_write(op, Role::parameters) == nullptr ? 0 : model.element_bytes);
@@ -158,7 +159,7 @@ void append(Kernels& kernels, const Kernels& more) {
     kernels.insert(kernels.end(), more.begin(), more.end());
 }
 
-/// Kernels of fills, sums, norms of gradients and updates.
+/// Returns the kernels of fills, sums, norms of gradients and updates.
 Kernels state_kernels(const schedule::Program& program,
                       const Op& op,
                       const spec::RunSpec& spec,

@@ -1,4 +1,4 @@
-/// Kernels that the ops of a step program launch on a GPU, and the bytes that these move.
+/// Kernels that the ops of a step program launch on a GPU, and the bytes that they move.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,33 @@ namespace ziggurat::plan {
 
 /// Launches of one kernel by one op.
 struct KernelUse {
-    const char* kernel = "";  ///< as its launches are named; "product" and "attention" of libraries, too
+    const char* kernel = "";  ///< name of the launched kernel; "product" and "attention" for library calls
     std::int64_t launches = 1;
-    /// Bytes of operands that it reads and writes, each once. 0 for products and attention, which compute
-    /// longer than they move. Partial sums in workspaces stay in the GPU's cache and are not counted.
+    /// Bytes of operands that it reads and writes, each counted one time. 0 for products and attention,
+    /// which are compute-bound. Partial sums in workspaces stay in the GPU's cache and are not counted.
     std::int64_t bytes = 0;
 
     bool operator==(const KernelUse&) const = default;
 };
 
-/// Sizes of operands are those of the op; which of them a kernel reads and writes follows the binders
+/// Kernels and traffic of ops.
+///
+/// Sizes of operands are those of the op. Which operands a kernel reads and writes follows the binders
 /// (model/bind_*.cpp, train/step/bind_state_ops.cpp) and kernels/cuda.
 class KernelTraffic {
   public:
     /// Arguments must outlive the object.
-    /// \param has_cudnn  cuDNN computes attention where it can
+    /// \param has_cudnn  cuDNN computes attention if it can
     KernelTraffic(const spec::RunSpec& spec,
                   const schedule::ModelLayout& model,
                   const schedule::Program& program,
                   bool has_cudnn = true)
         : spec_{spec}, model_{model}, program_{program}, has_cudnn_{has_cudnn} {}
 
-    /// Kernels of `op` in the order of their launches. Empty for ops of other lanes than that of compute:
-    /// collectives, copies, disks, and updates on the host. A call of a library counts as one launch.
+    /// Returns the kernels of `op` in the order of their launches.
+    ///
+    /// Empty for ops of other lanes than compute: collectives, copies, disks, and updates on the host. A
+    /// library call counts as one launch.
     std::vector<KernelUse> of(const schedule::Op& op) const;
 
   private:

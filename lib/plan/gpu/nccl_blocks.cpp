@@ -57,10 +57,10 @@ std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communi
                       : std::string{};
     return fmt::format(
         "the communicators of a rank may hold {} thread blocks at once ({}): a GPU of {} has {} "
-        "multiprocessors{}, and kernels that do not fit together let ranks wait for each other for ever. "
+        "multiprocessors{}, and ranks deadlock if the kernels do not all fit. "
         "Use fewer axes of `parallel` or equal spans of `sharding`, {}set parallel.transport: staged.",
         needed, list, machine.name, available,
-        machine.device_multiprocessors > 0 ? "" : " (of an H100, as its machine file does not say)", remedy);
+        machine.device_multiprocessors > 0 ? "" : " (assumed: H100; not in the machine file)", remedy);
 }
 
 }  // namespace ziggurat::plan

@@ -1,4 +1,4 @@
-/// Thread blocks that the communicators of a rank may hold at once, and whether a GPU has room for them.
+/// Thread blocks that the communicators of a rank can occupy at once, and a check that a GPU has room.
 #pragma once
 
 #include <string>
@@ -12,25 +12,27 @@ namespace ziggurat::plan {
 
 /// One communicator of NCCL.
 struct CommunicatorBlocks {
-    std::string name;  ///< of its group; with "send" or "receive" of one for messages
+    std::string name;  ///< of its group; with "send" or "receive" for messages
     int blocks = 0;
 
     bool operator==(const CommunicatorBlocks&) const = default;
 };
 
-/// Communicators of a rank that runs `program`, with the limits that the program sets; empty where nothing
-/// goes by NCCL. Those of training and of validation are never busy together.
+/// Returns the communicators of a rank that runs `program`, with the limits that the program sets.
+///
+/// Empty if no transfer uses NCCL. Communicators of training and of validation are never busy together.
 std::vector<CommunicatorBlocks> communicator_blocks(const spec::RunSpec& spec,
                                                     const schedule::Program& program);
 
-/// Sum of the blocks.
+/// Returns the sum of the blocks.
 int blocks_of_all(const std::vector<CommunicatorBlocks>& communicators);
 
-/// Multiprocessors of a GPU that are assumed if the machine's are not known: those of an H100.
+/// Returns the multiprocessors of a GPU; those of an H100 if the machine file does not give them.
 int multiprocessors_of(const spec::MachineSpec& machine);
 
-/// Why the communicators of a rank do not fit on a GPU of `machine` together, and what to do; empty if they
-/// fit. Kernels wait for their peers: if some of them cannot start, ranks wait for each other for ever.
+/// Returns why the communicators of a rank do not fit on a GPU of `machine` together, and the remedy.
+///
+/// Empty if they fit. Kernels wait for their peers: if some of them cannot start, the ranks deadlock.
 std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communicators,
                                   const spec::MachineSpec& machine);
 

@@ -15,15 +15,15 @@ class OpOperands {
     const schedule::Op& op() const noexcept { return op_; }
     bool reads(schedule::Role role) const { return program_.find_read(op_, role) != nullptr; }
     bool writes(schedule::Role role) const { return program_.find_write(op_, role) != nullptr; }
-    /// Bytes of the operand that is read in that role; 0 if there is none.
+    /// Returns the bytes of the operand that is read in that role; 0 if the op has no such operand.
     std::int64_t read(schedule::Role role) const { return bytes_of(program_.find_read(op_, role)); }
     std::int64_t written(schedule::Role role) const { return bytes_of(program_.find_write(op_, role)); }
     std::int64_t rows() const noexcept { return op_.row_end - op_.row_begin; }
 
-    /// Bytes of all operands without workspaces and without those of the given roles. A buffer that is read
-    /// in two roles is read once.
+    /// Returns the bytes of all operands except workspaces and the given roles. A buffer that is read in
+    /// two roles counts one time.
     std::int64_t all_but(std::initializer_list<schedule::Role> left_out = {}) const;
-    /// Bytes that a kernel moves for an output which it stores, or adds to what is there.
+    /// Returns the bytes that a kernel moves for an output which it stores, or adds to existing values.
     std::int64_t stored_or_added(schedule::Role role) const {
         return written(role) * (op_.accumulate ? 2 : 1);
     }

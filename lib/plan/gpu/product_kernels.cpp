@@ -13,13 +13,13 @@ using schedule::Role;
 
 constexpr KernelUse product{"product"};
 
-/// Sums of the columns of `bytes` in two kernels: of blocks of rows, then of the blocks.
+/// Adds the two kernels that sum the columns of `bytes`: over blocks of rows, then over the blocks.
 void add_column_sum(std::vector<KernelUse>& kernels, const OpOperands& use, std::int64_t bytes) {
     kernels.push_back({"column_sum", 1, bytes});
     kernels.push_back({"sums of columns", 1, use.stored_or_added(Role::d_bias)});
 }
 
-/// GELU next to a product that is merged with it, where the library does not compute both
+/// Adds the kernel of a GELU that is merged with a product, if the library does not fuse them
 /// (kernels/linear.cpp).
 void add_gelu(std::vector<KernelUse>& kernels, const OpOperands& use, const layout::Phase& phase) {
     if (use.writes(Role::activated) &&
@@ -32,13 +32,15 @@ void add_gelu(std::vector<KernelUse>& kernels, const OpOperands& use, const layo
     }
 }
 
-/// Columns [column_begin, column_end) of the output (model/bind_tiles.cpp, bind_head_tiles.cpp).
+/// Returns the kernels for columns [column_begin, column_end) of the output.
+///
+/// Source: model/bind_tiles.cpp, bind_head_tiles.cpp
 std::vector<KernelUse> tile_kernels(const OpOperands& use,
                                     const layout::Phase& phase,
                                     std::int64_t element_bytes) {
     std::vector<KernelUse> kernels;
     const auto& op = use.op();
-    // The logits of a tile are a matrix of their own, so that no columns are copied.
+    // The logits of a tile are a separate matrix, so no columns are copied.
     const bool copies = phase.kind == layout::PhaseKind::linear;
     const auto columns = use.rows() * (op.column_end - op.column_begin) * element_bytes;
     if (copies && (op.direction == Direction::backward_input || op.direction == Direction::backward_weight)) {
@@ -102,7 +104,7 @@ class AdapterKernels {
     }
 
   private:
-    /// A kernel that moves `matrices` matrices of `columns` columns.
+    /// Adds a kernel that moves `matrices` matrices of `columns` columns.
     void add(const char* kernel, std::int64_t matrices, std::int64_t columns) {
         made_.push_back({kernel, 1, matrices * columns * column_bytes_});
     }

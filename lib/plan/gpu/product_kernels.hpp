@@ -9,8 +9,10 @@
 
 namespace ziggurat::plan {
 
-/// \param element_bytes  of the compute type
-/// \param lora_rank      of adapters, where the phase has some
+/// Returns the kernels of a product.
+///
+/// \param element_bytes  size of an element of the compute type
+/// \param lora_rank      rank of the adapters, if the phase has any
 std::vector<KernelUse> product_kernels(const OpOperands& use,
                                        const layout::Phase& phase,
                                        std::int64_t element_bytes,

@@ -12,7 +12,7 @@ namespace {
 
 using layout::UnitKind;
 
-/// Walks the slots of a stage and hands activations from chunk to chunk and from stage to stage.
+/// Walks the slots of a stage and passes activations from chunk to chunk and from stage to stage.
 class SlotWalk {
   public:
     SlotWalk(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
@@ -65,7 +65,7 @@ class SlotWalk {
         }
     }
 
-    /// Down to the first unit with something to train; below it nobody asks for gradients.
+    /// Writes backward down to the first unit with a trained tensor; units below it need no gradients.
     void backward(const Slot& slot) {
         const int v = model_.virtual_stage(slot.chunk);
         const auto& held = units(slot);
@@ -83,7 +83,9 @@ class SlotWalk {
         }
     }
 
-    /// What virtual stage `from` has made for `to`.
+    /// Returns the buffer with the value that virtual stage `from` computes for `to`.
+    ///
+    /// Appends a receive if `from` is on another rank.
     int arrive(Direction direction, int microbatch, int from, int to) {
         const int stages = model_.mesh.degree(spec::Axis::pipeline);
         if (from % stages == to % stages) {
@@ -127,14 +129,14 @@ class SlotWalk {
         writer_.program().ops.push_back(std::move(op));
     }
 
-    /// Whether what stages exchange is alike on all tensor ranks: each then sends a slice of it, and those
-    /// that receive gather the slices.
+    /// True if the values that stages exchange are replicated on all tensor ranks. Each tensor rank then
+    /// sends one slice, and the receiving ranks gather the slices.
     ///
     /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021,
     /// section 4.1 (scatter and gather).
     bool is_cut() const { return model_.tensor() > 1 && writer_.outside() == layout::Placement::replicated; }
 
-    /// By tensor rank.
+    /// Returns the slices of a buffer, by tensor rank.
     /// \pre the tensor degree divides the width of the model, as it divides its heads
     std::vector<ByteRun> slices(int buffer) {
         const auto bytes = writer_.program().buffers[static_cast<std::size_t>(buffer)].bytes;
@@ -142,7 +144,7 @@ class SlotWalk {
         return equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
     }
 
-    /// Of what `receive` brings, to `buffer`; nothing is read yet.
+    /// Returns the op that gathers the slices of `receive` into `buffer`. Its reads are still empty.
     Op gather_slices(const Op& receive, int buffer) {
         auto& program = writer_.program();
         Op op;
@@ -165,8 +167,8 @@ class SlotWalk {
         const int stages = model_.mesh.degree(spec::Axis::pipeline);
         const int other = (kind == OpKind::send ? to : from) % stages;
         const int peer = model_.mesh.neighbour(spec::Axis::pipeline, model_.rank, other);
-        // A name for each neighbourhood, alike on both sides: between two stages there are two where the last
-        // one hands on to the first one's next chunk.
+        // Both ranks use the same name for their pair of neighbouring stages. Two stages can have two such
+        // groups, because the last stage sends to the next chunk of the first stage.
         Op op;
         op.kind = kind;
         op.direction = direction;

@@ -1,4 +1,4 @@
-/// Stages into units into phases: the first form of a step program.
+/// Expansion of stages into units and of units into phases: the first form of a step program.
 #pragma once
 
 #include <array>
@@ -12,18 +12,19 @@
 
 namespace ziggurat::schedule {
 
-/// The state of one unit on this rank, as indices of buffers; -1 where there is none.
+/// State of one unit on this rank, as indices of buffers; -1 if it does not exist.
 struct UnitState {
     UnitState() { kept.fill(-1); }
 
-    /// This rank's shard of a kind that is kept from step to step (layout::is_kept). Of gradients: the
-    /// accumulator.
+    /// Returns this rank's shard of a kind that is kept from step to step (layout::is_kept).
+    ///
+    /// For gradients, this is the accumulator.
     int operator[](StateKind kind) const { return kept[static_cast<std::size_t>(kind)]; }
 
     std::array<int, layout::num_state_kinds + 1> kept;  ///< by kind
-    int full_parameters = -1;  ///< read by phases: those that are kept, or a placeholder for leases
-    int full_frozen = -1;      ///< the same of frozen ones; one placeholder stands for both
-    int full_gradients = -1;   ///< written by phases: those that are kept, or a placeholder for reduce_pass
+    int full_parameters = -1;  ///< read by phases: the kept parameters, or a placeholder for leases
+    int full_frozen = -1;      ///< the same for frozen parameters; one placeholder can stand for both
+    int full_gradients = -1;   ///< written by phases: the kept gradients, or a placeholder for reduce_pass
 };
 
 /// Persistent state of all units.
@@ -31,50 +32,59 @@ struct StateBuffers {
     std::vector<UnitState> units;  ///< by unit of the table
 };
 
-/// `elements` in consecutive blocks for `members`, multiples of 16 elements but for the last ones.
+/// Divides `elements` into one block per member.
+///
+/// All blocks are multiples of 16 elements, except the last ones.
 std::vector<ByteRun> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members);
 
-/// A program on its way through the passes.
+/// Program between two passes.
 struct Draft {
     Program program;
     StateBuffers state;
-    std::vector<std::size_t> slot_begins;  ///< by slot: its first op, as expand leaves the list
-    /// Whether collectives over the data axis say which member has which block: memory does not depend on
-    /// it, and with thousands of ranks it is most of a program.
+    std::vector<std::size_t> slot_begins;  ///< by slot: its first op in the list that expand returns
+    /// True if collectives over the data axis list the block of each member. Memory does not depend on these
+    /// blocks, and with thousands of ranks they are most of a program.
     bool names_blocks = true;
 };
 
-/// Index of the group that ModelLayout::data_members describes; made when it is not there.
+/// Returns the index of the group that ModelLayout::data_members describes.
+///
+/// Adds the group if it is missing.
 int data_group(Program& program, const ModelLayout& model, int inner, int span);
 
-/// Whether phases add their gradients straight to the accumulator: nothing is summed over ranks before the
-/// last micro-batch, and it has the type in which gradients are computed.
+/// True if phases add their gradients directly to the accumulator.
+///
+/// This holds if no sum over ranks is formed before the last micro-batch, and if the accumulator has the type
+/// in which gradients are computed.
 bool adds_in_place(const spec::RunSpec& spec);
 
-/// Adds the persistent buffers of `model`, the same and in the same order in every variant.
+/// Adds the persistent buffers of `model`: the same buffers in the same order in every variant.
 ///
-/// Gradients: with reduce `at_end` the unit's whole gradient; with `each_microbatch` this rank's optimizer
-/// shard, in which its finest piece is summed up and to which the others are gathered; with `by_span` its
-/// gradient shard.
+/// Gradients: with reduce `at_end`, the unit's whole gradient. With `each_microbatch`, this rank's optimizer
+/// shard: it accumulates the finest piece, and the other pieces are gathered to it. With `by_span`, this
+/// rank's gradient shard.
 ///
-/// Of what ModelLayout::trains denies there is `frozen` only.
+/// Units for which ModelLayout::trains returns false have only the kind `frozen`.
 ///
-/// The placeholders `full_parameters` (span of parameters above 1) and `full_gradients` (unless
-/// adds_in_place) are transient buffers of all that is held of the unit, and of its trained region.
-/// gather_pass and reduce_pass replace every operand in them by one in the buffer of a lease or of one
-/// micro-batch's gradient at the same byte offset; place_buffers gives no memory to what no op names.
+/// The placeholders `full_parameters` (if the span of parameters is above 1) and `full_gradients` (unless
+/// adds_in_place) are transient buffers. The first is as large as the held part of the unit, the second as
+/// large as its trained region. gather_pass and reduce_pass replace every operand in a placeholder by one at
+/// the same byte offset in a lease or in the gradient of one micro-batch. place_buffers gives no memory to
+/// buffers that no op names.
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
-/// Forward and backward of all slots, unit by unit and phase by phase, with the collectives that neighbouring
-/// placements ask for on the tensor axis and the messages between stages. Ops carry unit, phase, micro-batch
-/// and direction; collectives of a unit carry its number too. Backward ops that write gradients of parameters
-/// leave `accumulate` to reduce_pass.
+/// Writes forward and backward of all slots, unit by unit and phase by phase.
+///
+/// Also inserts the collectives that convert between tensor-axis placements of neighbouring phases, and the
+/// messages between stages. Ops carry unit, phase, micro-batch and direction; collectives of a unit carry the
+/// unit's number. Backward ops that write gradients of parameters leave `accumulate` to reduce_pass.
 ///
 /// Conventions:
-/// - The head runs whole in the backward slot (in the forward slot of `evaluate`): nothing is kept for it.
-/// - Gradients of values are transient and shared where GradientRule says so.
-/// - A micro-batch's tensors (BatchTensor), step_inputs, update_inputs and exact sums are named as they
-///   are on the host (Program::trainer_buffers); control_pass gives ops of the device their twins there.
+/// - The head runs completely in the backward slot (in the forward slot of `evaluate`), so no activation of
+///   the head is saved.
+/// - Gradients of values are transient. Phases share them where GradientRule allows it.
+/// - A micro-batch's tensors (BatchTensor), step_inputs, update_inputs and exact sums are the host's buffers
+///   (Program::trainer_buffers). control_pass replaces them by device copies in ops of the device.
 /// - With slots backward_input and backward_weight, the weight products whose operands nothing
 ///   overwrites move to the latter.
 Draft expand(const spec::RunSpec& spec,

@@ -8,7 +8,9 @@ using layout::GradientRule;
 using layout::PhaseKind;
 using layout::Placement;
 
-/// The gradient of a phase's output, as the phase wants it: all ranks of a sum take the whole gradient.
+/// Returns the gradient of a phase's output in the placement that the phase needs.
+///
+/// All ranks of a sum use the whole gradient.
 PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
     const auto& writes = unit_of(unit).phases[static_cast<std::size_t>(phase)].writes;
     const auto& use = *std::find_if(writes.begin(), writes.end(), [](const layout::ValueUse& written) {
@@ -22,7 +24,7 @@ PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
     return {buffer, wanted, place.is_stream && buffer == place.buffer};
 }
 
-/// The gradient that later readers of `value` have left; zeros where nobody has read it later.
+/// Returns the gradient that later readers of `value` have accumulated; zeros if there are no readers.
 int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
     const ValueKey key{microbatch, unit, value};
     const auto known = gradients_.find(key);
@@ -41,7 +43,7 @@ int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
     return made;
 }
 
-/// Notes `buffer` as the gradient of the phase's input, summed or cut as the value is placed.
+/// Records `buffer` as the gradient of the phase's input; converts it to the placement of the value.
 void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto& use = described.reads.front();
@@ -49,7 +51,7 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
     const ValueKey key{microbatch, unit, use.value};
     if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
         described.writes.front().wanted == Placement::split_width) {
-        // Each rank has the part of the gradient that comes through its columns.
+        // Each rank has the part of the gradient that comes from its columns.
         const int total = convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
                                   Direction::backward);
         gradients_[key] = {total, value.placement};
@@ -58,7 +60,7 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
     gradients_[key] = {buffer, use.wanted};
 }
 
-/// Whether the gradient of a product's weight is asked for, and so the product's input.
+/// True if the gradient of a product's weight is needed. It also needs the product's input.
 bool PhaseWriter::trains_weight(int unit, int phase) const {
     const auto& described = unit_of(unit);
     const auto& uses = described.phases[static_cast<std::size_t>(phase)].parameters;
@@ -72,7 +74,7 @@ bool PhaseWriter::trains_weight(int unit, int phase) const {
 void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes) {
     if (draft_.program.find_write(op, Role::d_weight) == nullptr) {
         const auto& phase = unit_of(op.unit).phases[static_cast<std::size_t>(op.phase)];
-        op.flops = phase.adapter_flops_per_token * static_cast<double>(op.row_end);  // none for a bias alone
+        op.flops = phase.adapter_flops_per_token * static_cast<double>(op.row_end);  // 0 for a bias alone
     }
     if (x >= 0) {
         op.reads.push_back(whole(draft_.program, x, Role::input));
@@ -145,7 +147,8 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
             op.reads.push_back(whole(program, d_x, Role::d_input));
             break;
         case GradientRule::add_in_place: {
-            // What later readers of the stream have left: of the sum where there is one, else of the input.
+            // Gradient of the stream from its later readers: of the sum for residual_norm, otherwise of the
+            // input.
             const int stream = described.kind == PhaseKind::residual_norm ? described.writes.front().value
                                                                           : described.reads.front().value;
             d_x = d_stream(unit, phase, stream, microbatch);
@@ -191,7 +194,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
 
     if (has_branch) {
-        // All ranks of a sum take its whole gradient.
+        // All ranks of a sum use its whole gradient.
         const auto wanted = described.reads[1].wanted;
         const auto placement = wanted == Placement::partial ? Placement::replicated : wanted;
         const bool is_stream = described.gradient != GradientRule::pass_through || d_y.is_stream;
@@ -205,7 +208,9 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
 }
 
-/// The phases before `end` whose output depends on something to train, the last one first.
+/// Writes backward of the phases before `end`, last phase first.
+///
+/// Skips phases whose output does not depend on a trained tensor.
 void PhaseWriter::backward_from(int unit, int end, int microbatch) {
     for (int p = end; p-- > 0;) {
         if (model_.runs_backward(unit, p)) {
@@ -214,7 +219,7 @@ void PhaseWriter::backward_from(int unit, int end, int microbatch) {
     }
 }
 
-/// The gradient of the unit's input; -1 where nobody asks for it.
+/// Returns the gradient of the unit's input; -1 if no unit before it is trained.
 int PhaseWriter::d_input(int unit, int microbatch) const {
     const bool is_wanted = unit > 0 && model_.runs_backward(unit - 1);
     return is_wanted ? gradients_.at({microbatch, unit, unit_of(unit).input}).buffer : -1;

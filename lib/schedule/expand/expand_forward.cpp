@@ -36,7 +36,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     for (const auto& use : described.reads) {
         op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::forward), use.role));
     }
-    // A summand's bias is added by one rank of the sum.
+    // One rank of the sum adds the bias.
     const bool is_summand = !described.writes.empty() && model_.tensor() > 1 &&
                             described.writes.front().wanted == layout::Placement::partial;
     if (is_summand && model_.tensor_rank != 0) {

@@ -1,4 +1,4 @@
-/// The head by blocks of rows, so that the logits of all tokens never exist at once.
+/// The head in blocks of rows. The logits of all tokens never exist at the same time.
 #include <algorithm>
 
 #include "base/contract.hpp"
@@ -30,8 +30,9 @@ void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t en
     op.row_end = end;
 }
 
-/// Makes what every rank of the tensor axis has to know of the others' slices of the vocabulary: their
-/// maxima, sums and target logits, gathered, because a maximum is not a sum.
+/// Gathers the statistics of all slices of the vocabulary, which every tensor rank needs.
+///
+/// These are maxima, sums and target logits. They are gathered, because a maximum is not a sum.
 int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
     const auto own_bytes = (end - begin) * loss_statistics_bytes;
@@ -46,7 +47,7 @@ int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_
     return own;
 }
 
-/// Makes of this rank's statistics those of all slices of the vocabulary, where there are several.
+/// Merges this rank's statistics with those of the other slices of the vocabulary, if any.
 void PhaseWriter::merge_statistics(int unit, int mb, int own) {
     if (model_.tensor() == 1) {
         return;
@@ -70,7 +71,7 @@ void PhaseWriter::merge_statistics(int unit, int mb, int own) {
     add(std::move(merge));
 }
 
-/// The losses of the rows from what all columns have left.
+/// Computes the losses of the rows from the statistics of all slices of the vocabulary.
 void PhaseWriter::losses_of_statistics(
     int unit, int mb, std::int64_t begin, std::int64_t end, int statistics) {
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
@@ -196,7 +197,7 @@ int PhaseWriter::head(int unit, int mb, int input) {
     return input_gradient_of_head(unit, mb, d_h);
 }
 
-/// Packs the weight once for all blocks of rows, where the device packs.
+/// Packs the weight one time for all blocks of rows, if the device uses packed weights.
 PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on) {
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& product = unit_of(unit).phases[static_cast<std::size_t>(phase)];
@@ -220,7 +221,7 @@ PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on)
     return packed;
 }
 
-/// Backward of what comes before the product, from the gradient of its input on.
+/// Writes backward of the phases before the product, starting with the gradient of the product's input.
 int PhaseWriter::input_gradient_of_head(int unit, int mb, int d_h) {
     if (d_h < 0) {
         return -1;

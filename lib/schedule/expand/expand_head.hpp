@@ -1,4 +1,4 @@
-/// Parts that both ways of carrying out a head have in common; only expand_head*.cpp includes it.
+/// Functions that both implementations of a head share; only expand_head*.cpp includes this file.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace ziggurat::schedule {
 
-/// The phase of that kind, of which a head has one.
+/// Returns the index of the phase of that kind; a head has exactly one.
 int phase_of(const layout::Unit& unit, layout::PhaseKind kind);
 
-/// Rows [begin, end) of a buffer of rows.
+/// Returns an operand for rows [begin, end) of a buffer of rows.
 Operand part(int buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes);
 
-/// Lets an op cover some of the rows, with their share of the FLOPs.
+/// Restricts an op to some of the rows and scales its FLOPs.
 void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t end);
 
 }  // namespace ziggurat::schedule

@@ -1,9 +1,9 @@
-/// The head by tiles of the vocabulary: neither its weight nor the logits of a token exist whole.
+/// The head in tiles of the vocabulary. Neither its weight nor the logits of a token exist as a whole.
 ///
-/// Two passes over the tiles. The first keeps of each token's logits what the loss needs of them: their
-/// maximum, the sum of their exponentials and the logit of the target, each tile added to those before it.
-/// The second makes each tile's logits again, turns them into their gradient, and is done with the tile when
-/// its products are.
+/// The tiles are processed two times. The first sweep keeps the values that the loss needs from each token's
+/// logits: the maximum, the sum of exponentials and the logit of the target, accumulated tile by tile. The
+/// second sweep recomputes each tile's logits and turns them into their gradient. A tile is no longer needed
+/// after its products.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3; Milakov and Gimelshein, "Online
 /// normalizer calculation for softmax", 2018.
@@ -17,7 +17,7 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-/// Logits of rows [begin, end) and of the columns of a tile.
+/// Computes the logits of rows [begin, end) for the columns of one tile.
 int PhaseWriter::logits_of_tile(
     int unit, int mb, std::size_t tile, std::int64_t begin, std::int64_t end, Direction direction) {
     auto& program = draft_.program;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t gradient_bytes = 4;
 
-/// A micro-batch's tensor on the host, which the trainer fills.
+/// Adds a host buffer for one tensor of a micro-batch, which the trainer fills.
 int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
     Buffer buffer;
     buffer.name = to_string(role_of(tensor));
@@ -23,7 +23,8 @@ int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int6
     return program.add_buffer(std::move(buffer));
 }
 
-/// Adds `run` to the operand of that role and buffer, behind its last run where they touch.
+/// Adds `run` to the operand with that role and buffer; merges it with the last range if they are
+/// adjacent.
 void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRun run) {
     for (auto& operand : operands) {
         if (operand.role == role && operand.buffer == buffer) {
@@ -39,13 +40,15 @@ void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRun run)
     operands.push_back({buffer, role, {run}});
 }
 
-/// What a phase calls a parameter; the head calls a tied table its weight.
+/// Returns the role of a parameter in a phase; the head uses a tied table as its weight.
 Role role_of(const layout::Parameter& parameter, const layout::ParameterUse& use) {
     return use.unit >= 0 ? Role::weight : parameter.role;
 }
 
-/// The elements of a parameter that an op uses. One that covers some rows of a weight uses those, and of the
-/// parts of a joined matrix or vector the first one names all.
+/// Returns the elements of a parameter that an op uses.
+///
+/// An op that covers some rows of a weight uses those rows. Of the parts of a joined matrix or vector, the
+/// first one covers all.
 layout::ElementRange used_part(const Op& op,
                                Role role,
                                const layout::FlatLayout& flat,

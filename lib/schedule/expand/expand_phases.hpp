@@ -1,4 +1,4 @@
-/// Writes the ops of phases; only expand*.cpp include it.
+/// Writer of the ops of phases; only expand*.cpp includes this file.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 
 namespace ziggurat::schedule {
 
-/// Buffer and placement of a value, or of the gradient of one.
+/// Buffer and placement of a value or of its gradient.
 struct PlacedValue {
     int buffer = -1;
     layout::Placement placement = layout::Placement::replicated;
-    bool is_stream = false;  ///< gradients: of the residual stream, to be added to by later ops
+    bool is_stream = false;  ///< gradient of the residual stream, to which later ops add
 };
 
-/// Appends the ops of one phase of one micro-batch after the other to a draft.
+/// Appends the ops of single phases and micro-batches to a draft.
 class PhaseWriter {
   public:
     PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
@@ -29,42 +29,47 @@ class PhaseWriter {
     Program& program() noexcept { return draft_.program; }
     Draft take() { return std::move(draft_); }
 
-    /// How values lie between units.
+    /// Returns the placement of values between units.
     layout::Placement outside() const noexcept { return outside_; }
-    /// A buffer for an activation between units.
+    /// Adds a buffer for an activation between units.
     int boundary_buffer(const std::string& name, int microbatch);
 
-    /// Forward of one unit; `input` is what the unit before left. Returns the unit's output, placed outside.
+    /// Writes forward of one unit; `input` is the output of the unit before it.
+    ///
+    /// Returns the unit's output, in the placement outside().
     int forward(int unit, int microbatch, int input);
-    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input, or -1 where
-    /// nobody asks for it. Nothing is left of ops that only form gradients of frozen tensors.
+    /// Writes backward of one unit; `d_output` is the gradient of its output.
+    ///
+    /// Returns the gradient of its input, or -1 if no unit before it is trained. Omits ops that only form
+    /// gradients of frozen tensors.
     int backward(int unit, int microbatch, int d_output);
-    /// The head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
+    /// Writes the head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
     int head(int unit, int microbatch, int input);
 
-    /// From now on, weight products that can wait are put aside / the ones put aside come now.
+    /// Sets whether weight products that can wait are deferred.
     void defer_weight_products(bool defer) { is_deferring_ = defer; }
+    /// Appends the weight products that were deferred.
     void deferred_weight_products(int microbatch, int chunk);
     void set_chunk(int chunk) { chunk_ = chunk; }
 
   private:
     using ValueKey = std::tuple<int, int, int>;  // micro-batch, unit, value
 
-    // expand_phases.cpp: what all ops have in common
+    // expand_phases.cpp: functions for all kinds of ops
     std::string label_of(int unit, int phase, Direction direction, int microbatch) const;
-    /// \param part  of a phase that is cut: which of its segments
+    /// \param part  segment of a tiled phase
     Op compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
-    /// Into how many tiles the phase is cut; 1 when it is not.
+    /// Returns the number of tiles of the phase; 1 if it is not tiled.
     std::size_t num_tiles(int unit, int phase) const;
     std::int64_t rows(layout::Placement placement) const;
     void add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
-    /// Of the tensors that are trained; false when there are none.
+    /// Adds the gradients of trained tensors; returns false if the phase has no trained tensor.
     bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     void add_dropout_reads(Op& op);
     void add_step_inputs(Op& op);
-    /// And the positions that they are for.
+    /// Adds the rotations and the positions that select them.
     void add_rotations(Op& op);
-    /// A tensor of the micro-batch, and rows [begin, end) of one that has an element per token.
+    /// Returns an operand for a tensor of the micro-batch, or for rows [begin, end) of it.
     Operand batch(BatchTensor tensor, int microbatch) const;
     Operand batch_rows(BatchTensor tensor, int microbatch, std::int64_t begin, std::int64_t end) const;
     void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
@@ -74,7 +79,7 @@ class PhaseWriter {
     int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
-    /// Of the product of one tile, and a copy of its columns of the output.
+    /// Returns the workspace of one tile's product and of a copy of the tile's columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
     std::int64_t adapter_workspace_bytes(const layout::Phase& phase) const;
     int scratch_buffer(std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch);
@@ -90,13 +95,13 @@ class PhaseWriter {
     void backward_phase(int unit, int phase, int microbatch);
     void backward_linear(int unit, int phase, int microbatch);
     bool trains_weight(int unit, int phase) const;
-    /// Of an op that has its gradients; deferred where that is asked for.
+    /// Adds an op that already has its gradients; defers it if defer_weight_products() asks for that.
     void add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes);
     PlacedValue d_output(int unit, int phase, int microbatch);
     int d_stream(int unit, int phase, int value, int microbatch);
     void leave_gradient(int unit, int phase, int microbatch, int buffer);
 
-    // expand_tiles.cpp: phases that are cut
+    // expand_tiles.cpp: tiled phases
     void forward_tiles(int unit, int phase, int microbatch);
     void forward_lookup_tiles(int unit, int phase, int microbatch);
     void backward_tiles(int unit, int phase, int microbatch);
@@ -114,7 +119,7 @@ class PhaseWriter {
     Op tensor_op(OpKind kind, int unit, int microbatch, Direction direction);
 
     // expand_head.cpp
-    /// Buffers of the weight, packed; -1 where products read it as it lies.
+    /// Buffers of the packed weight; -1 if products read the unpacked weight.
     struct PackedHead {
         int forward = -1;
         int backward = -1;
@@ -146,7 +151,8 @@ class PhaseWriter {
     Draft draft_;
     layout::Placement outside_;
     std::map<ValueKey, PlacedValue> values_;
-    /// Others' tokens are gathered for forward and again for backward, so that a rank keeps its own.
+    /// Tokens gathered from other ranks. Forward and backward gather separately, so a rank keeps only its
+    /// own.
     std::map<std::tuple<ValueKey, layout::Placement, Direction>, int> converted_;
     std::map<ValueKey, PlacedValue> gradients_;
     bool is_deferring_ = false;

@@ -1,4 +1,4 @@
-/// The buffers that live from step to step.
+/// Buffers that live from step to step.
 #include "schedule/expand/expand.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// The line of the memory table that a group of kinds counts to.
+/// Returns the row of the memory table for a group of kinds.
 Consumer line_of(layout::StateGroup group) {
     switch (group) {
         case layout::StateGroup::parameters:
@@ -19,7 +19,7 @@ Consumer line_of(layout::StateGroup group) {
     return Consumer::none;
 }
 
-/// Whether this rank keeps the kind of the unit from step to step.
+/// True if this rank keeps the kind of the unit from step to step.
 bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, int unit, StateKind kind) {
     const bool has_tensors = layout::is_of_frozen(kind)
                                  ? model.flats[static_cast<std::size_t>(unit)].frozen_elements() > 0
@@ -27,7 +27,9 @@ bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, int unit, Stat
     return has_tensors && layout::is_kept(kind, spec.precision);
 }
 
-/// Data ranks over which the kind is cut here: gradients by the plan of their sum.
+/// Returns the number of data ranks over which the kind is sharded.
+///
+/// For gradients, the plan of their sum determines it.
 int shard_degree(const spec::RunSpec& spec, const ModelLayout& model, StateKind kind) {
     if (kind != StateKind::gradients) {
         return layout::shard_degree(kind, model.spans);
@@ -43,7 +45,7 @@ int shard_degree(const spec::RunSpec& spec, const ModelLayout& model, StateKind 
     return 1;
 }
 
-/// This rank's shard of the unit's region that has the kind.
+/// Returns this rank's shard of the unit's region that has the kind.
 layout::ElementRange kept_elements(const spec::RunSpec& spec,
                                    const ModelLayout& model,
                                    int unit,
@@ -57,7 +59,7 @@ layout::ElementRange kept_elements(const spec::RunSpec& spec,
     return (is_frozen ? model.frozen_shards[u] : model.shards[u]).shard(degree, model.data_rank);
 }
 
-/// Makes one persistent buffer of a unit that holds `range` of its flat elements.
+/// Adds one persistent buffer of a unit that holds `range` of its flat elements.
 int state_buffer(Program& program,
                  const ModelLayout& model,
                  int unit,
@@ -76,7 +78,7 @@ int state_buffer(Program& program,
     return program.add_buffer(std::move(buffer));
 }
 
-/// A name for all parameters or gradients of the unit, until a pass puts something in its place.
+/// Adds a placeholder for all parameters or gradients of the unit, until a pass replaces it.
 int placeholder(Program& program, const ModelLayout& model, int unit, StateKind kind, spec::DType type) {
     const bool is_gradient = kind == StateKind::gradients;
     const int made = state_buffer(
@@ -88,7 +90,7 @@ int placeholder(Program& program, const ModelLayout& model, int unit, StateKind 
     return made;
 }
 
-/// A buffer of the host for what steps are controlled by.
+/// Adds a host buffer for control values of steps.
 int control_buffer(Program& program,
                    const char* name,
                    std::int64_t bytes,
@@ -102,7 +104,7 @@ int control_buffer(Program& program,
     return program.add_buffer(std::move(buffer));
 }
 
-/// Cosines and sines of all positions; -1 where no unit of this rank turns anything by them.
+/// Adds a buffer for cosines and sines of all positions; returns -1 if this rank applies no rotations.
 int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     const bool has_rotations = std::ranges::any_of(model.units, [&](int unit) {
         const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;

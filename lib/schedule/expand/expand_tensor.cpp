@@ -1,4 +1,4 @@
-/// What neighbouring placements of a value ask for on the tensor axis.
+/// Collectives on the tensor axis that convert a value between the placements of neighbouring phases.
 ///
 /// Source: Shoeybi et al., "Megatron-LM", 2019, section 3 (the operators f and g); Korthikanti et al.,
 /// "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4.2 (their forms with
@@ -75,7 +75,7 @@ int PhaseWriter::convert(int buffer,
     auto made = program.buffers[static_cast<std::size_t>(buffer)];
     made.name += gathers ? ", all tokens" : ", own tokens";
     made.bytes = rows(to) * width * model_.element_bytes;
-    // What is kept is the slice.
+    // Only the slice is saved for backward.
     auto& all_tokens = gathers ? made : program.buffers[static_cast<std::size_t>(buffer)];
     all_tokens.consumer = Consumer::working_buffers;
     const int result = program.add_buffer(std::move(made));

@@ -1,5 +1,4 @@
-/// Phases whose weights are cut: tile by tile, so that one tile of them and of their gradient exists at a
-/// time.
+/// Phases with tiled weights: only one tile of a weight and of its gradient exists at a time.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3.
 #include <string>
@@ -11,7 +10,7 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-/// y's columns of each tile: x w_tile^T + b_tile.
+/// Computes y's columns of each tile: x w_tile^T + b_tile.
 void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     auto& program = draft_.program;
@@ -20,14 +19,14 @@ void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
     const int x = use_value(unit, input, microbatch, Direction::forward);
     const int y = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
     values_[{microbatch, unit, output.value}] = {y, output.wanted};
-    // A summand's bias is added by one rank of the sum.
+    // One rank of the sum adds the bias.
     const bool has_bias = output.wanted != layout::Placement::partial || model_.tensor_rank == 0;
     for (std::size_t t = 0; t < num_tiles(unit, phase); ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
         op.reads.push_back(whole(program, x, input.role));
         add_parameters(op, described, has_bias ? std::vector<Role>{} : std::vector<Role>{Role::weight});
         if (t > 0) {
-            op.reads.push_back(whole(program, y, output.role));  // keeps the columns of the tiles before
+            op.reads.push_back(whole(program, y, output.role));  // keeps the columns of earlier tiles
         }
         op.writes.push_back(whole(program, y, output.role));
         add_workspace(op, tile_workspace_bytes(op, op.row_end, described.in));
@@ -35,7 +34,9 @@ void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
     }
 }
 
-/// Rows of the output whose tokens are rows of the tile; then what all rows share.
+/// Fills the rows of the output whose tokens are rows of the tile.
+///
+/// Then adds the part that all rows share.
 void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     auto& program = draft_.program;
@@ -44,7 +45,7 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     values_[{microbatch, unit, output.value}] = {x, output.wanted};
     const auto tiles = num_tiles(unit, phase);
     const bool is_slice = model_.tensor() > 1;
-    if (is_slice) {  // rows of other slices stay zeros
+    if (is_slice) {  // rows of other slices stay zero
         auto zeros = compute_op(unit, phase, microbatch, Direction::forward);
         zeros.kind = OpKind::fill;
         zeros.flops = 0;
@@ -79,8 +80,9 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     add(std::move(rest));
 }
 
-/// The gradient of the input is a sum over the tiles, in their order, kept in fp32. That of a tile's weight
-/// is complete with its op.
+/// Accumulates the gradient of the input over the tiles, in their order and in fp32.
+///
+/// The gradient of a tile's weight is complete after the tile's op.
 void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     auto& program = draft_.program;

@@ -19,7 +19,7 @@ std::vector<Slot> all_forward_then_all_backward(int microbatches) {
     return order;
 }
 
-/// A warm-up of forwards, then forward and backward in turn, then what is left of the backwards.
+/// Orders a warm-up of forwards, then forward and backward alternately, then the remaining backwards.
 std::vector<Slot> in_turn(const std::vector<Slot>& forwards, const std::vector<Slot>& backwards, int warmup) {
     const auto total = forwards.size();
     const auto first = std::min(static_cast<std::size_t>(warmup), total);
@@ -41,10 +41,10 @@ std::vector<Slot> one_forward_one_backward(int stage, int stages, int microbatch
     return in_turn(forwards, backwards, stages - stage - 1);
 }
 
-/// Groups of `stages` micro-batches go through all chunks of a stage before the next group starts.
+/// Sends groups of `stages` micro-batches through all chunks of a stage before the next group starts.
 std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatches) {
-    // A last group of fewer micro-batches than stages would have stages wait for each other in a circle. The
-    // order of a whole number of groups does not, and leaving slots out of it adds no wait.
+    // A last group with fewer micro-batches than stages would make stages wait for each other in a cycle.
+    // The order for complete groups has no cycle, and removing slots from it adds no wait.
     const int padded = (microbatches + stages - 1) / stages * stages;
     std::vector<Slot> forwards;
     std::vector<Slot> backwards;
@@ -61,8 +61,9 @@ std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatche
     return order;
 }
 
-/// 1F1B whose weight gradients follow later, the later the nearer a stage is to the end: they fill the time
-/// in which it would wait. At most `stages` micro-batches hold activations on any stage.
+/// Returns 1F1B with deferred weight gradients, which fill the time in which a stage would wait.
+///
+/// Stages nearer to the end defer them longer. At most `stages` micro-batches hold activations on any stage.
 std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
     std::vector<Slot> order;
     int weights_done = 0;

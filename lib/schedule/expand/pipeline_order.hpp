@@ -1,4 +1,4 @@
-/// In which order a pipeline stage takes forward and backward of its micro-batches.
+/// Order in which a pipeline stage runs forward and backward of its micro-batches.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace ziggurat::schedule {
 
-/// What a stage does next.
+/// One forward or backward of one micro-batch through one chunk of a stage.
 struct Slot {
     enum class Pass {
         forward,
         backward,         ///< gradients of inputs and of weights
-        backward_input,   ///< gradients of inputs; those of weights follow later
+        backward_input,   ///< gradients of inputs; weight gradients follow later
         backward_weight,  ///< gradients of weights
     };
 
     Pass pass = Pass::forward;
     int microbatch = 0;
-    int chunk = 0;  ///< of the stage's own; virtual stage chunk * stages + stage of the model
+    int chunk = 0;  ///< of the stage; virtual stage chunk * stages + stage of the model
 
     bool operator==(const Slot&) const = default;
 };
@@ -27,12 +27,14 @@ struct Slot {
 struct Pipeline {
     spec::PipelineSchedule schedule = spec::PipelineSchedule::one_f_one_b;
     int stages = 1;
-    int chunks = 1;  ///< per stage; above 1 only interleaved
+    int chunks = 1;  ///< per stage; above 1 only if interleaved
     int microbatches = 1;
 };
 
-/// The slots of `stage`. Whatever the schedule, backward (of weights) takes the micro-batches of a chunk in
-/// ascending order, so that the sum over micro-batches is the same in all of them.
+/// Returns the slots of `stage`.
+///
+/// In every schedule, backward (of weights) processes the micro-batches of a chunk in ascending order. The
+/// sum over micro-batches is therefore the same in all of them.
 ///
 /// Source: GPipe: Huang et al., 2019, section 2.3 (all forwards, then all backwards). 1F1B and interleaved
 /// 1F1B: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021, section

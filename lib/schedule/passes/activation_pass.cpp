@@ -16,7 +16,7 @@ namespace {
 
 using spec::Tier;
 
-/// By buffer: its home. Cut by bytes within each micro-batch.
+/// Returns the home of each kept buffer. Shares are divided by bytes within each micro-batch.
 std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {
     const auto described = [&](const Kept& one) -> const Buffer& {
         return program.buffers[static_cast<std::size_t>(one.buffer)];
@@ -46,13 +46,16 @@ class Departures {
     Departures(Program& program, int prefetch)
         : program_{program}, prefetch_{prefetch}, unit_passes_{program} {}
 
-    /// Whether backward wants it in the pass in which forward is done with it: what passes through the head.
+    /// True if backward needs the buffer in the same unit pass in which forward last uses it (the head's
+    /// pass).
     bool is_wanted_at_once(const Kept& kept) const {
         return unit_passes_.issued_at(kept.first_backward, 1) <= kept.last_forward;
     }
 
-    /// It is listed as gone a pass later than it is made: the lane does not wait for that, but until then its
-    /// memory is nobody else's, so that the next pass need not wait for the link.
+    /// Adds the transfers of one kept buffer to its home and back.
+    ///
+    /// The transfer out is listed one unit pass later than the buffer is made. The lane does not wait for
+    /// that, but until then no other buffer gets the memory, so the next pass does not wait for the link.
     void add(const Kept& kept, Tier home) {
         const int gone = std::min(unit_passes_.behind(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
@@ -98,7 +101,7 @@ class Departures {
     }
 
   private:
-    /// Where backward finds what was away, and from which op on.
+    /// Buffer that backward reads instead of the one that left, and the first op that reads it.
     struct Returned {
         int buffer = -1;
         int first_op = -1;
@@ -114,8 +117,8 @@ class Departures {
     Program& program_;
     int prefetch_;
     UnitPasses unit_passes_;
-    /// Of an op; those of one buffer in their order. What goes is listed first, so that it does not go where
-    /// something else has to come back from.
+    /// Transfers by the op that they precede; those of one buffer in their order. Transfers out come first,
+    /// so that their source does not share memory with the target of a transfer back.
     std::multimap<std::pair<int, Way>, Op> in_front_;
     std::unordered_map<int, Returned> returned_;  ///< by the buffer that left
 };

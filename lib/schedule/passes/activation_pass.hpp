@@ -1,16 +1,17 @@
-/// Activations that are kept for backward leave the device and come back.
+/// Offloading of activations that are saved for backward.
 #pragma once
 
 #include "schedule/expand/expand.hpp"
 
 namespace ziggurat::schedule {
 
-/// Gives what forward keeps for backward a home outside of the device, where tiers.home.activations says so.
+/// Moves activations that forward saves for backward to the home that tiers.home.activations sets.
 ///
-/// Each kept buffer leaves as soon as forward has made it, and is back, in another buffer of the device,
-/// overlap.prefetch passes of units before backward asks for it. On NVMe both ways lead through a buffer on
-/// the host. Of shares, what forward makes first goes to NVMe, then to the host: it is away the longest. What
-/// forward uses last in the head's pass and backward wants there stays: it would be wanted before it is gone.
+/// Each saved buffer leaves the device as soon as forward has made it. It returns to another device buffer
+/// overlap.prefetch unit passes before backward needs it. Transfers to and from NVMe use a buffer on the
+/// host. If the home is divided, the activations that forward makes first go to NVMe, the next ones to the
+/// host: they stay away the longest. Activations that forward last uses in the head's pass and that backward
+/// needs there stay on the device, because backward would need them before the transfer out has ended.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
 void activation_pass(Draft& draft, const spec::RunSpec& spec);

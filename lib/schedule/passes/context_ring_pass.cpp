@@ -62,7 +62,7 @@ class Ring {
         return add_buffer(of, "d kv of round " + std::to_string(round), kv_width_, spec::DType::f32);
     }
 
-    /// A part of `of`, without its operands.
+    /// Returns one round of `of`, without its operands.
     Op part(const Op& of, const std::string& what, double flops) const {
         Op op = of;
         op.reads.clear();
@@ -149,8 +149,8 @@ class Ring {
                 made.writes.push_back(*workspace);
             }
             program_.ops.push_back(std::move(made));
-            // Received in the order in which the rank before sends, and posted before the own send: what
-            // comes must not wait for the place of what goes.
+            // The receive is listed in the order in which the previous rank sends, and posted before the own
+            // send: the received gradient must not wait for the memory of the sent one.
             const int sum = std::exchange(d_kv, d_kv_buffer(op, round + 1));
             message(op, OpKind::receive, d_kv);
             message(op, OpKind::send, sum);

@@ -61,7 +61,7 @@ class ControlCopies {
     }
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
 
-    /// What the device reads, and where it writes what it leaves for the last time.
+    /// Records the buffers that the device reads, and the last op that writes each buffer for the trainer.
     void look_at_ops() {
         for (int i = 0; i < std::ssize(program_.ops); ++i) {
             const auto& op = program_.ops[static_cast<std::size_t>(i)];
@@ -81,7 +81,7 @@ class ControlCopies {
         }
     }
 
-    /// The buffer of the device that stands for one of the host.
+    /// Returns the device copy of a host buffer; adds it at the first call.
     int twin(int of) {
         auto& made = twins_.try_emplace(of, -1).first->second;
         if (made < 0) {
@@ -108,7 +108,7 @@ class ControlCopies {
         op.writes.push_back(whole(program_, to, role));
     }
 
-    /// Copies to the device what `op` reads; with one tensor of a micro-batch come all.
+    /// Copies to the device the buffers that `op` reads. All tensors of a micro-batch are copied by one op.
     void bring(const Op& op) {
         for (const auto& operand : op.reads) {
             if (!read_on_device_.contains(operand.buffer) || twins_.contains(operand.buffer)) {
@@ -133,7 +133,7 @@ class ControlCopies {
         }
     }
 
-    /// The buffers that `op`, the `i`-th, is the last of the device to write.
+    /// Returns the buffers whose last write on the device is by `op`, the `i`-th op.
     std::vector<int> left_behind(const Op& op, int i) const {
         std::vector<int> found;
         for (const auto& operand : op.writes) {
@@ -168,7 +168,7 @@ class ControlCopies {
         }
     }
 
-    /// Zeros in front of the first norm of a tier.
+    /// Zeroes the exact sum of a tier before its first norm.
     void start_sum(const Op& norm) {
         const bool on_device = works_on_device(norm);
         if (std::exchange(has_sum_[on_device ? 0 : 1], true)) {
@@ -202,7 +202,7 @@ class ControlCopies {
         return multiplies && program_.variant == Variant::evaluate;
     }
 
-    /// A row of the logits that `op` makes, of its columns. Which row, is known when it runs.
+    /// Copies one row of the logits that `op` makes, for the op's columns. The row is selected at run time.
     void watch(const Op& op) {
         const auto& block = *program_.find_write(op, Role::output);
         const std::int64_t width = model_.element_bytes;
@@ -232,13 +232,13 @@ class ControlCopies {
     Program& program_;
     TrainerBuffers& given_;
     const ModelLayout& model_;
-    std::set<int> brought_;           ///< what the trainer fills
-    std::set<int> left_;              ///< what it reads, and sums
-    std::set<int> read_on_device_;    ///< of brought_
-    std::map<int, int> last_writer_;  ///< by buffer of left_: the last op of the device
-    std::map<int, int> twins_;        ///< by buffer of the host
-    std::array<bool, 2> has_sum_{};   ///< of the device, of the host
-    std::vector<int> sums_;           ///< on the host, which step_end adds
+    std::set<int> brought_;           ///< buffers that the trainer fills
+    std::set<int> left_;              ///< buffers that the trainer reads, and sums
+    std::set<int> read_on_device_;    ///< subset of brought_
+    std::map<int, int> last_writer_;  ///< by buffer of left_: the last op of the device that writes it
+    std::map<int, int> twins_;        ///< host buffer -> device copy
+    std::array<bool, 2> has_sum_{};   ///< true if the device (0) or the host (1) has a sum
+    std::vector<int> sums_;           ///< sums on the host that step_end adds
 };
 
 }  // namespace

@@ -1,25 +1,26 @@
-/// Control values: what the trainer gives ops and takes from them, on its way between host and device.
+/// Transfers of control values between the trainer's buffers on the host and the device.
 #pragma once
 
 #include "schedule/expand/expand.hpp"
 
 namespace ziggurat::schedule {
 
-/// Gives ops of the device twins, there, of the host's buffers in Program::trainer_buffers, and inserts what
-/// fills and empties these, each only where an op asks for it:
+/// Adds device copies of the host buffers in Program::trainer_buffers for ops of the device.
 ///
-/// - a copy of the batch of a micro-batch in front of its first reader, and of step_inputs and
-///   update_inputs in front of theirs;
-/// - zeros for the exact sum of the device, and for that of the host, in front of the first norm there;
-///   a copy of the device's behind its last norm. `step_end` reads the sums that are filled;
-/// - a copy of the losses of a micro-batch behind their last writer;
-/// - in a program that evaluates, behind each block of logits a copy of the row of one token, chosen
-///   before the run, to trainer_buffers.watched_logits.
+/// Inserts the ops that fill and empty these copies, each only if an op of the program needs it:
 ///
-/// Copies have the purpose `control` and lanes of their own (Program::control_lane). Twins live within a
-/// step, so that their memory is shared.
+/// - a copy of the batch of a micro-batch before its first reader, and of step_inputs and update_inputs
+///   before their first readers;
+/// - zeros for the exact sum of the device, and for the sum of the host, before the first norm there; a
+///   copy of the device's sum after its last norm. `step_end` reads the sums that are filled;
+/// - a copy of the losses of a micro-batch after their last writer;
+/// - in an evaluation program, after each block of logits, a copy of the row of one token, selected before
+///   the run, to trainer_buffers.watched_logits.
 ///
-/// Runs behind transfer_pass, which says what works on the host.
+/// Copies have the purpose `control` and their own lanes (Program::control_lane). Device copies live within a
+/// step, so other buffers can reuse their memory.
+///
+/// Runs after transfer_pass, which decides which ops work on the host.
 void control_pass(Draft& draft, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

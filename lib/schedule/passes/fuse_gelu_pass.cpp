@@ -10,7 +10,8 @@ namespace {
 
 using layout::PhaseKind;
 
-/// In backward, the product that leaves a gradient may be followed by the gradients of its weight.
+/// In backward, gradients of a product's weight may follow the product that writes the gradient of its
+/// input.
 constexpr std::ptrdiff_t max_ops_back = 2;
 
 class Fusion {
@@ -41,7 +42,7 @@ class Fusion {
         return op.kind == OpKind::compute && op.phase >= 0 && phase_of(op).kind == PhaseKind::gelu;
     }
 
-    /// True if `op` is a whole product of the pass that `gelu` belongs to.
+    /// True if `op` is an untiled product of the same pass as `gelu`.
     bool is_product(const Op& op, const Op& gelu) const {
         return op.kind == OpKind::compute && op.unit == gelu.unit && op.microbatch == gelu.microbatch &&
                phase_of(op).kind == PhaseKind::linear && phase_of(op).adapters.empty() &&

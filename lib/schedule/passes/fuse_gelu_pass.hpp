@@ -1,21 +1,22 @@
-/// GELU becomes a part of the products next to it.
+/// Fusion of GELU with the adjacent products.
 #pragma once
 
 #include "schedule/expand/expand.hpp"
 
 namespace ziggurat::schedule {
 
-/// On GPUs with precision.compute bf16, merges the tanh form of GELU into the product before it (forward) and
-/// its gradient into the product after it (backward): cuBLASLt computes both in one pass, so the activation
-/// is neither read nor written once more. A merged op keeps the phase of its product and has one operand
-/// more, Role::activated or Role::activation_input.
+/// On GPUs with precision.compute bf16, fuses the tanh form of GELU with adjacent products.
 ///
-/// With recompute.kind selective, forward is not merged: backward computes GELU again without its product,
-/// and a merged one gets the sums before they are rounded. Products with adapters, and products that are cut
-/// into tiles, are not merged.
+/// GELU is fused into the product before it (forward), and its gradient into the product after it
+/// (backward). cuBLASLt computes both in one kernel, so the activation is not read and written again. A
+/// fused op keeps the phase of its product and has one more operand: Role::activated or
+/// Role::activation_input.
 ///
-/// Numerics: not the bits of separate ops, so on GPUs `selective` and the other kinds of recomputation
-/// differ.
+/// With recompute.kind selective, forward is not fused: backward recomputes GELU without its product, and a
+/// fused GELU reads sums that are not yet rounded. Products with adapters and tiled products are not fused.
+///
+/// Numerics: the results differ in bits from separate ops. On GPUs, `selective` therefore differs from the
+/// other kinds of recomputation.
 ///
 /// Runs after recompute_pass, which clones ops by their phase.
 void fuse_gelu_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);

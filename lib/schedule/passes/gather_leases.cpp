@@ -14,7 +14,7 @@ Leases::Leases(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model
     find();
 }
 
-/// Names the leases and puts their buffers in the place of what stands for them.
+/// Finds all leases and replaces the placeholders in operands by the buffers of the leases.
 void Leases::find() {
     std::map<Key, std::size_t> known;
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -33,8 +33,10 @@ void Leases::find() {
     }
 }
 
-/// Which lease serves an op. Recomputation is a part of backward; the head has no parts. Of a unit that
-/// is cut, both are passes of their own: no segment stays for the next one.
+/// Returns the key of the lease that serves an op.
+///
+/// Recomputation belongs to backward, and the head has one pass. For a tiled unit, recomputation and each
+/// pass of the head have their own leases, because no segment is kept for a later pass.
 Leases::Key Leases::key(const Op& op, int owner) const {
     const bool is_head = model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
     const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
@@ -52,8 +54,8 @@ bool Leases::is_for_step(int owner) const {
     return spec_.sharding.leases == spec::LeaseSpan::step && !model_.tiling(owner).is_cut();
 }
 
-/// Lets an operand name the part of the lease that holds it; a segment's parts are those that are asked
-/// for.
+/// Makes an operand name the part of the lease that holds it. A segment gets only the parts that ops
+/// read.
 void Leases::name_part(Lease& lease, Operand& operand) {
     if (!model_.tiling(lease.unit).is_cut()) {
         operand.buffer = lease.parts.front().buffer;
@@ -105,8 +107,7 @@ Lease Leases::make(int unit, const Op& first, int first_op) {
     return lease;
 }
 
-/// Whether another lease of the unit follows: one for a lookup alone of a single micro-batch has no use
-/// for a second copy.
+/// True if another lease of the unit follows. A lookup without a later lease needs no second copy.
 bool Leases::is_used_again(int unit, int first_op) const {
     const int placeholder = draft_.state.units[static_cast<std::size_t>(unit)].full_parameters;
     const auto first = key(program_.ops[static_cast<std::size_t>(first_op)], unit);

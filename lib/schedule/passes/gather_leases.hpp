@@ -1,5 +1,5 @@
-/// Leases of parameters: which op wants whose, and the buffers that they are gathered to; only gather_*.cpp
-/// includes it.
+/// Leases of sharded parameters: the ops that read them, and the buffers into which they are gathered;
+/// only gather_*.cpp includes this file.
 #pragma once
 
 #include <map>
@@ -12,42 +12,44 @@
 
 namespace ziggurat::schedule {
 
-/// Elements of a unit's flat range in a buffer of their own.
+/// Range of a unit's flat elements in its own buffer.
 struct LeasedPart {
     layout::ElementRange range;
     int buffer = -1;
 };
 
-/// The parameters of one unit, or of a segment of it, for one pass of one micro-batch or for the step.
+/// Parameters of one unit, or of one of its segments, for one pass of one micro-batch or for the whole
+/// step.
 struct Lease {
     int unit = -1;
-    int microbatch = -1;  ///< -1: of all of them
+    int microbatch = -1;  ///< -1: all micro-batches
     Direction direction = Direction::forward;
     int first_op = -1;  ///< index in the list before the pass
     std::vector<LeasedPart> parts;
-    std::pair<int, int> copied{-1, -1};  ///< whose second copy it leaves or uses: unit and segment
+    std::pair<int, int> copied{-1, -1};  ///< unit and segment whose second copy it writes or reads
     bool from_copy = false;              ///< gathered from the second copy
     bool leaves_copy = false;
 };
 
-/// Finds the leases of a program, and puts their buffers in the place of what stands for parameters.
+/// Finds the leases of a program, and replaces the placeholders for parameters by the buffers of the
+/// leases.
 class Leases {
   public:
     Leases(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
-    /// By first use.
+    /// Returns the leases in the order of first use.
     const std::vector<Lease>& all() const noexcept { return leases_; }
-    /// The op in front of which the second copy is made that `lease` leaves or uses.
+    /// Returns the op before which the second copy that `lease` writes or reads is made.
     int copied_before(const Lease& lease) const { return copied_before_.at(lease.copied); }
 
   private:
-    /// Who asks, of whose parameters, for which micro-batch, in which pass, for which segment.
+    /// (unit of the op, unit of the parameters, micro-batch, pass, segment)
     using Key = std::tuple<int, int, int, int, int>;
 
     void find();
     Key key(const Op& op, int owner) const;
-    /// Whether one lease of the unit serves all of the step: not where it is cut into tiles, of which few are
-    /// to be there at a time.
+    /// True if one lease of the unit serves the whole step. False for tiled units, which should have few
+    /// tiles in memory at a time.
     bool is_for_step(int owner) const;
     void name_part(Lease& lease, Operand& operand);
     LeasedPart make_part(const Lease& lease, layout::ElementRange range);
@@ -58,9 +60,9 @@ class Leases {
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
-    std::map<int, int> owner_of_;  ///< what stands for a unit's parameters -> the unit
+    std::map<int, int> owner_of_;  ///< placeholder of a unit's parameters -> the unit
     std::vector<Lease> leases_;
-    /// (unit, segment) -> the op in front of which its second copy is made
+    /// (unit, segment) -> the op before which its second copy is made
     std::map<std::pair<int, int>, int> copied_before_;
 };
 

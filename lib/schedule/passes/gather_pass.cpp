@@ -11,7 +11,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Ops that come in front of another, in this order.
+/// Ops that are inserted before another op, in this order.
 enum class Insertion { gather, keep, gather_from_copy };
 
 class Gathers {
@@ -53,7 +53,7 @@ class Gathers {
         return model_.table.units[static_cast<std::size_t>(unit)].name;
     }
 
-    /// Place in the buffer of a part of what it has of `range`.
+    /// Returns the bytes of a part's buffer that hold the part's share of `range`.
     ByteRun run_of(const LeasedPart& part, layout::ElementRange range) const {
         const auto begin = std::max(part.range.begin, range.begin);
         const auto end = std::min(part.range.end, range.end);
@@ -96,7 +96,7 @@ class Gathers {
         return op;
     }
 
-    /// Gathers what the part has of `region` of the unit, of which this rank has `shard`.
+    /// Adds to the gather the part's share of `region` of the unit; this rank holds `shard` of the region.
     void add_region(Op& op,
                     const LeasedPart& part,
                     int shard,
@@ -114,12 +114,12 @@ class Gathers {
         }
     }
 
-    /// Whose blocks are named.
+    /// Returns the members whose blocks the op lists; empty if Draft::names_blocks is false.
     std::vector<int> named_members(int span) const {
         return draft_.names_blocks ? layout::data_group(model_.data_rank, 1, span) : std::vector<int>{};
     }
 
-    /// What a buffer of this rank has of a part; where it has nothing, nothing of the part's own.
+    /// Returns the bytes of a part in a buffer of this rank; otherwise an empty range of the part's buffer.
     Operand own_part(const LeasedPart& part, int buffer) const {
         const auto held = elements_of(program_.buffers[static_cast<std::size_t>(buffer)]);
         const auto begin = std::max(held.begin, part.range.begin);
@@ -132,7 +132,7 @@ class Gathers {
                 {{(begin - held.begin) * model_.element_bytes, (end - begin) * model_.element_bytes}}};
     }
 
-    /// The part of the unit that data rank `rank` has in its second copy.
+    /// Returns the range of the unit that data rank `rank` has in its second copy.
     layout::ElementRange slice(int unit, int rank) const {
         const int span = spec_.sharding.secondary;
         const auto all = model_.held(unit);
@@ -140,7 +140,7 @@ class Gathers {
         return {all.begin + rank % span * size, all.begin + (rank % span + 1) * size};
     }
 
-    /// Copies what this rank is to have of the parts of a lease, each to a buffer of its own.
+    /// Copies this rank's slice of each part of a lease to its own buffer.
     Op keep(const Lease& lease) {
         Op op;
         op.kind = OpKind::copy;

@@ -5,26 +5,27 @@
 
 namespace ziggurat::schedule {
 
-/// Gives every unit's parameters a buffer for as long as one pass of one micro-batch needs them, and fills it
-/// by an all_gather over the span of parameters. Of a unit with trained and frozen tensors both regions
-/// travel in one collective, an operand each.
+/// Gives each unit's parameters a buffer (a lease) while one pass of one micro-batch needs them.
 ///
-/// One lease serves the forward of a unit, one its backward and what is recomputed for it, one the head,
-/// which runs forward and backward in one go (and with tied weights takes one of the embedding too). A
-/// lookup's backward takes none. Leases are issued in order of first use, `overlap.prefetch` of them ahead of
-/// the one in use, and end with their last op: place_buffers then gives their memory to others.
+/// An all_gather over the span of parameters fills the lease. In a unit with trained and frozen tensors, one
+/// collective moves both regions, with one operand each.
 ///
-/// Of a unit that is cut (layout::UnitTiling) each segment has leases of its own, of the parts that its ops
-/// read; what is recomputed takes one beside that of backward, and the two passes of a tiled head one each,
-/// because no segment stays for a later pass.
+/// Leases: one serves the forward of a unit, one its backward and recomputation, and one the head, which runs
+/// forward and backward together. (With tied weights, the head has another lease of the embedding.) The
+/// backward of a lookup needs no lease. Leases are issued in order of first use, `overlap.prefetch` leases
+/// before the current one, and end with their last op; place_buffers then reuses their memory.
 ///
-/// With sharding.leases step, one lease of a unit that is not cut into tiles serves all of the step, whoever
-/// reads it.
+/// Each segment of a tiled unit (layout::UnitTiling) has its own leases, with the parts that its ops read.
+/// Recomputation has a lease in addition to that of backward, and each of the two passes of a tiled head has
+/// its own, because no segment is kept for a later pass.
 ///
-/// With a secondary span s, the first lease of a unit in a step leaves a slice of 1/s in a second copy on
-/// this rank, and all later leases of that step are gathered from there, over s neighbouring ranks.
+/// With sharding.leases step, one lease of an untiled unit serves all readers of the whole step.
 ///
-/// Does nothing when parameters are not sharded. Runs before reduce_pass.
+/// With a secondary span s, the first lease of a unit in a step writes a slice of 1/s to a second copy on
+/// this rank. All later leases of the unit in that step are gathered from the second copies of s neighbouring
+/// ranks.
+///
+/// Does nothing if parameters are not sharded. Runs before reduce_pass.
 ///
 /// Source: Rajbhandari et al., "ZeRO", 2020, section 5.3; Rajbhandari et al., "ZeRO-Infinity", 2021,
 /// section 6.2 (each rank holds a slice of every unit); Wang et al., "ZeRO++", 2023, section 3.2 (the second

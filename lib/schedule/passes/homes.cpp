@@ -10,24 +10,25 @@ namespace {
 
 using spec::Tier;
 
-/// Kinds that share an address space: what is frozen lies behind the trained part of its unit.
+/// Returns the kind whose address space a kind shares: frozen elements follow the trained part of their
+/// unit.
 StateKind space_of(StateKind kind) {
     return layout::is_of_frozen(kind) ? StateKind::parameters : kind;
 }
 
-/// Chunks of one tier, one after another.
+/// Chunks of one tier, a contiguous range.
 struct TierChunks {
     Tier tier;
     int begin;
     int end;
 };
 
-/// Which of `n` chunks are where.
+/// Assigns `n` chunks to tiers.
 std::array<TierChunks, 3> chunks_by_tier(const spec::Home& home, int n) {
     const auto chunks = [&](double share) { return std::min(n, static_cast<int>(std::lround(share * n))); };
     const int device = chunks(home.device);
     const int host = std::max(device, chunks(home.device + home.host));
-    // What is left by rounding goes to the last tier that has a share.
+    // The remainder after rounding goes to the last tier that has a share.
     const auto rest = home.nvme > 0 ? Tier::nvme : home.host > 0 ? Tier::host : Tier::device;
     const auto middle = home.host > 0 ? Tier::host : Tier::device;
     return {TierChunks{Tier::device, 0, device}, {middle, device, host}, {rest, host, n}};

@@ -10,7 +10,7 @@
 
 namespace ziggurat::schedule {
 
-/// Elements of a unit's flat range that are at home in one tier.
+/// Elements of a unit's flat range whose home is one tier.
 struct HomePart {
     layout::ElementRange range;
     spec::Tier tier = spec::Tier::device;
@@ -18,13 +18,15 @@ struct HomePart {
     bool operator==(const HomePart&) const = default;
 };
 
-/// The multiple at which every shard begins in a rank's address space: whole pages where some state lies on
+/// Returns the alignment of every shard in a rank's address space: whole pages if some state is on
 /// NVMe.
 std::int64_t chunk_alignment(const spec::RunSpec& spec);
 
-/// The parts of each buffer of `program`, in the order of its elements; none for what is no state. A home in
-/// shares is cut between chunks of the state's own address space: the first go to the device, then to the
-/// host, then to NVMe.
+/// Returns the parts of each buffer of `program`, in the order of its elements; empty for non-state
+/// buffers.
+///
+/// A home that is divided between tiers is cut between chunks of the state's own address space. The first
+/// chunks go to the device, the next to the host, the last to NVMe.
 std::vector<std::vector<HomePart>> home_parts(const Program& program,
                                               const spec::RunSpec& spec,
                                               const ModelLayout& model);

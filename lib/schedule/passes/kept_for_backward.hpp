@@ -1,4 +1,4 @@
-/// Activations that forward leaves for backward, as a program's ops tell it.
+/// Activations that a program saves from forward for backward.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,16 @@ namespace ziggurat::schedule {
 /// A buffer that forward fills and backward reads.
 struct Kept {
     int buffer = -1;
-    /// The last op of forward that writes it and is no receive, for that is issued before its time; where a
-    /// receive alone fills it, the first op that reads what has come.
+    /// The last op of forward, other than a receive, that writes the buffer.
+    ///
+    /// Receives do not count, because they are posted early. If only a receive writes the buffer, this is the
+    /// first op that reads the received value.
     int produced = -1;
     int last_forward = -1;
     int first_backward = -1;
 };
 
-/// In the order in which forward is done with them; those of one micro-batch count together.
+/// Returns the saved buffers, in the order of their last use in forward within each micro-batch.
 std::vector<Kept> kept_for_backward(const Program& program);
 
 }  // namespace ziggurat::schedule

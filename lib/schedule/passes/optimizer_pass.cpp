@@ -30,7 +30,7 @@ class UpdateWriter {
         op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
         op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
         op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
-        // A rank without gradients of its own waits for nothing else of its passes.
+        // A rank without its own gradients waits only for the losses of its passes.
         for (int m = 0; m < program.microbatches; ++m) {
             const int losses = program.trainer_buffers.of(BatchTensor::losses, m);
             const bool are_made = std::ranges::any_of(program.ops, [&](const Op& other) {
@@ -114,7 +114,7 @@ class UpdateWriter {
     const ModelLayout& model_;
 };
 
-/// Consecutive units whose parameters travel together, in order of first use.
+/// Returns buckets of consecutive units, in order of first use; one collective publishes a bucket.
 std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
     std::deque<std::vector<int>> buckets;
     std::int64_t elements = 0;

@@ -10,10 +10,11 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// What a slot makes: (in backward, virtual stage, micro-batch).
+/// Result of a slot: (true for backward, virtual stage, micro-batch).
 using Made = std::tuple<bool, int, int>;
 
-/// What a slot needs of another stage or of this one; false when nothing.
+/// Sets `made` to the result that a slot needs from this or another stage; returns false if it needs
+/// none.
 bool needs(const Slot& slot, int place, int virtual_stages, Made& made) {
     switch (slot.pass) {
         case Slot::Pass::forward:

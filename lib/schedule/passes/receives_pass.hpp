@@ -1,4 +1,4 @@
-/// Receives of a pipeline stage, posted when their sends are.
+/// Receives of a pipeline stage, posted when their sends are issued.
 #pragma once
 
 #include <vector>
@@ -8,19 +8,20 @@
 
 namespace ziggurat::schedule {
 
-/// When each slot of each stage begins, if every slot takes one unit of time and messages none.
+/// Returns the start of each slot of each stage, if every slot takes one unit of time and messages take
+/// 0.
 ///
-/// \pre the orders end when run against each other
+/// \pre the orders do not deadlock when the stages run concurrently
 std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders);
 
-/// Moves every receive in front of the stage's first slot that does not begin before the slot that sends.
+/// Moves every receive before the stage's first slot that does not begin before the sending slot.
 ///
-/// A send may end only when its receive has been posted, and until then its value keeps its memory. A stage
-/// that posted receives only when it needs them could find their place taken by a value which it has to send
-/// first, while its neighbour is in the same position: all would wait. Posted at the time of its send, every
-/// receive has behind it only ops of an earlier time, on all stages, so there is an order in which everything
-/// ends, whatever slots really take. It costs the memory of the values that are under way or wait for their
-/// slot, and the messages travel beside other slots.
+/// A send may end only after its receive is posted, and until then its value keeps its memory. Assume that
+/// stages post receives only when they need the value. A value that a stage must send first can then occupy
+/// the memory of its receive, while the neighbour is in the same state: a deadlock. Each receive is therefore
+/// posted at the time of its send. It then waits only for ops of an earlier time, on all stages, so an order
+/// exists in which everything ends, for any duration of the slots. The cost is the memory of the values that
+/// are in flight or wait for their slot. Messages overlap with other slots.
 ///
 /// Runs right after expand.
 void receives_pass(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage);

@@ -15,7 +15,7 @@ bool is_backward(Direction direction) {
            direction == Direction::backward_weight;
 }
 
-/// The ops of a run of units and a micro-batch, as indices in list order.
+/// Ops of a range of units and of one micro-batch, as indices in list order.
 struct Scope {
     std::vector<int> forward;
     std::vector<int> backward;
@@ -82,13 +82,13 @@ class Recomputation {
             return true;
         }
         if (op.kind != OpKind::compute) {
-            return false;  // backward gathers by itself what others' tokens it needs
+            return false;  // backward itself gathers the tokens of other ranks that it needs
         }
         const auto& unit = model_.table.units[static_cast<std::size_t>(op.unit)];
         return unit.phases[static_cast<std::size_t>(op.phase)].redone_by_selective;
     }
 
-    /// Chooses from the end what has to be computed again, then clones it from the start.
+    /// Selects the ops to recompute from the last to the first, then clones them in list order.
     void plan(const Scope& scope) {
         if (scope.backward.empty()) {
             return;
@@ -136,7 +136,7 @@ class Recomputation {
             for (auto& operand : op.reads) {
                 auto& read = program_.buffers[static_cast<std::size_t>(operand.buffer)];
                 if (!copy_of.contains(operand.buffer) && read.consumer == Consumer::working_buffers) {
-                    read.consumer = Consumer::activations;  // kept for the clone
+                    read.consumer = Consumer::activations;  // saved for the clone
                 }
             }
             rename(op.reads, copy_of);
@@ -163,7 +163,7 @@ class Recomputation {
         }
     }
 
-    /// A buffer like the original, which no longer has to be kept.
+    /// Adds a buffer like the original. The original then no longer has to be saved.
     int copy_buffer(int original) {
         auto& dropped = program_.buffers[static_cast<std::size_t>(original)];
         if (dropped.consumer == Consumer::activations) {

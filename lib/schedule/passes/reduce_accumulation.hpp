@@ -1,4 +1,4 @@
-/// Choice between storing a gradient and adding to it, by op; only reduce_*.cpp includes it.
+/// Choice between storing a gradient and adding to it, by op; only reduce_*.cpp includes this file.
 #pragma once
 
 #include <map>
@@ -10,26 +10,26 @@
 
 namespace ziggurat::schedule {
 
-/// True when `operand` is written as (part of) a unit's gradient of its parameters.
+/// True if `operand` is (part of) a unit's gradient of its parameters.
 bool is_parameter_gradient(const Program& program, const Operand& operand);
 
-/// By buffer of gradients, the ranges of its elements that some op writes: begin -> end.
+/// Ranges of elements (begin -> end) that some op writes, by buffer of gradients.
 using GradientRanges = std::map<int, std::map<std::int64_t, std::int64_t>>;
 GradientRanges gradient_ranges(const Program& program);
 
-/// Ranges of trained elements of `unit` that no op of the program gives a gradient; what lies between
-/// parameters counts to them if `with_gaps`.
+/// Returns the ranges of trained elements of `unit` to which no op of the program writes a gradient.
+///
+/// Gaps between parameters are included if `with_gaps` is true.
 std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
                                                    const StateBuffers& state,
                                                    const ModelLayout& model,
                                                    int unit,
                                                    bool with_gaps);
 
-/// Walks the ops in list order and knows which gradients have been written so far.
+/// Gradients that have been written so far, while the ops are walked in list order.
 class GradientsWritten {
   public:
-    /// Sets `op.accumulate`, adds the ops that have to come before `op` to `before`, and notes what it
-    /// writes.
+    /// Sets `op.accumulate`, adds the ops that must precede `op` to `before`, and records what `op` writes.
     void meet(const Program& program, Op& op, std::vector<Op>& before);
 
   private:

@@ -55,7 +55,7 @@ layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int spa
     return common_part(part.range, shards(part.unit).shard(span, rank));
 }
 
-/// Whose blocks are named.
+/// Returns the members whose blocks the op lists; empty if Draft::names_blocks is false.
 std::vector<int> BucketWriter::named_members(int inner, int span) const {
     return draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
 }
@@ -78,10 +78,10 @@ Op BucketWriter::collective(OpKind kind, int group, const Bucket& bucket) const 
     return op;
 }
 
-/// Each rank of the group (see layout::data_group) leaves with the sum of its shard over `span`.
+/// Leaves on each rank of the group (see layout::data_group) the sum of its shard over `span`.
 ///
-/// `of_microbatch` reads the gradient of a micro-batch; the first one of a step goes straight to the
-/// accumulator. Otherwise it works in the accumulator.
+/// If `of_microbatch` is true, reads the gradient of a micro-batch, and writes the first one of a step
+/// directly to the accumulator. Otherwise works in the accumulator.
 void BucketWriter::scatter(
     std::vector<Op>& out, const Bucket& bucket, bool of_microbatch, int inner, int span) const {
     if (inner == span) {
@@ -95,12 +95,12 @@ void BucketWriter::scatter(
         const auto mine = part_of_shard(part, span, model_.data_rank);
         const int to = of_microbatch && bucket.is_first && !is_narrow() && !mine.empty() ? sum : from;
         if (part_of_shard(part, inner, model_.data_rank).empty()) {
-            continue;  // of this part, no member has anything
+            continue;  // no member has elements of this part
         }
         for (const int member : named_members(inner, span)) {
             op.blocks.push_back(run_in(from, part_of_shard(part, span, member)));
         }
-        // Shards are nested: those of the members together are the one that all of them have at `inner`.
+        // Shards are nested: the members' shards together are the shard that all of them have at `inner`.
         op.reads.push_back({from, Role::input, {run_in(from, part_of_shard(part, inner, model_.data_rank))}});
         op.writes.push_back({to, Role::output, {run_in(to, mine)}});
     }
@@ -132,7 +132,8 @@ void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
     }
 }
 
-/// One all_reduce over `members` of the given ranges of accumulators, each an operand of its own.
+/// Appends one all_reduce over `members` of the given ranges of accumulators, with one operand per
+/// range.
 void BucketWriter::sum_ranges(std::vector<Op>& out,
                               const Bucket& bucket,
                               const char* name,
@@ -161,7 +162,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
     using spec::Axis;
     std::map<std::vector<int>, std::vector<Operand>> summands;  // by the ranks that hold the same slice
     std::vector<Operand> pieces;
-    std::vector<Operand> shared;  // by two stages
+    std::vector<Operand> shared;  // summed over two stages
     for (const auto& part : bucket.parts) {
         const int u = part.unit;
         const auto piece = part_of_shard(part, model_.spans.data, model_.data_rank);
@@ -196,7 +197,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
     }
 }
 
-/// Pieces over d to whole optimizer shards, among the ranks that update the same one.
+/// Gathers pieces over d to whole optimizer shards, among the ranks that update the same shard.
 void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
     const int inner = model_.spans.optimizer;
     const int span = model_.spans.data;
@@ -266,7 +267,7 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
 Reduction BucketWriter::reduce(const Bucket& bucket) const {
     Reduction made;
     const int first = first_span(spec_, model_);
-    // What has moved in no collective can be added at once.
+    // Gradients that no collective has reduced can be added immediately.
     const bool adds_up = bucket.microbatch >= 0 && (!bucket.is_first || is_narrow());
     const bool adds_now = is_narrow() && first == 1;
     if (bucket.microbatch >= 0) {
@@ -280,7 +281,8 @@ Reduction BucketWriter::reduce(const Bucket& bucket) const {
         scatter(out, bucket, false, first, model_.spans.data);
         sum_other_axes(out, bucket);
         gather(out, bucket);
-        // Away from the device no lane of computing waits for them, and gradients are still in memory.
+        // For gradients away from the device, no compute lane waits for the norms, and they are still in
+        // memory.
         const bool are_away = spec_.tiers.gradients.device < 1 && !bucket.is_shared;
         norms(are_away ? made.later : made.norms, bucket);
     }

@@ -1,4 +1,4 @@
-/// The ops that reduce one bucket of gradients; only reduce_*.cpp includes it.
+/// Ops that reduce one bucket of gradients; only reduce_*.cpp includes this file.
 #pragma once
 
 #include <string>
@@ -8,34 +8,37 @@
 
 namespace ziggurat::schedule {
 
-/// Elements of a unit's trained region whose gradient is complete at one time: all, or a run of a segment.
+/// Elements of a unit's trained region whose gradient is complete at one time: all, or a range of a
+/// segment.
 struct BucketPart {
     int unit = -1;
     layout::ElementRange range;
-    int buffer = -1;         ///< where their gradient is
-    bool ends_unit = false;  ///< nothing of the unit is to come in this step
+    int buffer = -1;         ///< holds their gradient
+    bool ends_unit = false;  ///< no other part of the unit follows in this step
 };
 
-/// Gradients that travel together.
+/// Gradients that are reduced together.
 struct Bucket {
     std::vector<BucketPart> parts;
     int after_op = -1;
-    int microbatch = -1;     ///< -1: of the whole step
-    bool is_first = false;   ///< nothing has been added up in this step
-    bool is_last = false;    ///< nothing is added to these gradients later in the step
-    bool is_alone = false;   ///< a segment, which waits for no other
-    bool is_shared = false;  ///< a tied table, of which another stage has the other half of the gradient
+    int microbatch = -1;     ///< -1: the whole step
+    bool is_first = false;   ///< no gradient has been accumulated in this step
+    bool is_last = false;    ///< no gradient is added to these later in the step
+    bool is_alone = false;   ///< a segment, which is reduced without others
+    bool is_shared = false;  ///< a tied table; another stage has the other part of the gradient
 };
 
-/// What is to be done with a bucket, and when, so that the compute lane waits as little as may be.
+/// Ops that reduce a bucket, by the time at which they are listed. The times keep stalls of the compute
+/// lane short.
 struct Reduction {
     std::vector<Op> now;
-    std::vector<Op> later;   ///< with the next bucket: begins with sums of what `now` has moved
-    std::vector<Op> at_end;  ///< when all is sent for which other stages wait
-    std::vector<Op> norms;   ///< behind everything
+    std::vector<Op> later;   ///< with the next bucket: begins with sums of the results of `now`
+    std::vector<Op> at_end;  ///< after everything is sent that other stages wait for
+    std::vector<Op> norms;   ///< after everything else
 };
 
-/// Over how many data ranks gradients are summed before they are added up over micro-batches.
+/// Returns the number of data ranks over which gradients are summed before they accumulate over
+/// micro-batches.
 int first_span(const spec::RunSpec& spec, const ModelLayout& model);
 
 class BucketWriter {
@@ -46,7 +49,7 @@ class BucketWriter {
 
   private:
     const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }
-    /// Gradients are added up in a type narrower than that in which they are computed.
+    /// True if gradients accumulate in a type that is narrower than the type in which they are computed.
     bool is_narrow() const { return spec_.precision.gradient != spec::DType::f32; }
     int accumulator(int unit) const {
         return draft_.state.units[static_cast<std::size_t>(unit)][StateKind::gradients];

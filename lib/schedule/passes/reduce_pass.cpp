@@ -10,29 +10,28 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// The gradient of a unit, or of a segment of it, is complete (of one micro-batch, or of the step) with this
-/// op.
+/// Op that completes the gradient of a unit or of a segment, for one micro-batch or for the step.
 struct Completion {
     int op = -1;
     int unit = -1;
     int segment = -1;
     int microbatch = -1;
-    bool is_last = false;    ///< nothing is added to it later in the step
-    bool ends_unit = false;  ///< and it is the last of its unit
+    bool is_last = false;    ///< no op adds to it later in the step
+    bool ends_unit = false;  ///< it is the last completion of its unit
 };
 
 bool is_per_microbatch(const spec::RunSpec& spec) {
     return !adds_in_place(spec);
 }
 
-/// The segment whose gradient an operand is; -1 where the unit is not cut. A unit with a tensor that nobody
-/// writes is whole.
+/// Returns the segment of an operand of gradients; -1 if the unit is not tiled. A unit that has a
+/// tensor which no op writes is not tiled.
 int segment_of(const ModelLayout& model, int unit, const Operand& operand) {
     const auto& tiling = model.tiling(unit);
     return tiling.is_cut() ? tiling.segment_at(operand.runs.front().offset / 4) : -1;
 }
 
-/// The trained ranges of a segment, or all of the unit.
+/// Returns the trained ranges of a segment, or of the whole unit.
 std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int unit, int segment) {
     const auto all = model.flats[static_cast<std::size_t>(unit)].trained();
     if (segment < 0) {
@@ -43,7 +42,7 @@ std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int u
     return ranges;
 }
 
-/// The completions in list order.
+/// Returns the completions in list order.
 std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     const auto& program = draft.program;
     std::map<int, int> unit_of_buffer;
@@ -80,8 +79,9 @@ std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spe
     return found;
 }
 
-/// Consecutive completions of one micro-batch whose units fit a bucket. A segment travels alone: it is cut
-/// so that no more of a gradient has to be there.
+/// Groups consecutive completions of one micro-batch whose units fit into a bucket.
+///
+/// A segment is reduced alone, because units are tiled to keep little of a gradient in memory.
 std::vector<Bucket> buckets(const std::vector<Completion>& completed,
                             const spec::RunSpec& spec,
                             const ModelLayout& model) {
@@ -125,7 +125,7 @@ Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRa
     op.kind = OpKind::fill;
     op.unit = program.buffers[static_cast<std::size_t>(buffer)].unit;
     op.microbatch = program.buffers[static_cast<std::size_t>(buffer)].microbatch;
-    op.label = "zeros where " + program.buffers[static_cast<std::size_t>(buffer)].name + " has none";
+    op.label = "zeros where " + program.buffers[static_cast<std::size_t>(buffer)].name + " is not written";
     Operand operand{buffer, Role::output, {}};
     for (const auto& range : ranges) {
         operand.runs.push_back({range.begin * 4, range.size() * 4});
@@ -134,7 +134,7 @@ Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRa
     return op;
 }
 
-/// Gives the gradients of each micro-batch a buffer of their own where they are summed over ranks one by one.
+/// Buffers for the gradients of single micro-batches, if these are summed over ranks one by one.
 class MicrobatchGradients {
   public:
     MicrobatchGradients(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
@@ -150,7 +150,8 @@ class MicrobatchGradients {
         }
     }
 
-    /// Renames the gradients that `op` writes; adds to `before` what zeroes their gaps at the first use.
+    /// Renames the gradients that `op` writes; adds to `before` the ops that zero their gaps at the first
+    /// use.
     void rename(Op& op, std::vector<Op>& before) {
         for (auto& operand : op.writes) {
             const auto unit = unit_of_.find(operand.buffer);
@@ -192,7 +193,7 @@ class MicrobatchGradients {
         }
         if (microbatch == 0 && first_span(spec_, model_) == 1 &&
             spec_.precision.gradient == spec::DType::f32) {
-            return state[StateKind::gradients];  // nothing to sum over ranks before it is added up
+            return state[StateKind::gradients];  // no sum over ranks comes before the accumulation
         }
         auto made = draft_.program.buffers[static_cast<std::size_t>(state.full_gradients)];
         made.name = model_.table.units[static_cast<std::size_t>(unit)].name + ".gradients of micro-batch " +
@@ -221,8 +222,8 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
     GradientsWritten written;
     BucketWriter writer{draft, spec, model};
     std::vector<Op> later;
-    // What two stages sum comes when each has sent all that others wait for: the sum waits for the other
-    // stage, and the compute lane for the sum.
+    // Sums over two stages come after each stage has sent everything that others wait for: the sum waits for
+    // the other stage, and the compute lane for the sum.
     std::vector<Op> at_end;
     std::vector<Op> norms;
 

@@ -14,7 +14,7 @@ namespace {
 
 using SavedOfUnits = std::map<int, std::vector<SavedRun>>;  ///< by unit
 
-/// What is saved from NVMe and changes with every step.
+/// Returns the saved state on NVMe that each step changes, by unit.
 SavedOfUnits passing(const ModelLayout& model, const Program& program) {
     SavedOfUnits on_nvme;
     for (const auto& saved : saved_runs(model, program)) {
@@ -26,7 +26,7 @@ SavedOfUnits passing(const ModelLayout& model, const Program& program) {
     return on_nvme;
 }
 
-/// What of `saved` run `run` of an operand in `staged` holds.
+/// Adds the part of `saved` that the range `run` of an operand in `staged` holds.
 void add_passing(const Program& program,
                  int op,
                  const SavedRun& saved,
@@ -52,7 +52,7 @@ bool is_on_device(const Program& program, const Op& op) {
     return program.lanes[static_cast<std::size_t>(op.lane)].engine == Engine::compute;
 }
 
-/// What updates have in memory; `op` is the update.
+/// Returns the ranges that updates have in memory; `op` is the update.
 std::vector<PassingRun> runs_of_updates(const ModelLayout& model, const Program& program) {
     const auto on_nvme = passing(model, program);
     std::vector<PassingRun> runs;
@@ -80,8 +80,9 @@ std::vector<PassingRun> runs_of_updates(const ModelLayout& model, const Program&
     return runs;
 }
 
-/// What updates of the device let pass, a copy in front of them takes to the host. Ops on lanes of their own
-/// take their places in the ring in turn: each waits for the one before.
+/// Adds a copy to the host before each update of the device that loads saved state.
+///
+/// Ops on different lanes use the slots of the ring in turn: each waits for the previous one.
 void let_pass(Program& program, const ModelLayout& model, int ring) {
     std::map<int, std::vector<PassingRun>> of_update;
     for (const auto& run : runs_of_updates(model, program)) {

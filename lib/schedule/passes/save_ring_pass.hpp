@@ -1,4 +1,4 @@
-/// State on NVMe that passes through memory on its way to the optimizer.
+/// Saved state on NVMe that passes through memory for the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,30 @@
 
 namespace ziggurat::schedule {
 
-/// Bytes of a persistent buffer on NVMe, saved by this rank, that an update has in memory before it changes
-/// them: a checkpoint takes them from there.
+/// Range of an NVMe-resident buffer, saved by this rank, that an optimizer update loads.
+///
+/// A checkpoint copies it from memory before the update overwrites it.
 struct PassingRun {
-    int op = -1;      ///< the update; of the device, the copy in front of it that takes them to the host
+    int op = -1;      ///< the update; on the device, the copy to the host before it
     int home = -1;    ///< the buffer on NVMe
     ByteRun at_home;  ///< bytes of it
     int staged = -1;  ///< the buffer in memory
     std::int64_t staged_offset = 0;
 };
 
-/// Of all updates of `program`, in the order of its ops; those of one buffer are ascending. What is saved and
-/// lies on NVMe but is in none of them, such as frozen parameters, no step changes.
+/// Returns the ranges of all updates of `program`, in the order of its ops; those of one buffer ascend.
+///
+/// Saved NVMe state that is in none of the ranges, such as frozen parameters, is not changed by any step.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.2 (chunks through the optimizer)
 std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program);
 
-/// Adds the buffer `save ring` of the host tier where state passes: places_of_save_ring places, each for what
-/// one update has in memory, from which a checkpoint is written while the next updates go on. The same in all
-/// variants, as a checkpoint may be written beside any. In front of an update of the device stands a copy, of
-/// the purpose `checkpoint`; it and updates of the host take their places in turn.
+/// Adds the buffer `save ring` on the host if updates load saved state from NVMe.
+///
+/// It has places_of_save_ring slots, each as large as the state of one update. A checkpoint is written from
+/// it while the next updates run. All variants have it, because a checkpoint may be written during any of
+/// them. A copy with the purpose `checkpoint` precedes each update of the device. These copies and the
+/// updates of the host use the slots in turn.
 void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
 inline constexpr int places_of_save_ring = 2;

@@ -7,7 +7,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Whether anything of the buffer is this rank's to save.
+/// True if this rank saves a part of the buffer.
 bool counts(const ModelLayout& model, const Buffer& buffer) {
     const auto& parameters = model.table.units[static_cast<std::size_t>(buffer.unit)].parameters;
     for (int p = 0; p < static_cast<int>(parameters.size()); ++p) {
@@ -35,7 +35,7 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
         const auto held = elements_of(buffer);
         const layout::ElementRange piece{std::max(whole.begin, held.begin), std::min(whole.end, held.end)};
         if (piece.empty()) {
-            continue;  // of state in several tiers, another buffer has this rank's piece
+            continue;  // state in several tiers: another buffer has this rank's piece
         }
         const std::int64_t width = element_bytes(buffer);
         runs.push_back({static_cast<int>(b),

@@ -1,4 +1,4 @@
-/// Runs of bytes that checkpoints take from the state of one rank.
+/// Byte ranges of one rank's state that checkpoints contain.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,22 @@
 
 namespace ziggurat::schedule {
 
-/// A part of a persistent buffer that belongs to this data rank alone.
+/// Part of a persistent buffer that only this data rank saves.
 struct SavedRun {
     int buffer = -1;
     layout::ElementRange elements;  ///< of the unit's flat range
-    ByteRun run;                    ///< the same as bytes of the buffer
-    /// It lies in memory and training changes it, so that a save beside training needs a copy.
+    ByteRun run;                    ///< the same elements as bytes of the buffer
+    /// True if it is in memory and training changes it: a background save then needs a copy.
     bool is_copied = false;
 };
 
-/// The buffers of all saved kinds (layout::state_kinds), each cut over the whole data axis however few ranks
-/// it is sharded over: replicas are saved once, and all data ranks save alike much. In the buffers' order.
+/// Returns the saved ranges of the buffers of all saved kinds (layout::state_kinds), in the buffers'
+/// order.
 ///
-/// Ranks that differ on another axis may have the same runs: ModelLayout::counts says whose are saved.
+/// Each buffer is cut over the whole data axis, even if it is sharded over fewer ranks. Replicas are
+/// therefore saved one time, and all data ranks save an equal amount.
+///
+/// Ranks that differ on another axis can have the same ranges: ModelLayout::counts tests which of them saves.
 std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& program);
 
 }  // namespace ziggurat::schedule

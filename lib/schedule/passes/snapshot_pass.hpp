@@ -1,4 +1,4 @@
-/// Memory of the host for a copy of the state that a checkpoint is written from while training goes on.
+/// Host memory for a copy of the state from which a checkpoint is written while training continues.
 #pragma once
 
 #include "schedule/model_layout.hpp"
@@ -6,7 +6,7 @@
 
 namespace ziggurat::schedule {
 
-/// Adds the buffer `snapshot` of the host tier, which takes the runs that are copied, one behind another.
+/// Adds the buffer `snapshot` on the host, which holds all copied ranges one after another.
 void snapshot_pass(Program& program, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

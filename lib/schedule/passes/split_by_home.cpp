@@ -17,14 +17,14 @@ bool is_gradient(const Program& program, const Operand& operand) {
     return buffer_of(program, operand).state == StateKind::gradients;
 }
 
-/// Elements of the unit's flat range.
+/// Returns the elements of the unit's flat range that a byte range of a buffer holds.
 layout::ElementRange elements_of(const Buffer& buffer, const ByteRun& run) {
     const std::int64_t width = element_bytes(buffer);
     return {buffer.first_element + run.offset / width,
             buffer.first_element + (run.offset + run.bytes) / width};
 }
 
-/// The runs of an operand within `range`.
+/// Returns an operand with the ranges that are within `range`.
 Operand within(const Program& program, const Operand& operand, layout::ElementRange range) {
     const auto& buffer = buffer_of(program, operand);
     const std::int64_t width = element_bytes(buffer);
@@ -40,7 +40,7 @@ Operand within(const Program& program, const Operand& operand, layout::ElementRa
     return cut;
 }
 
-/// The operand of an op that is at home somewhere; null when it has none.
+/// Returns the operand of an op that has a home; nullptr if none has.
 const Operand* at_home(const Op& op, const std::vector<std::vector<HomePart>>& homes) {
     const auto& operands = op.kind == OpKind::add ? op.writes : op.reads;
     const bool has_home =
@@ -48,7 +48,7 @@ const Operand* at_home(const Op& op, const std::vector<std::vector<HomePart>>& h
     return has_home ? &operands.front() : nullptr;
 }
 
-/// Whether every run that `at` divides is divided between two blocks of an exact sum.
+/// True if `at` divides every range of the operand between two blocks of an exact sum.
 bool is_between_blocks(const Program& program, const Operand& operand, std::int64_t at) {
     return std::ranges::all_of(operand.runs, [&](const ByteRun& run) {
         const auto elements = elements_of(buffer_of(program, operand), run);
@@ -57,7 +57,7 @@ bool is_between_blocks(const Program& program, const Operand& operand, std::int6
     });
 }
 
-/// The same op on a part of the gradients alone; the others of its operands stay whole.
+/// Returns the same op for a part of its gradients; its other operands stay whole.
 Op part_of(const Program& program, const Op& op, layout::ElementRange range) {
     auto part = op;
     for (auto* operands : {&part.reads, &part.writes}) {
@@ -70,7 +70,7 @@ Op part_of(const Program& program, const Op& op, layout::ElementRange range) {
     return part;
 }
 
-/// Puts the op, or what it is divided into, behind `ops`.
+/// Appends the op, or the parts into which it is divided, to `ops`.
 void add_parts(const Program& program,
                Op op,
                const std::vector<std::vector<HomePart>>& homes,

@@ -1,4 +1,4 @@
-/// Sums and norms of gradients whose parts are at home in several tiers.
+/// Division of sums and norms of gradients whose parts have homes in several tiers.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,11 @@
 
 namespace ziggurat::schedule {
 
-/// Puts one op for each tier in the place of every sum and every norm of gradients that are at home in
-/// several, so that each works where its part lies and no part moves for the sake of another.
+/// Replaces each sum and norm of gradients with homes in several tiers by one op per tier.
 ///
-/// Numerics: norms are cut between blocks of exact sums, or not at all
+/// Each op then works in the tier of its part, and no part is moved because of another.
+///
+/// Numerics: norms are cut only between blocks of exact sums
 void split_by_home(Program& program, const std::vector<std::vector<HomePart>>& homes);
 
 }  // namespace ziggurat::schedule

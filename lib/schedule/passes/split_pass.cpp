@@ -31,7 +31,7 @@ class Splitting {
     }
 
   private:
-    /// Where backward finds what was cut, and from which op on.
+    /// Gathered buffer that backward reads, and the first op that reads it.
     struct Gathered {
         int buffer = -1;
         int first_op = -1;
@@ -78,7 +78,7 @@ class Splitting {
         gathered_.emplace(kept.buffer, Gathered{gathered, kept.first_backward});
     }
 
-    /// The op belongs to the pass of its neighbour in the list.
+    /// Sets the unit and micro-batch of an op to those of its neighbour in the list.
     void take_place(Op& op, int neighbour) const {
         const auto& next_to = program_.ops[static_cast<std::size_t>(neighbour)];
         op.unit = next_to.unit;
@@ -114,8 +114,8 @@ class Splitting {
     Program& program_;
     const ModelLayout& model_;
     UnitPasses unit_passes_;
-    std::multimap<int, Op> in_front_, behind_;    ///< by the op next to which they come
-    std::unordered_map<int, Gathered> gathered_;  ///< by the buffer that was cut
+    std::multimap<int, Op> in_front_, behind_;    ///< by the op that they precede or follow
+    std::unordered_map<int, Gathered> gathered_;  ///< by the buffer that was divided
 };
 
 }  // namespace

@@ -1,22 +1,23 @@
-/// Activations that all tensor ranks would keep alike are kept in parts.
+/// Partitioned storage of activations that are replicated over tensor ranks.
 #pragma once
 
 #include "schedule/expand/expand.hpp"
 
 namespace ziggurat::schedule {
 
-/// Where recompute.split says so: of each activation that all ranks of the tensor axis have alike and keep
-/// for backward, a rank keeps one part in as many as there are ranks, from the last op of forward on that
-/// reads the whole; the parts are gathered in front of what reads it in backward. A part is what leaves for
-/// tiers.home.activations, so this runs before activation_pass. What backward wants before another unit has
-/// passed stays whole, and so does what has too few elements for a part on each rank.
+/// With recompute.split, partitions saved activations that are replicated over the tensor axis.
 ///
-/// It moves bytes and computes nothing, so the step has the same bits.
+/// After the last op of forward that reads the whole activation, each tensor rank keeps only its own part.
+/// The parts are gathered before the first op of backward that reads the activation. tiers.home.activations
+/// applies to the parts, so this pass runs before activation_pass. An activation stays whole if backward
+/// needs it before another unit pass, or if it has too few elements for one part per rank.
+///
+/// The pass only moves bytes, so the step has the same bits.
 ///
 /// Source: Rajbhandari et al., "ZeRO", 2020, section 6.1 (P_a).
 void split_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
-/// Whether a kept activation is cut, and the parts of it, one for each tensor rank; none where it is not.
+/// Returns the parts of a saved activation, one for each tensor rank; empty if it is not divided.
 std::vector<ByteRun> parts_on_tensor_ranks(const Buffer& buffer, int tensor);
 
 }  // namespace ziggurat::schedule

@@ -18,17 +18,19 @@ namespace {
 
 using spec::Tier;
 
-/// A stop on the way between home and the place of a residency.
+/// Buffer on the path between the home of a residency and its tier.
 struct Stop {
     int buffer = -1;
-    std::int64_t begin = 0;  ///< where it begins, in bytes of the buffer as the passes before name it
+    std::int64_t begin = 0;  ///< its first byte, in bytes of the buffer as earlier passes name it
     Tier tier = Tier::device;
 };
 
-/// Order of an op of transfers among the others: in front of or behind an op, reading from NVMe or not,
-/// for the sake of an op, the first or second hop of a way, between two tiers, on a lane for updates or not.
-/// What agrees in all of this is one op. Reads come first: the next one's memory on the host is then not that
-/// which a copy here empties, and disk and link work at the same time.
+/// Sort key of a transfer op.
+///
+/// The fields are: op to which it belongs, before or after that op, read from NVMe or not, the op that needs
+/// it, first or second hop, two tiers, lane for updates or not. Transfers with equal keys become one op.
+/// Reads come first: the memory of the next read is then not the memory that a copy at the same op empties,
+/// so disk and link work at the same time.
 using TransferOrder = std::tuple<int, bool, int, int, Tier, Tier, bool>;
 
 class Transfers {
@@ -61,7 +63,7 @@ class Transfers {
     }
 
   private:
-    /// A member of a collective that gives or gets nothing names what its other operand names.
+    /// Makes an empty operand of a collective name the buffer of the other operand.
     void name_empty_operands() {
         for (auto& op : program_.ops) {
             if (op.kind != OpKind::reduce_scatter && op.kind != OpKind::all_gather) {
@@ -79,12 +81,12 @@ class Transfers {
 
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
 
-    /// Chooses the places at which changes are at home.
+    /// Chooses the positions after which changes are at home.
     ///
-    /// What goes to NVMe is listed some unit passes later than it could be. That delays nothing, as the lane
-    /// runs ahead of the list; but until then its memory is nobody else's, so that the next unit passes need
-    /// not wait for the disk before they can write into theirs. It is listed before the next residency of
-    /// these bytes fetches them.
+    /// Writes to NVMe are listed some unit passes later than possible. This delays no write, because the lane
+    /// runs ahead of the list. But until then no other buffer gets the memory, so the next unit passes can
+    /// write to theirs without waiting for the disk. A write is listed before the next residency of these
+    /// bytes fetches them.
     void choose_times_at_home() {
         std::map<int, std::vector<const Residency*>> by_home;
         for (const auto& residency : found_.residencies) {
@@ -101,7 +103,7 @@ class Transfers {
                     unit_passes_.issued_at(other.first_op, ahead(other, Tier::nvme, Tier::host));
                 const int before = std::max(residency.last_write, fetched - 1);
                 if (before >= place) {
-                    break;  // so are those of all that follow
+                    break;  // all later residencies are fetched later, too
                 }
                 if (other.all.overlaps(residency.written)) {
                     place = before;
@@ -115,7 +117,8 @@ class Transfers {
         }
     }
 
-    /// Brings what a residency reads and takes home what it writes, to NVMe behind op `at_home`.
+    /// Fetches the bytes that a residency reads and evicts the bytes that it writes; to NVMe after op
+    /// `at_home`.
     void serve(const Residency& residency, int at_home) {
         const auto& parts = found_.parts[static_cast<std::size_t>(residency.home)];
         const auto size = buffer(residency.home).bytes;
@@ -179,7 +182,7 @@ class Transfers {
         return program_.ops[static_cast<std::size_t>(residency.first_op)].kind == OpKind::update;
     }
 
-    /// How many unit passes ahead a hop is issued.
+    /// Returns the number of unit passes by which a hop is issued early.
     int ahead(const Residency& residency, Tier from, Tier to) const {
         if (from == to) {
             return 0;
@@ -194,7 +197,7 @@ class Transfers {
         return is_optimizer_state(program_.buffers[static_cast<std::size_t>(residency.home)].state);
     }
 
-    /// A buffer in `tier` for some bytes of the residency's buffer.
+    /// Adds a buffer in `tier` for some bytes of the residency's buffer.
     Stop stage(const Residency& residency, Tier tier, const ByteRuns& bytes) {
         auto made = buffer(residency.home);
         const std::int64_t width = element_bytes(made);
@@ -230,8 +233,10 @@ class Transfers {
         op.writes.push_back({to.buffer, Role::output, bytes.moved(-to.begin)});
     }
 
-    /// The first place behind every change of what the residency fetches that comes before its first op; of
-    /// changes before any hop is wanted, none.
+    /// Returns the first position before the residency's first op that follows every change of its fetched
+    /// bytes.
+    ///
+    /// Ignores changes before the position at which the earliest hop would be issued.
     int behind_changes(const Residency& residency) const {
         const auto changes = changes_.find(residency.home);
         if (changes == changes_.end()) {
@@ -270,8 +275,8 @@ class Transfers {
     int prefetch_, optimizer_prefetch_;
     UnitPasses unit_passes_;
     Residencies found_;
-    std::vector<int> at_home_;  ///< by residency: the op behind which changes go to NVMe
-    std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as the passes before name it
+    std::vector<int> at_home_;  ///< by residency: the op after which changes go to NVMe
+    std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as earlier passes name it
     std::map<TransferOrder, Op> in_front_, behind_;
 };
 

@@ -13,7 +13,8 @@ const char* suffix_of(Tier tier) {
     return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
 }
 
-/// By buffer: its residencies, as long as nobody else has used it. Those of one buffer are apart.
+/// Residencies by buffer that no op of another unit pass or tier has used since. Those of one buffer
+/// are disjoint.
 using OpenResidencies = std::map<int, std::vector<std::size_t>>;
 
 class Finder {
@@ -73,12 +74,12 @@ class Finder {
                 found_.parts[b].push_back(part);
             }
             if (homes[b].size() > 1) {
-                buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // a name that no op will use
+                buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // no op will name it
             }
         }
         found_.parts.resize(program_.buffers.size());
-        // What is made of state on the device and is wanted on the host, such as the reduced gradient of one
-        // micro-batch, residencies it like the state itself.
+        // Buffers that the device makes from state, such as the reduced gradient of one micro-batch, can be
+        // needed on the host. They get residencies in the same way as state.
         for (std::size_t b = 0; b < homes.size(); ++b) {
             const auto& made = program_.buffers[b];
             if (made.lifetime == Lifetime::transient && made.state != StateKind::none && homes[b].empty()) {
@@ -99,8 +100,8 @@ class Finder {
         return some;
     }
 
-    /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
-    /// where all its gradients are.
+    /// Returns the tier in which an op works; no op computes on NVMe. An update works in the tier of its
+    /// moments, a sum or a norm on the device only if all its gradients are there.
     Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
@@ -125,7 +126,7 @@ class Finder {
         return Tier::device;
     }
 
-    /// The residency that a norm looks in on instead of bringing back from NVMe what has just been there.
+    /// Returns the residency whose gradients a norm reads, instead of fetching them from NVMe again.
     const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
         if (op.kind != OpKind::norm) {
             return nullptr;
@@ -152,7 +153,7 @@ class Finder {
         if (at.empty()) {
             return;
         }
-        // In one tier, the bytes of a buffer lie in one part.
+        // In one tier, the bytes of a buffer are in one part.
         if (at.size() == 1 && at.front()->tier == tier) {
             if (writes) {
                 found_.in_place[home].push_back({i, runs});
@@ -176,9 +177,10 @@ class Finder {
         residency.all.add(runs);
     }
 
-    /// The residency that `runs` join, or a new one. What lies far from the other bytes of a buffer that an
-    /// op of a segment or a collective uses, as a bias behind all weights, residencies by itself: nothing is
-    /// reserved for what lies between.
+    /// Returns the residency that `runs` join, or a new one.
+    ///
+    /// An op of a segment, or a collective, can use bytes far from the other bytes of the buffer, such as a
+    /// bias after all weights. Such bytes get their own residency, so that no memory is reserved for the gap.
     std::size_t residency_for(
         int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenResidencies& open) {
         const auto* looked_in = residency_of_norm(op, open);
@@ -215,7 +217,7 @@ class Finder {
         return residencies.back();
     }
 
-    /// Lets `into` be for all that `other` was for.
+    /// Merges the ops and ranges of `other` into `into`.
     static void merge(Residency& into, Residency& other) {
         into.last_op = std::max(into.last_op, other.last_op);
         into.last_write = std::max(into.last_write, other.last_write);
@@ -226,12 +228,12 @@ class Finder {
         other = {};
     }
 
-    /// Whether they share a page, or might when they are rounded to pages.
+    /// True if the ranges share a page, or could do so after rounding to pages.
     static bool are_near(const ByteRuns& a, const ByteRuns& b) {
         return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
     }
 
-    /// Whether a residency may be for `runs` as well: what it fetches, it fetches before its first op.
+    /// True if a residency can also serve `runs`: all fetched bytes are fetched before its first op.
     bool can_join(const Residency& residency,
                   const UnitPass& unit_pass,
                   Tier tier,
@@ -249,7 +251,7 @@ class Finder {
                             [&](const HomeChange& change) { return change.written.overlaps(runs); });
     }
 
-    /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.
+    /// Extends changed ranges on NVMe to whole pages, which must then be read first.
     void write_whole_pages(Residency& residency) const {
         for (const auto& part : found_.parts[static_cast<std::size_t>(residency.home)]) {
             if (part.tier == Tier::nvme) {

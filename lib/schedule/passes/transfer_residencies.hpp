@@ -1,4 +1,5 @@
-/// Residencies: stays of state in the tier of the op that uses it, from which static movement is derived.
+/// Residencies: periods in which state is in the tier of the op that uses it. Static movement follows
+/// from them.
 #pragma once
 
 #include <map>
@@ -12,7 +13,8 @@
 
 namespace ziggurat::schedule {
 
-/// Bytes [begin, end) of a state buffer as the passes before name it, and the buffer that holds them at home.
+/// Bytes [begin, end) of a state buffer as earlier passes name it, and the buffer that holds them at
+/// home.
 struct PlacedPart {
     int buffer = -1;
     spec::Tier tier = spec::Tier::device;
@@ -20,39 +22,41 @@ struct PlacedPart {
     std::int64_t end = 0;
 };
 
-/// One buffer's stay in a tier that is not the home of all its bytes there.
+/// Period in which one buffer is in a tier that is not the home of all its bytes in use.
 struct Residency {
-    int home = -1;  ///< the buffer as the passes before name it; runs count in its bytes
+    int home = -1;  ///< the buffer as earlier passes name it; ranges are bytes of it
     spec::Tier tier = spec::Tier::device;
     UnitPass unit_pass;
     int first_op = -1;
     int last_op = -1;
-    int last_write = -1;                             ///< behind it, changes may go home
+    int last_write = -1;                             ///< changes may be evicted after this op
     std::vector<std::pair<int, Operand*>> operands;  ///< by op
-    ByteRuns fetched;                                ///< read before they are written
+    ByteRuns fetched;                                ///< bytes that are read before they are written
     ByteRuns written;
     ByteRuns all;
 };
 
-/// Bytes at home that an op has changed, by a residency or in place.
+/// Bytes at home that an op has changed, through a residency or in place.
 struct HomeChange {
     int last_op = -1;
     ByteRuns written;
 };
 
 struct Residencies {
-    std::vector<std::vector<PlacedPart>> parts;  ///< by buffer; empty for what is no state
+    std::vector<std::vector<PlacedPart>> parts;  ///< by buffer; empty for buffers without state
     std::vector<Residency> residencies;          ///< by first op
-    /// By buffer as the passes before name it; those of one in the order of their ops.
+    /// By buffer as earlier passes name it; changes of one buffer are in the order of their ops.
     std::map<int, std::vector<HomeChange>> in_place;
 };
 
-/// Gives every part of the state its buffer at home, chooses for every op the tier that it works in, lets
-/// operands that lie there name the buffer at home, and finds the residencies that the others need.
+/// Finds all residencies of a program.
+///
+/// Gives every part of the state its buffer at home, and chooses the tier of every op. Operands that are
+/// already in the op's tier then name the buffer at home; the other operands get residencies.
 Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes);
 
-/// Lets an operand of `op`, and the blocks of a collective that lie in it, name `buffer`, in which their
-/// bytes lie `shift` lower.
+/// Makes an operand of `op`, and the blocks of a collective in it, name `buffer`; offsets decrease by
+/// `shift`.
 void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift);
 
 }  // namespace ziggurat::schedule

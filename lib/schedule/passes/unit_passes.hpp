@@ -1,4 +1,4 @@
-/// Passes of units over micro-batches, in the order of the list: the clock by which things are wanted.
+/// Passes of units over micro-batches in list order: the unit in which prefetch distances are measured.
 #pragma once
 
 #include <tuple>
@@ -8,29 +8,32 @@
 
 namespace ziggurat::schedule {
 
-/// Ops of one unit_pass share what was brought for one of them.
+/// Key of a unit pass. All ops of one unit pass share the data that was fetched for one of them.
 using UnitPass = std::tuple<int, int, int, int>;
 
-/// The pass of a unit, or of a segment of it, over a micro-batch, forward or backward; any other op is an
-/// unit_pass of its own.
+/// Returns the pass of a unit, or of one of its segments, over a micro-batch, forward or backward.
+///
+/// Any other op is its own unit pass.
 UnitPass unit_pass_of(const Op& op, int index);
 
-/// Where unit passes begin, as places in the list of ops. A unit's pass over a micro-batch is one whether
-/// something is moved for it or not. Forward and backward of a unit with nothing between them are one, too:
-/// the head takes turns, rows by rows.
+/// Begins of unit passes, as indices in the list of ops.
+///
+/// A pass of a unit over a micro-batch is one unit pass, with or without transfers for it. If forward and
+/// backward of a unit directly follow each other, they are one unit pass: the head alternates by rows.
 class UnitPasses {
   public:
     explicit UnitPasses(const Program& program);
 
-    /// Another op that something is brought for.
+    /// Adds another op for which data is fetched.
     void add(int op) { begins_.push_back(op); }
-    /// To be called after the last add().
+    /// Sorts the begins. Call it after the last add().
     void sort();
 
-    /// The op in front of which something is issued that is needed by op `needed`, `ahead` unit passes
-    /// before.
+    /// Returns the op before which a transfer for op `needed` is issued, `ahead` unit passes early.
     int issued_at(int needed, int ahead) const;
-    /// The op behind which something is listed that op `done` has made, `behind` unit passes later.
+    /// Returns the op after which a transfer of the result of op `done` is listed.
+    ///
+    /// The transfer is delayed by the given number of unit passes.
     int behind(int done, int behind) const;
 
   private:

@@ -13,10 +13,10 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// The latest op on each track that is known to be done; -1: none.
+/// By track: the latest op that is known to be done; -1: no op.
 using Clock = std::vector<int>;
 
-/// The latest op of a track that has read something.
+/// Latest op of a track that has read a range.
 struct Reader {
     std::size_t track = 0;
     int op = -1;
@@ -24,7 +24,7 @@ struct Reader {
     bool operator==(const Reader&) const = default;
 };
 
-/// Who wrote the bytes of a range last, and who has read them since.
+/// Last writer of a range, and the readers since then.
 struct Access {
     int writer = -1;
     SmallVector<Reader, 3> readers;
@@ -32,7 +32,7 @@ struct Access {
     bool operator==(const Access&) const = default;
 };
 
-/// The bytes of one arena as ranges of equal history.
+/// Ranges of one arena with equal access history.
 class History {
   public:
     template <class Visitor>
@@ -49,7 +49,7 @@ class History {
     }
 
   private:
-    /// Makes `at` the start of a range.
+    /// Splits a range, so that a range starts at `at`.
     void cut(std::int64_t at) {
         auto next = ranges_.lower_bound(at);
         if (next != ranges_.end() && next->first == at) {
@@ -57,7 +57,8 @@ class History {
         }
         ranges_.emplace_hint(next, at, next == ranges_.begin() ? Access{} : std::prev(next)->second);
     }
-    /// Joins neighbours of one history, so that the number of ranges stays that of the buffers alive.
+    /// Merges adjacent ranges with equal history, so that the number of ranges stays near that of live
+    /// buffers.
     void merge(std::int64_t begin, std::int64_t end) {
         auto at = ranges_.lower_bound(begin);
         if (at != ranges_.begin()) {
@@ -79,7 +80,7 @@ class History {
     std::map<std::int64_t, Access> ranges_;  // begin -> history up to the next begin
 };
 
-/// Walks the ops of two steps, numbered through.
+/// Walk over the ops of two steps, with consecutive numbers.
 class Derivation {
   public:
     explicit Derivation(const Program& program)
@@ -88,7 +89,7 @@ class Derivation {
           tracks_{program},
           clocks_(2 * program.ops.size()) {}
 
-    /// The ops that op `i` of the second walk's numbers has to wait for.
+    /// Returns the ops that op `i` has to wait for; numbers include both steps.
     std::vector<int> meet(int i) {
         const auto& op = program_.ops[static_cast<std::size_t>(i % num_ops_)];
         Clock known(tracks_.count(), -1);
@@ -148,7 +149,8 @@ class Derivation {
         }
     }
 
-    /// Drops from `needed_` what is known to be done anyway, and notes what is known once op `i` is done.
+    /// Removes from `needed_` the ops that are already known to be done; records what is known after op
+    /// `i`.
     std::vector<int> waits(int i, Clock known) {
         std::vector<int> candidates;
         for (std::size_t t = 0; t < needed_.size(); ++t) {
@@ -156,7 +158,7 @@ class Derivation {
                 candidates.push_back(needed_[t]);
             }
         }
-        // The latest first: what it knows may make earlier ones needless.
+        // The latest op comes first: its clock can make earlier waits redundant.
         std::sort(candidates.rbegin(), candidates.rend());
         std::vector<int> kept;
         for (const int other : candidates) {
@@ -176,8 +178,8 @@ class Derivation {
     int num_ops_;
     LaneTracks tracks_;
     std::array<History, num_arenas> arenas_;
-    Clock needed_;               // by track: the latest op that the one at hand has to wait for
-    std::vector<Clock> clocks_;  // by op: what is done once it is
+    Clock needed_;               // by track: the latest op that the current op has to wait for
+    std::vector<Clock> clocks_;  // by op: the ops that are done after it
 };
 
 }  // namespace

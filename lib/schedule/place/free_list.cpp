@@ -48,7 +48,7 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit)
         }
         if (fit == Fit::oldest && end - first->begin >= bytes) {
             for (auto segment = std::next(first); segment != behind; ++segment) {
-                // A place that begins in it is no older than it is.
+                // Bytes that begin in this segment are not older than the segment.
                 if (!best || segment->time <= best->time) {
                     consider(segment, rounded_up(segment->begin, alignment));
                 }
@@ -101,7 +101,7 @@ std::int64_t FreeList::newest(Segments::const_iterator segment,
     return time;
 }
 
-/// Makes the free range that touches the end long enough.
+/// Extends the free range at the end of the arena to the required size.
 std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
     auto begin = end_;
     auto time = std::int64_t{0};
@@ -114,7 +114,7 @@ std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
     return begin;
 }
 
-/// Takes free bytes out of the list.
+/// Removes bytes from the free ranges.
 void FreeList::cut(std::int64_t begin, std::int64_t bytes) {
     const auto end = begin + bytes;
     const auto first = behind(begin);

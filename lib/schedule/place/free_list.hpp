@@ -1,4 +1,4 @@
-/// Memory of an arena that nothing uses, and since when.
+/// Unused memory of an arena, with the time at which it was released.
 #pragma once
 
 #include <cstdint>
@@ -6,59 +6,62 @@
 
 namespace ziggurat::schedule {
 
-/// Where in the free memory a buffer is placed.
+/// Policy that selects the free memory for a buffer.
 enum class Fit {
-    smallest,  ///< at the begin of the smallest free range that holds it: the arena stays small
-    oldest     ///< where the bytes were last given back the longest ago: least is waited for
+    smallest,  ///< at the begin of the smallest free range that holds it: keeps the arena small
+    oldest     ///< at the bytes that were released the longest ago: keeps waits short
 };
 
 /// Free ranges of an arena that grows at its end.
 class FreeList {
   public:
-    /// From `begin` on, with no memory yet.
+    /// Starts at `begin`, without memory.
     explicit FreeList(std::int64_t begin) : end_{begin} {}
 
     std::int64_t end() const noexcept { return end_; }
 
-    /// Gets memory up to `end`, given back at `time`.
+    /// Adds memory up to `end`, released at `time`.
     void grow_to(std::int64_t end, std::int64_t time);
 
-    /// Where `bytes` begin that are now in use; the arena grows when no free range holds them.
+    /// Allocates `bytes` and returns their begin. The arena grows if no free range is large enough.
     std::int64_t take(std::int64_t bytes, std::int64_t alignment, Fit fit);
 
     void give_back(std::int64_t begin, std::int64_t bytes, std::int64_t time);
 
-    /// How often the ages of all that a place covers were compared: most of the work. Places that begin in
-    /// bytes younger than the best place are passed over.
+    /// Returns how many candidate offsets were compared by age, which is most of the work.
+    ///
+    /// Offsets in segments that are younger than the best candidate are skipped.
     std::int64_t places_weighed() const noexcept { return places_weighed_; }
 
   private:
     struct Segment {
         std::int64_t begin = 0;
         std::int64_t bytes = 0;
-        std::int64_t time = 0;  ///< when it was given back
+        std::int64_t time = 0;  ///< time of its release
 
         std::int64_t end() const noexcept { return begin + bytes; }
     };
-    /// By begin; neighbours of one time are one. Looked through again and again, so it is no tree.
+    /// Sorted by begin; adjacent segments of one time are merged. A vector, because it is scanned very
+    /// often.
     using Segments = std::vector<Segment>;
 
-    /// A place and what speaks against it, the first the most.
+    /// Candidate offset with its costs, the most important first.
     struct Candidate {
         std::int64_t time = 0;
-        std::int64_t free_bytes = 0;  ///< of the range in which it lies
+        std::int64_t free_bytes = 0;  ///< size of the free range that contains it
         std::int64_t begin = 0;
 
         auto operator<=>(const Candidate&) const = default;
     };
 
-    /// The last time at which some of [begin, begin + bytes), all free from `segment` on, was given back; any
-    /// time behind `most` when it is behind that.
+    /// Returns the latest release time in [begin, begin + bytes), all of which is free from `segment` on.
+    ///
+    /// If the result is above `most`, it can be any time above `most`.
     std::int64_t newest(Segments::const_iterator segment,
                         std::int64_t begin,
                         std::int64_t bytes,
                         std::int64_t most) const;
-    /// The first that ends behind `place`.
+    /// Returns the first segment that ends after `place`.
     Segments::iterator behind(std::int64_t place);
     std::int64_t grow(std::int64_t bytes, std::int64_t alignment);
     void cut(std::int64_t begin, std::int64_t bytes);

@@ -1,4 +1,4 @@
-/// In what order a lane's ops are done: on tracks, each in order.
+/// Order in which the ops of a lane are done: each lane has tracks, and each track works in order.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,11 @@
 
 namespace ziggurat::schedule {
 
-/// A walk over the ops of some steps, which it numbers through. A lane that works in order is one track. The
-/// ops of one that overlaps itself take `most_under_way` tracks in turn: an op begins when the one as many
-/// places in front of it, and so the one before it on its track, and all in front of that, are done.
+/// Walk over the ops of some steps, with consecutive numbers.
+///
+/// A lane that works in order is one track. A lane that overlaps itself distributes its ops to
+/// `most_under_way` tracks in turn. Its op begins when the op `most_under_way` positions before it (the
+/// previous op of its track) and all ops before that one are done.
 class LaneTracks {
   public:
     explicit LaneTracks(const Program& program) : program_{program}, on_lane_(program.lanes.size()) {
@@ -21,14 +23,14 @@ class LaneTracks {
         }
     }
 
-    /// Tracks of all lanes.
+    /// Returns the number of tracks of all lanes.
     std::size_t count() const noexcept { return count_; }
 
-    /// Of an op that has been walked over.
+    /// Returns the track of an op that the walk has reached.
     std::size_t track_of(int i) const { return tracks_[static_cast<std::size_t>(i)]; }
 
-    /// The last ops of their tracks that are done when the next op of the walk begins, by the order of its
-    /// lane alone; puts that op on its track. Valid until the next call.
+    /// Puts the next op of the walk on its track. Returns the last ops of their tracks that are done when
+    /// this op begins, by the order of its lane alone. The result is valid until the next call.
     std::span<const int> next() {
         const auto i = static_cast<int>(tracks_.size());
         const auto num_ops = static_cast<int>(program_.ops.size());
@@ -48,8 +50,8 @@ class LaneTracks {
     const Program& program_;
     std::size_t count_ = 0;
     std::vector<std::size_t> first_of_lane_;
-    std::vector<std::vector<int>> on_lane_;  ///< places in the walk so far
-    std::vector<std::size_t> tracks_;        ///< by place in the walk
+    std::vector<std::vector<int>> on_lane_;  ///< by lane: positions in the walk so far
+    std::vector<std::size_t> tracks_;        ///< by position in the walk
     std::vector<int> found_;
 };
 

@@ -15,7 +15,8 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Of persistent buffers by what they hold, whatever this variant does with them: they have one place in all.
+/// Chooses the arenas. That of a persistent buffer depends only on its content, so it is the same in
+/// all variants.
 void choose_arenas(Program& program) {
     for (auto& buffer : program.buffers) {
         buffer.is_shared = buffer.lifetime == Lifetime::persistent && buffer.tier != spec::Tier::nvme &&

@@ -1,4 +1,4 @@
-/// An arena and a place in it for every buffer.
+/// Assignment of every buffer to an arena and an offset in it.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +8,37 @@
 
 namespace ziggurat::schedule {
 
-/// The ops that name a buffer first and last; {-1, -1} when none does.
+/// First and last op that name a buffer; {-1, -1} if no op names it.
 struct LiveRange {
     int first = -1;
     int last = -1;
 };
 
-/// By buffer, from the operands of all ops.
+/// Returns the live range of each buffer, from the operands of all ops.
 std::vector<LiveRange> live_ranges(const Program& program);
 
-/// Where buffers begin: multiples of 64 bytes, or of 4096 for those of at least 1 MiB and those that NVMe
-/// reads and writes, which also have the rest of their last page to themselves.
+/// Returns the alignment of a buffer: 64 bytes, or 4096 bytes for buffers of at least 1 MiB.
+///
+/// place_buffers also aligns buffers that NVMe reads and writes to 4096 bytes, and reserves the rest of their
+/// last page.
 std::int64_t alignment_of(std::int64_t bytes);
 
 /// Sets Buffer::is_shared, Buffer::offset and Program::arena_bytes.
 ///
-/// Parameters and gradients at home, and whatever a collective touches, lie in a shared arena: peers read
-/// them where they are. Nothing else does: each rank of a node maps all shared arenas, which costs page
-/// tables.
+/// Collectives read parameters and gradients directly in the memory of peers. The home of these kinds, and
+/// every buffer that a collective uses, are therefore in a shared arena. No other buffer is: each rank of a
+/// node maps all shared arenas, which costs page tables.
 ///
-/// Persistent buffers come first, in their order, so they lie at the same place in every variant; then the
-/// inputs; then transient ones, which share what is left by their live ranges in list order. A transient
-/// buffer that no op names gets no memory: offset -1.
+/// Persistent buffers come first, in their order, so they have the same offset in every variant. The inputs
+/// follow, then transient buffers, which share the remaining memory by their live ranges in list order. A
+/// transient buffer that no op names gets no memory: offset -1.
 ///
-/// Lanes run ahead of the list, so two buffers whose ranges do not meet may still be wanted at one time:
-/// derive_dependencies, which must come after, orders them by their bytes. Where memory is wanted for
-/// transfers and collectives that could begin at once, a buffer therefore lies where the bytes have been free
-/// for longest, unless that takes more transient memory than it is worth: an eighth on the host, a 32nd of
-/// what is shared on the device. The rest of the device is for what computes, in order: buffers lie as close
-/// as can be there, which caches like.
+/// Lanes run ahead of the list, so two buffers with disjoint live ranges may be needed at the same time.
+/// derive_dependencies, which must run later, orders them by their bytes. Where transfers and collectives
+/// that could begin immediately need memory, a buffer gets the bytes that have been free for the longest
+/// time. Such a placement is used only if its additional transient memory is at most an eighth on the host,
+/// and a 32nd in the shared part of the device. The rest of the device is used by compute ops, which run in
+/// order: its buffers are placed as densely as possible, which also improves cache use.
 void place_buffers(Program& program);
 
 }  // namespace ziggurat::schedule

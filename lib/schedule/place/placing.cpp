@@ -8,16 +8,16 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Into so many parts a step is cut to tell when memory was given back: enough, and the free memory stays in
-/// few pieces.
+/// Number of intervals into which release times of a step are rounded: enough for the choice by age,
+/// and few enough to keep free memory in large ranges.
 constexpr std::int64_t times_told_apart = 1024;
 
 enum class Which { all, of_arenas_that_may_grow };
 
-/// Buffers by op, in their order: in one piece, as an op has few.
+/// Buffers grouped by op, in one array, because an op has few.
 class BuffersByOp {
   public:
-    /// \param ops  of each buffer; -1: none
+    /// \param ops  by buffer: its op; -1: none
     BuffersByOp(std::size_t num_ops, const std::vector<int>& ops) : begins_(num_ops + 1) {
         for (const int op : ops) {
             if (op >= 0) {
@@ -44,7 +44,7 @@ class BuffersByOp {
     std::vector<int> buffers_;
 };
 
-/// The first or last op of each transient buffer that is wanted; -1 of all others.
+/// Returns the first or last op of each selected transient buffer; -1 for all others.
 std::vector<int> ops_of_wanted(const Program& program,
                                const std::vector<LiveRange>& ranges,
                                Which which,
@@ -62,7 +62,7 @@ std::vector<int> ops_of_wanted(const Program& program,
 
 }  // namespace
 
-/// Transient buffers that begin and end to live at each op.
+/// Transient buffers whose live range begins or ends at each op.
 struct Lives {
     Lives(const Program& program, const std::vector<LiveRange>& ranges, Which which)
         : begins{program.ops.size(), ops_of_wanted(program, ranges, which, &LiveRange::first)},

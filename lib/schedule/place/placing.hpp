@@ -1,4 +1,6 @@
-/// Offsets of transient buffers, close or apart; only place_*.cpp includes it.
+/// Offsets of transient buffers, densely packed or with long reuse distances.
+///
+/// Only placing.cpp and place_buffers.cpp include this file.
 #pragma once
 
 #include <array>
@@ -11,11 +13,13 @@
 
 namespace ziggurat::schedule {
 
-/// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
-/// device shares, and the host, besides the region of passes. The others have buffers as close as can be.
+/// Limit of additional memory that shortens waits, by arena (see arena_of).
+///
+/// A value n allows 1/n of the bytes of transient buffers; 0 means densely packed. The shared part of the
+/// device and the host, apart from the region of passes, have a limit above 0.
 constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 8, 0, 32, 8};
 
-/// What a buffer takes of an arena.
+/// Space that a buffer needs in an arena.
 struct Room {
     std::int64_t alignment = 64;
     std::int64_t bytes = 0;
@@ -24,13 +28,13 @@ struct Room {
 using RegionSizes = std::array<std::int64_t, num_regions>;
 
 struct PlacedBuffers {
-    std::vector<std::int64_t> offsets;  ///< by buffer, in its region; behind in_arenas in its arena
+    std::vector<std::int64_t> offsets;  ///< by buffer, in its region; in its arena after in_arenas()
     RegionSizes ends{};
 };
 
 struct Lives;
 
-/// Places transient buffers region by region, first in what is free behind `fixed`.
+/// Placement of transient buffers region by region, in the memory after `fixed`.
 class Placing {
   public:
     Placing(const Program& program,
@@ -40,20 +44,21 @@ class Placing {
             const Regions& regions)
         : program_{program}, ranges_{ranges}, room_{room}, fixed_{fixed}, regions_{regions} {}
 
-    /// Arenas as small as can be.
+    /// Returns a placement with arenas as small as possible.
     PlacedBuffers close() const;
 
-    /// The buffers of arenas that may grow where memory has been free for longest, since the last step if
-    /// need be.
+    /// Returns a placement that reuses, in arenas that may grow, the memory that has been free for longest.
     ///
-    /// \param ends  of close(): what they have before they grow
+    /// Release times of the previous step count too.
+    ///
+    /// \param ends  of close(): the size of each region before it grows
     PlacedBuffers apart(const RegionSizes& ends) const;
 
   private:
     std::vector<FreeList> free_behind_fixed() const;
-    /// The `round`-th time around the cycle of steps.
+    /// Places all buffers; `round` counts the repetitions of the step.
     PlacedBuffers place(const Lives& lives, std::vector<FreeList>& free, int round, Fit fit) const;
-    /// With the region of passes behind the host's arena, as part of it.
+    /// Appends the region of passes to the host's arena.
     PlacedBuffers in_arenas(PlacedBuffers placed) const;
 
     const Program& program_;

@@ -1,4 +1,6 @@
-/// Regions of memory that transient buffers are placed in one by one; only place_*.cpp includes it.
+/// Regions of memory in which transient buffers are placed separately.
+///
+/// Only files of this folder include this file.
 #pragma once
 
 #include <array>
@@ -10,25 +12,27 @@
 
 namespace ziggurat::schedule {
 
-/// The parts of memory that buffers are placed in one by one: the arenas, and what passes use of the host's
-/// memory. That lies behind all else in the host's arena where it is a region of its own.
+/// Number of regions: the arenas, and the part of the host's memory that passes use.
+///
+/// If that part is used, it lies at the end of the host's arena.
 constexpr std::size_t num_regions = num_arenas + 1;
 constexpr std::size_t of_passes = num_arenas;
 constexpr std::size_t host_arena = 1;
 static_assert(tier_of_arena(host_arena) == spec::Tier::host);
 
-/// Activations get one in so many bytes of the host's arena in the region of passes.
+/// Divisor of the host's transient bytes: activations get 1/n of them in the region of passes.
 constexpr std::int64_t bytes_for_one_of_activations = 4;
 
 using Regions = std::vector<std::size_t>;  ///< by buffer
 
-/// Of each buffer its arena.
+/// Returns the arena of each buffer.
 Regions arenas_of(const Program& program);
 
-/// With memory of its own for what goes through the host for forward and backward: parameters that NVMe reads
-/// for other ops than updates, gradients that leave the device, and the first activations that do, up to so
-/// many bytes. States from NVMe fill the arena while they are read ahead, updated and written, and passes
-/// would have to wait for the last of them.
+/// Moves buffers that forward and backward use on the host from the host arena to the region of passes.
+///
+/// These are: parameters that NVMe reads for other ops than updates, gradients that leave the device, and the
+/// first offloaded activations, up to `activation_bytes`. State from NVMe fills the arena while it is read
+/// ahead, updated and written; without the region, passes would wait for the last of it.
 Regions with_region_of_passes(const Program& program, Regions regions, std::int64_t activation_bytes);
 
 }  // namespace ziggurat::schedule

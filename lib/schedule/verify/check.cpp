@@ -20,7 +20,7 @@ class Check {
         waits_and_operands();
         one_lane_per_group();
         if (!found_.empty()) {
-            return found_;  // the rest would stumble over it
+            return found_;  // further checks need a well-formed program
         }
         places();
         workplaces();
@@ -62,7 +62,7 @@ class Check {
             for (const int w : op.waits_for_previous_step) {
                 if (w < 0 || w >= num_ops) {
                     note(FindingKind::malformed, i,
-                         "waits for op " + std::to_string(w) + " of the step before");
+                         "waits for op " + std::to_string(w) + " of the previous step");
                 }
             }
             for (const auto* operands : {&op.reads, &op.writes}) {
@@ -76,7 +76,7 @@ class Check {
                     if (!fits) {
                         note(FindingKind::memory, i,
                              std::string{"has a '"} + to_string(operand.role) +
-                                 "' that reaches out of its buffer");
+                                 "' that extends past the end of its buffer");
                     }
                 }
             }
@@ -128,7 +128,7 @@ class Check {
         }
     }
 
-    /// Tiers that what an op of an engine reads and writes lies in.
+    /// Returns the tiers from which an op of an engine reads and to which it writes.
     static std::pair<spec::Tier, spec::Tier> tiers_of(Engine engine) {
         using spec::Tier;
         switch (engine) {
@@ -191,7 +191,7 @@ class Check {
                     if (begins % page_bytes != 0 || lies % page_bytes != 0 || !is_whole) {
                         note(FindingKind::memory, i,
                              "moves bytes " + std::to_string(run.offset) + " to " + std::to_string(end) +
-                                 " of '" + disk.name + "', which are no whole pages");
+                                 " of '" + disk.name + "', which are not whole pages");
                     }
                 }
             }
@@ -227,9 +227,9 @@ class Check {
                 continue;
             }
             if (use.filled == 0) {
-                note(FindingKind::lease, use.last_read, "uses '" + held.name + "', which nothing has filled");
+                note(FindingKind::lease, use.last_read, "uses '" + held.name + "', which no op has filled");
             } else if (use.last_read < use.last_filled) {
-                note(FindingKind::lease, use.last_filled, "fills '" + held.name + "', which nothing uses");
+                note(FindingKind::lease, use.last_filled, "fills '" + held.name + "', which no op uses");
             }
         }
     }

@@ -1,4 +1,4 @@
-/// Promises that the program of one rank keeps by itself, whatever the other ranks do.
+/// Static checks of the program of one rank, independent of other ranks.
 #pragma once
 
 #include <array>
@@ -10,22 +10,23 @@
 
 namespace ziggurat::schedule {
 
-/// What there is room for; indexed by spec::Tier. 0: not looked at.
+/// Memory limits in bytes, indexed by spec::Tier. 0: not checked.
 struct Budgets {
     std::array<std::int64_t, 3> bytes{0, 0, 0};
 };
 
-/// Everything that is wrong, most basic things first; empty when nothing is:
+/// Checks a program; returns all findings, the most basic first. The result is empty if the program is
+/// correct.
 ///
-/// - waits go to earlier ops of the list, or to any op of the step before, so there is no circle within a
-/// rank;
-/// - the collectives of a group are on one lane, in one order;
-/// - operands lie within their buffers, buffers within their arenas, arenas within `budgets`;
-/// - operands are where the op works, and moves between the tiers that its lane joins; NVMe moves whole
-/// pages, but for a buffer's last one;
-/// - what is gathered is used, and not kept past its last use: a lease ends within the step;
-/// - no race: of two ops that touch the same bytes, one of them writing, the later one in the list (or in the
-///   next step) waits for the earlier one, by its own waits, its lane's order or those of what it waits for.
+/// - Waits refer to earlier ops of the list, or to any op of the previous step, so there is no cycle within a
+///   rank.
+/// - The collectives of a group are on one lane, in one order.
+/// - Operands are within their buffers, buffers within their arenas, arenas within `budgets`.
+/// - Operands are in the tier in which the op works, and transfers connect the tiers of their lane. NVMe
+///   transfers cover whole pages, except for a buffer's last page.
+/// - Gathered parameters are used, and not kept past their last use: a lease ends within the step.
+/// - No race: if two ops touch the same bytes and one of them writes, the later one in the list (or in the
+///   next step) waits for the earlier one, directly, through the order of its lane, or transitively.
 std::vector<Finding> check_program(const Program& program, const Budgets& budgets = {});
 
 }  // namespace ziggurat::schedule

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t apart = std::int64_t{1} << 44;
 constexpr std::size_t most_findings = 8;
 
-/// Who has written a run of bytes last and who has read it since, as places in the walk over two steps.
+/// Last writer of a range of bytes and its readers since then, as positions in the walk over two steps.
 struct Touched {
     std::int64_t end = 0;
     int writer = -1;
@@ -48,7 +48,8 @@ class Races {
   private:
     const Op& op(int i) const { return program_.ops[static_cast<std::size_t>(i % num_ops_)]; }
 
-    /// What is done when op `i` begins, and what once it is done: by track, the latest place in the walk.
+    /// Computes the clocks of op `i`: by track, the latest position that is done when it begins, and after
+    /// it.
     void set_clocks(int i) {
         std::vector<int> clock(tracks_.count(), -1);
         const auto join = [&](int other) {
@@ -144,7 +145,7 @@ class Races {
     const Program& program_;
     int num_ops_;
     LaneTracks tracks_;
-    std::vector<std::vector<int>> begun_, done_;  ///< clocks by place in the walk
+    std::vector<std::vector<int>> begun_, done_;  ///< clocks by position in the walk
     std::map<int, std::map<std::int64_t, Touched>> spaces_;
     std::vector<Finding> found_;
 };

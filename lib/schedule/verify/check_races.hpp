@@ -1,4 +1,4 @@
-/// Ops that touch the same bytes without an order between them.
+/// Detection of ops that touch the same bytes without an order between them.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace ziggurat::schedule {
 
-/// The first few races of two steps in a row. Buffers without a place in an arena are places of their own.
+/// Returns the first few races of two consecutive steps. A buffer without an offset does not overlap
+/// others.
 ///
 /// Source: Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", 1978, with one clock
 /// per lane (Mattern, 1989).

@@ -16,22 +16,23 @@ std::int64_t& at(BytesByLink& bytes, Link link) {
     return bytes[static_cast<std::size_t>(link)];
 }
 
-/// `bytes` of one state kind of a unit go `times` from where they are at home to where they are used.
+/// Adds the traffic of moving `bytes` of one state kind of a unit `times` from their home to their
+/// user.
 void fetch(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
     at(sum, Link::nvme_read) += home == Tier::nvme ? times * round_up_to_page(bytes) : 0;
     at(sum, Link::host_to_device) += user == Tier::device && home != Tier::device ? times * bytes : 0;
     at(sum, Link::device_to_host) += user == Tier::host && home == Tier::device ? times * bytes : 0;
 }
 
-/// The same way back.
+/// Adds the traffic of the opposite direction.
 void take_home(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
     at(sum, Link::nvme_write) += home == Tier::nvme ? times * round_up_to_page(bytes) : 0;
     at(sum, Link::device_to_host) += user == Tier::device && home != Tier::device ? times * bytes : 0;
     at(sum, Link::host_to_device) += user == Tier::host && home == Tier::device ? times * bytes : 0;
 }
 
-/// The reduced slice of each micro-batch is made on the device and added up at home, on NVMe through memory
-/// of the host.
+/// Adds the traffic of gradients: the reduced shard of each micro-batch is made on the device and
+/// accumulated at home. For NVMe, the path goes through host memory.
 void add_gradients(BytesByLink& sum,
                    Tier home,
                    Tier updater,

@@ -1,10 +1,10 @@
-/// Runs the programs of all ranks against each other, without bytes.
+/// Simulation of the programs of all ranks together, without data.
 ///
-/// Lanes are in-order queues; an op starts when the ops that it waits for have ended, collectives end when
-/// all members have started theirs, a send when its receive has. Which lane moves next is drawn at random, so
-/// that an order which only usually holds is found out. Memory holds names of values (simulate_contents.hpp):
-/// reading what nobody has written, what was overwritten, a parameter of another step or an incomplete sum is
-/// a finding.
+/// Lanes are in-order queues. An op starts when the ops that it waits for have ended. A collective ends after
+/// all members have started it; a send ends after its receive has started. The next lane to run is chosen at
+/// random, to detect orders that hold only usually. Memory contains names of values (simulate_contents.hpp).
+/// Reads of unwritten or overwritten bytes, of a parameter of another step, or of an incomplete sum are
+/// findings.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,53 @@
 namespace ziggurat::schedule {
 
 enum class FindingKind {
-    malformed,            ///< an op that cannot mean anything
-    deadlock,             ///< nothing moves any more
+    malformed,            ///< an op that is not valid
+    deadlock,             ///< no lane can continue
     collective_mismatch,  ///< members of a group are in different calls
-    unmatched_message,    ///< a send that nobody receives
-    unwritten_read,       ///< of bytes that nobody has written
-    overwritten_read,     ///< of bytes that hold something else by now, or are being written
-    stale_read,           ///< of another micro-batch's or another step's value
-    wrong_sum,            ///< members add up values that do not belong together
-    wrong_gradient,       ///< an update whose gradient lacks a summand, has one twice or in another order
+    unmatched_message,    ///< a send without a receive
+    unwritten_read,       ///< a read of bytes that no op has written
+    overwritten_read,     ///< a read of bytes that have been overwritten or are being written
+    stale_read,           ///< a read of another micro-batch's or another step's value
+    wrong_sum,            ///< members add values that do not belong together
+    wrong_gradient,       ///< an update whose gradient lacks, repeats or reorders a summand
     wrong_state,          ///< a shard that is not updated exactly once, or holders that differ
-    race,                 ///< two ops touch the same bytes and none waits for the other
+    race,                 ///< two ops touch the same bytes and neither waits for the other
     memory,               ///< outside of the arena or above the budget
     lease,                ///< gathered and not used, or not released
 };
 
 const char* to_string(FindingKind kind);
 
-/// Something wrong, in words.
+/// Defect of a program, with a description.
 struct Finding {
     FindingKind kind = FindingKind::malformed;
     int rank = -1;
-    int op = -1;  ///< of that rank's program
+    int op = -1;  ///< index in that rank's program
     std::string text;
 };
 
 struct SimulationOptions {
-    int steps = 3;           ///< so that what wraps around from step to step is seen
+    int steps = 3;           ///< several, to cover dependencies between steps
     std::uint64_t seed = 1;  ///< odd seeds let some lanes run far ahead of others
-    int buffered_sends = 0;  ///< messages between two ranks that a send may leave behind; 0: rendezvous
+    int buffered_sends = 0;  ///< messages between two ranks that sends may buffer; 0: rendezvous
     int most_findings = 8;
 };
 
 struct SimulationResult {
     std::vector<Finding> findings;
     std::int64_t ops_run = 0;
-    /// Of all parameters after the last step; equal for programs that give the same bits. 0 without a truth.
+    /// Hash of all parameters after the last step; equal for programs with equal bits. 0 if not computed.
     std::uint64_t fingerprint = 0;
 
     bool ok() const noexcept { return findings.empty(); }
-    /// One line per finding.
+    /// Returns one line per finding.
     std::string report() const;
 };
 
-/// \param programs  that of world rank r at place r
-/// \param truth     what the programs should come to; null: only order, matching and memory are looked at
+/// Runs the programs of all ranks.
+///
+/// \param programs  by world rank
+/// \param truth     expected results; nullptr: checks only order, matching and memory
 SimulationResult simulate(const std::vector<Program>& programs,
                           const SimulationTruth* truth,
                           const SimulationOptions& options = {});

@@ -1,4 +1,4 @@
-/// Where ranks wait for each other: collectives and messages.
+/// Points at which ranks wait for each other: collectives and messages.
 #include <utility>
 
 #include "schedule/verify/simulate_lanes.hpp"
@@ -13,7 +13,7 @@ void Simulation::join(int index) {
     auto& seat = collective.lanes[static_cast<std::size_t>(group.my_index)];
     if (seat >= 0) {
         note({FindingKind::malformed, lane.rank, lane.op(),
-              name(lane) + " starts in group '" + group.name + "' beside " + name(lane_at(seat))});
+              name(lane) + " starts in group '" + group.name + "' together with " + name(lane_at(seat))});
         is_stopped_ = true;
         return;
     }
@@ -80,7 +80,7 @@ bool Simulation::judge_match(const std::vector<int>& members, const Group& group
         }
         if (!same) {
             note({FindingKind::collective_mismatch, lane.rank, lane.op(),
-                  "in group '" + group.name + "' " + name(first) + " meets " + name(lane)});
+                  "in group '" + group.name + "', " + name(first) + " does not match " + name(lane)});
             return false;
         }
     }
@@ -126,7 +126,7 @@ void Simulation::match(const MessageKey& key) {
     if (bytes != op_of(to).writes.front().bytes()) {
         note({FindingKind::unmatched_message, to.rank, to.op(),
               name(to) + " expects " + std::to_string(op_of(to).writes.front().bytes()) +
-                  " bytes and is sent " + std::to_string(bytes)});
+                  " bytes, but the send has " + std::to_string(bytes)});
         is_stopped_ = true;
         return;
     }

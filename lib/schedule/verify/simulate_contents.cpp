@@ -6,7 +6,7 @@
 namespace ziggurat::schedule::simulation {
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-    // The finaliser of SplitMix64 over both.
+    // Finalizer of SplitMix64, applied to both values.
     std::uint64_t z = hash * 0x9e3779b97f4a7c15U + value + 0x632be59bd9b4e019U;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
@@ -42,7 +42,7 @@ std::uint64_t fingerprint(const Pieces& pieces) {
     for (std::size_t i = 0; i < pieces.size();) {
         const auto& c = pieces[i].content;
         std::int64_t elements = 0;
-        // Pieces that differ only in who wrote them hold the same values.
+        // Pieces that differ only in their writer hold the same values.
         for (; i < pieces.size() && pieces[i].content.name == c.name && pieces[i].content.term == c.term &&
                pieces[i].content.first == c.first + elements;
              ++i) {

@@ -1,4 +1,4 @@
-/// Contents of a rank's memory during a simulation: names of values instead of their bytes.
+/// Contents of a rank's memory during a simulation: names of values instead of bytes.
 #pragma once
 
 #include <compare>
@@ -11,33 +11,34 @@
 
 namespace ziggurat::schedule::simulation {
 
-/// Mixes a number into a hash.
+/// Returns a hash of `hash` and a number.
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value);
 std::uint64_t hash_of(const std::string& text);
 
-/// What a run of bytes holds.
+/// Content of a range of bytes.
 struct Content {
-    /// In place of a step: the same in all, as frozen parameters are.
+    /// Value of `step` for content that is equal in all steps, such as frozen parameters.
     static constexpr int every_step = -2;
 
-    std::uint64_t name = 0;  ///< what it is a part of (a unit's parameters, some activation); 0: nothing
-    std::int64_t first = 0;  ///< element of the thing where the run begins
+    /// Object to which it belongs (a unit's parameters, an activation); 0: no object.
+    std::uint64_t name = 0;
+    std::int64_t first = 0;  ///< element of the object at which the range begins
     int element_bytes = 1;
-    int byte = 0;            ///< of that element, where the run begins: not 0 where its front was overwritten
-    std::uint64_t term = 0;  ///< how its value came about: equal terms mean equal bits
-    int microbatch = -1;     ///< activations: whose
+    int byte = 0;            ///< byte of that element at which the range begins; not 0 if partly overwritten
+    std::uint64_t term = 0;  ///< history of its value: equal terms mean equal bits
+    int microbatch = -1;     ///< activations: their micro-batch
     int step = -1;           ///< states: the step that reads them; others: the step that made them
-    int buffer = -1;         ///< through which buffer it was written last
-    int op = -1;             ///< by which op
+    int buffer = -1;         ///< buffer through which it was last written
+    int op = -1;             ///< op that last wrote it
     bool in_flux = false;    ///< an op that writes it has started and not ended
 
-    /// That of the bytes from `offset` on.
+    /// Returns the content of the bytes from `offset_bytes` on.
     Content behind(std::int64_t offset_bytes) const;
-    /// Whether `next` goes on `bytes` later where this one is.
+    /// True if `next`, `bytes` later, continues this content.
     bool is_continued_by(const Content& next, std::int64_t bytes) const;
 };
 
-/// A run of bytes that hold one content; offsets in a memory or in an operand.
+/// Range of bytes with one content; offsets are relative to a memory or to an operand.
 struct ContentPiece {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -48,25 +49,26 @@ struct ContentPiece {
 
 using Pieces = std::vector<ContentPiece>;
 
-/// The same for all pieces with the same values at the same places, however they are cut.
+/// Returns a hash that is equal for equal values at equal offsets, independent of the division into
+/// pieces.
 std::uint64_t fingerprint(const Pieces& pieces);
 
-/// Adds a piece behind the others, joined to the last one where it continues it.
+/// Appends a piece; merges it with the last one if it continues that piece.
 void append(Pieces& pieces, ContentPiece piece);
-/// The part [begin, end) of `pieces`, moved to begin at 0.
+/// Returns the part [begin, end) of `pieces`, shifted to begin at 0.
 Pieces part(const Pieces& pieces, std::int64_t begin, std::int64_t end);
 
-/// Pieces written in another type: the same elements, more or fewer bytes.
+/// Returns the pieces in another type: the same elements, with more or fewer bytes.
 Pieces retyped(const Pieces& pieces, int from_bytes, int to_bytes);
 
-/// Bytes that pieces from offset 0 on cover.
+/// Returns the bytes from offset 0 that the pieces cover.
 std::int64_t bytes_of(const Pieces& pieces);
 
-/// One address space: disjoint pieces by their begin.
+/// One address space: disjoint pieces, sorted by their begin.
 class Memory {
   public:
     void write(std::int64_t begin, std::int64_t end, const Content& content);
-    /// Pieces of [begin, end) at operand offsets from `at` on; bytes never written have name 0.
+    /// Appends the pieces of [begin, end) at operand offsets from `at` on. Unwritten bytes have name 0.
     void read(std::int64_t begin, std::int64_t end, std::int64_t at, Pieces& into) const;
 
   private:
@@ -77,7 +79,7 @@ class Memory {
     std::map<std::int64_t, Held> held_;
 };
 
-/// One summand of a gradient: who made it.
+/// One summand of a gradient, identified by its origin.
 struct Leaf {
     int rank = -1;
     int unit = -1;
@@ -90,25 +92,25 @@ struct Leaf {
     auto operator<=>(const Leaf&) const = default;
 };
 
-/// Sums as terms: two sums of the same summands in the same order and with the same brackets are equal.
+/// Terms that represent sums: two sums are equal if they have the same summands, order and brackets.
 class Terms {
   public:
-    /// The neutral element.
+    /// Neutral element of sums.
     static constexpr std::uint64_t zero = 0x5eed0;
 
     void leaf(std::uint64_t term, const Leaf& leaf);
-    /// Zeros are left out; a sum of one is that one.
+    /// Returns the term of a sum. Zeros are omitted; a sum of one term is that term.
     std::uint64_t sum(const std::vector<std::uint64_t>& terms);
-    /// The term in a narrower type; what is rounded stays as it is.
+    /// Returns the term in a narrower type; a rounded term does not change.
     std::uint64_t rounded(std::uint64_t term);
-    /// Whether the term is a leaf or a sum of leaves.
+    /// True if the term is a leaf or a sum of leaves.
     bool is_known(std::uint64_t term) const;
-    /// The summands and their terms, in order, each as often as it is in the sum.
+    /// Returns the summands and their terms, in order and with repetitions.
     std::vector<std::pair<Leaf, std::uint64_t>> leaves(std::uint64_t term) const;
 
   private:
     std::unordered_map<std::uint64_t, Leaf> leaves_;
-    std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> sums_;  ///< of one: rounded
+    std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> sums_;  ///< one summand: a rounded term
 };
 
 }  // namespace ziggurat::schedule::simulation

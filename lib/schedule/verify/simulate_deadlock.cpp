@@ -1,4 +1,4 @@
-/// When nothing moves any more: who waits for whom.
+/// Diagnosis of deadlocks: the chain of lanes that wait for each other.
 #include <algorithm>
 
 #include "schedule/verify/simulate_lanes.hpp"
@@ -62,7 +62,7 @@ void Simulation::look_for_what_is_left() {
     const auto is_stuck = [](const LaneState& lane) { return lane.phase != LaneState::Phase::ended; };
     const auto stuck = std::find_if(lanes_.begin(), lanes_.end(), is_stuck);
     if (stuck != lanes_.end()) {
-        // Whoever holds up whom, until one comes up again.
+        // Follows each lane to the lane that it waits for, until a lane repeats.
         std::vector<int> chain{static_cast<int>(stuck - lanes_.begin())};
         std::vector<std::string> words;
         for (bool circle = false; !circle;) {
@@ -78,7 +78,7 @@ void Simulation::look_for_what_is_left() {
             }
             chain.push_back(next);
         }
-        std::string text = "nothing moves any more:";
+        std::string text = "deadlock:";
         for (const auto& word : words) {
             text += "\n    " + word;
         }

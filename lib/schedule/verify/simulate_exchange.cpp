@@ -1,4 +1,4 @@
-/// What collectives leave with each member.
+/// Results of collectives for each member.
 #include <cstddef>
 #include <map>
 
@@ -7,7 +7,8 @@
 namespace ziggurat::schedule::simulation {
 namespace {
 
-/// Offset within the operand of the byte at `offset` of its buffer; -1 when it is not in it.
+/// Returns the offset within the operand of the byte at `offset` of its buffer; -1 if it is not in the
+/// operand.
 std::int64_t place_in(const Operand& operand, std::int64_t offset) {
     std::int64_t position = 0;
     for (const auto& run : operand.runs) {
@@ -56,7 +57,7 @@ std::vector<std::vector<Pieces>> World::collective(const std::vector<std::pair<i
     return values;
 }
 
-/// One operand of a collective: reads[i] of all members to writes[i] of all members.
+/// Runs one operand of a collective: from reads[i] of all members to writes[i] of all members.
 void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
                      const std::vector<Found>& found,
                      std::size_t i,
@@ -86,7 +87,7 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
             values[m].push_back(blocks[m]);
             continue;
         }
-        // What lies between the blocks stays; blocks may come in any order of their places.
+        // Bytes between the blocks do not change; blocks can have any order of offsets.
         const auto& written = member_op(m).writes[i];
         std::map<std::int64_t, std::size_t> by_place;
         for (std::size_t b = 0; b < size; ++b) {
@@ -101,7 +102,7 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
             if (begin < position || bytes_of(blocks[b]) != bytes) {
                 complain(FindingKind::malformed, rank_and_op[m].first, rank_and_op[m].second,
                          "has block " + std::to_string(b) + " of " + std::to_string(bytes) +
-                             " bytes, for which its member gives " + std::to_string(bytes_of(blocks[b])));
+                             " bytes, for which its member has " + std::to_string(bytes_of(blocks[b])));
                 break;
             }
             append_moved(whole, part(found[m].before[i], position, begin), position);

@@ -1,4 +1,4 @@
-/// Whether gradients and states are what they should be.
+/// Checks of gradients and states against the expected results.
 #include <algorithm>
 
 #include "schedule/verify/simulate_meaning.hpp"
@@ -28,7 +28,7 @@ void World::judge_gradients(int rank, int op, int step, const Found& found) {
                     const auto& unit =
                         truth_->layout(rank).table.units[static_cast<std::size_t>(described.unit)];
                     complain(FindingKind::wrong_gradient, rank, op,
-                             "of step " + std::to_string(step) + " takes a wrong gradient of '" +
+                             "of step " + std::to_string(step) + " uses a wrong gradient of '" +
                                  unit.parameters[static_cast<std::size_t>(part.parameter)].name +
                                  "', elements " + std::to_string(part.elements.begin) + " to " +
                                  std::to_string(part.elements.end) + " of its unit: " + complaint);
@@ -54,7 +54,7 @@ void World::count_in_norm(int rank, int step, const Pieces& pieces, int unit) {
     }
 }
 
-/// Each element of each parameter is in the norm of each step once.
+/// Checks that the norm of each step includes each element of each parameter exactly one time.
 void World::judge_norms(int steps) const {
     std::map<std::int64_t, std::vector<layout::ElementRange>> expected;
     for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank) {
@@ -103,7 +103,7 @@ void World::judge_norms(int steps) const {
 }
 
 std::uint64_t World::judge_states(int steps) {
-    // By holders' key: what the first holder of an element has, in elements.
+    // By holders' key: the content of each element at the first rank that holds it, in elements.
     std::map<std::int64_t, Memory> first_holders;
     for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank) {
         const auto& buffers = program(rank).buffers;

@@ -1,4 +1,4 @@
-/// The lanes of all ranks on their way through the steps; only simulate*.cpp include it.
+/// Lanes of all ranks during a simulation; only simulate*.cpp includes this file.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ziggurat::schedule::simulation {
 
-/// A lane of a rank: its ops in order, step after step.
+/// State of a lane of a rank: its ops in order, step after step.
 struct LaneState {
     enum class Phase { idle, blocked, joined, running, ended };
 
@@ -23,21 +23,23 @@ struct LaneState {
     std::size_t next = 0;
     int step = 0;
     Phase phase = Phase::idle;
-    double weight = 1;  ///< of being drawn
+    double weight = 1;  ///< relative probability of being chosen
     Found found;
     std::vector<Pieces> values;
 
     int op() const { return ops[next]; }
 };
 
-/// Who stands in a collective of several ranks: lanes, by member.
+/// Members that have entered a collective of several ranks: lanes, by member.
 struct Collective {
     std::vector<int> lanes;
     int present = 0;
 };
 
-/// One run of all ranks. A lane that can move is runnable; the others wait with the op, the group or the
-/// message that will make them so.
+/// One run of all ranks.
+///
+/// A lane that can continue is runnable. Other lanes are stored with the op, group or message that they wait
+/// for.
 class Simulation {
   public:
     Simulation(const std::vector<Program>& programs,
@@ -80,32 +82,32 @@ class Simulation {
 
     // simulate_lanes.cpp
     void add_rank(int rank);
-    /// Even seeds draw evenly; odd ones mostly take the lane with the largest weight, and so let it run
-    /// ahead.
+    /// Chooses a runnable lane. Even seeds choose with equal probability; odd seeds mostly choose the lane
+    /// with the largest weight, which then runs ahead.
     std::size_t draw();
-    /// The op that the head of the lane still waits for; -1: none.
+    /// Returns the op that the head of the lane still waits for; -1 if it waits for no op.
     int missing(const LaneState& lane) const;
-    /// Begins the next op of a runnable lane, or ends the one that it runs.
+    /// Begins the next op of a runnable lane, or ends its current op.
     void advance(int index);
     void start(int index);
     void end(int index);
 
     // simulate_collectives.cpp
-    /// The lane's collective has begun; the last member to come starts it on all.
+    /// Enters the lane's collective; the last member to enter starts it on all.
     void join(int index);
     void meet(const std::vector<int>& members);
-    /// Whether all members are in the same call.
+    /// Returns true if all members are in the same call.
     bool judge_match(const std::vector<int>& members, const Group& group);
-    /// The lane's send or receive has begun.
+    /// Begins the lane's send or receive.
     void message(int index);
     void match(const MessageKey& key);
 
     // simulate_deadlock.cpp
-    /// The lane, of any rank, that has to move before `index` can; -1 when there is none; and why, in words.
+    /// Returns the lane, of any rank, that must continue before `index` can (-1: none), and the reason.
     std::pair<int, std::string> holdup(int index);
     void look_for_what_is_left();
 
-    /// What a send has left behind without waiting.
+    /// Message of a buffered send.
     struct Letter {
         Found found;
         int rank;
@@ -120,7 +122,7 @@ class Simulation {
     World world_;
     std::vector<LaneState> lanes_;
     std::vector<int> runnable_;
-    std::vector<std::vector<int>> done_;                  ///< by rank and op: in how many steps
+    std::vector<std::vector<int>> done_;                  ///< by rank and op: number of finished steps
     std::vector<std::vector<std::vector<int>>> waiters_;  ///< by rank and op: lanes
     std::map<std::pair<std::string, std::vector<int>>, Collective> collectives_;
     std::map<MessageKey, std::deque<int>> sends_;  ///< lanes, or -1 - index of a letter

@@ -10,7 +10,7 @@ std::uint64_t number(std::int64_t value) {
     return static_cast<std::uint64_t>(value);
 }
 
-/// Offsets at which one of the lists goes over to another piece, both ends included.
+/// Returns the offsets at which a piece of one of the lists begins or ends, including both ends.
 std::set<std::int64_t> cuts(const std::vector<const Pieces*>& lists) {
     std::set<std::int64_t> found;
     for (const auto* pieces : lists) {
@@ -31,7 +31,7 @@ const Content content_at(const Pieces& pieces, std::int64_t offset) {
     return {};
 }
 
-/// A recomputation has the value of the forward that it repeats.
+/// Returns the direction with recompute mapped to forward: a recomputation has the same value.
 Direction as_first_done(Direction direction) {
     return direction == Direction::recompute ? Direction::forward : direction;
 }
@@ -62,7 +62,7 @@ Pieces World::summed(const std::vector<Pieces>& summands, int rank, int op) {
             if (content.name != 0 && terms.front() != Terms::zero &&
                 (content.name != summand.name || content.first != summand.first)) {
                 complain(FindingKind::wrong_sum, rank, op,
-                         "adds element " + std::to_string(content.first) + " of one thing and element " +
+                         "adds element " + std::to_string(content.first) + " of one object and element " +
                              std::to_string(summand.first) + " of " +
                              (content.name == summand.name ? "the same" : "another"));
                 return {};
@@ -100,7 +100,7 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
                              number(done.row_begin), number(done.microbatch)}) {
         what = mixed(what, value);
     }
-    // Tiles of an output are one value by name: of the ranks that sum it, one may add positions behind them.
+    // Tiles of an output have one name. Of the ranks that sum it, one may add positions after the tiles.
     const auto of_tile = mixed(mixed(what, number(done.column_begin)), number(done.column_end));
     std::uint64_t inputs = of_tile;
     std::uint64_t d_output = of_tile;
@@ -117,7 +117,8 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
         const auto& described = buffer(rank, written.buffer);
         const auto role = number(static_cast<int>(written.role));
         if (described.unit >= 0 && described.state == StateKind::gradients) {
-            // The gradient of a bias is a sum of rows of that of the output, whatever the input was.
+            // The gradient of a bias is a sum of rows of the output's gradient and does not depend on the
+            // input.
             const auto term = mixed(written.role == Role::d_bias ? d_output : inputs, role);
             terms_.leaf(term,
                         {rank, done.unit, done.phase, done.microbatch, step, done.row_begin, done.row_end});

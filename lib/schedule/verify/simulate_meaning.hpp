@@ -1,4 +1,4 @@
-/// Values that each op makes of what it reads, in the simulation of all ranks.
+/// Values that ops compute from their operands, in the simulation of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 
 namespace ziggurat::schedule::simulation {
 
-/// What an op found in its operands.
+/// Contents of an op's operands at its begin.
 struct Found {
     std::vector<Pieces> reads;   ///< by read operand
-    std::vector<Pieces> before;  ///< by write operand: what was there, for ops that add to it
+    std::vector<Pieces> before;  ///< by write operand: earlier content, for ops that add to it
 };
 
-/// The memories of all ranks and the meaning of ops on them.
+/// Memories of all ranks, and the effect of ops on them.
 class World {
   public:
     World(const std::vector<Program>& programs,
           const SimulationTruth* truth,
           std::function<void(Finding)> report);
 
-    /// Takes what the op reads and marks what it writes as being written.
+    /// Reads the op's operands and marks the bytes that it writes as being written.
     Found begin(int rank, int op, int step);
-    /// Values of the written operands of an op that needs nobody else.
+    /// Returns the values of the written operands of an op that needs no other rank.
     std::vector<Pieces> local(int rank, int op, int step, const Found& found);
-    /// The same for all members of a collective, by member.
+    /// Returns the same for all members of a collective, by member.
     std::vector<std::vector<Pieces>> collective(const std::vector<std::pair<int, int>>& rank_and_op,
                                                 const std::vector<Found>& found);
-    /// Puts the values of written operands where they belong.
+    /// Stores the values of written operands.
     void finish(int rank, int op, int step, const std::vector<Pieces>& values);
 
-    /// After the last step: every shard updated once per step, all holders alike, each element counted once
-    /// in the norms. Returns a fingerprint of all parameters.
+    /// Checks the states after the last step: each shard is updated once per step, all holders are equal,
+    /// and the norms count each element one time. Returns a fingerprint of all parameters.
     std::uint64_t judge_states(int steps);
 
   private:
@@ -49,7 +49,7 @@ class World {
     void complain(FindingKind kind, int rank, int op, const std::string& text) const;
     std::string name_of(int rank, int op) const;
 
-    // simulate_memory.cpp: bytes at their places, and whether what is read there is what was meant
+    // simulate_memory.cpp: memory contents, and checks of reads
     Memory& memory(int rank, int buffer);
     std::int64_t base(int rank, int buffer) const;
     void fill_initially(int rank);
@@ -58,7 +58,7 @@ class World {
     bool is_given(int rank, int buffer) const;
     Pieces inputs(int rank, int buffer, int step, Pieces pieces) const;
 
-    // simulate_meaning.cpp: values from values
+    // simulate_meaning.cpp: values computed from values
     std::vector<Pieces> computed(int rank, int op, int step, const Found& found);
     Pieces gradients(
         int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
@@ -68,15 +68,15 @@ class World {
     // simulate_ops.cpp: local, and
     std::vector<Pieces> exact_sums(int rank, const Op& done, int step) const;
 
-    // simulate_exchange.cpp: what collectives leave, and what of a sum is kept
-    /// As a buffer of gradients keeps them.
+    // simulate_exchange.cpp: results of collectives, and rounding of sums
+    /// Returns gradients in the type of the buffer that keeps them.
     Pieces kept(Pieces gradients, const Buffer& in);
     void exchange(const std::vector<std::pair<int, int>>& rank_and_op,
                   const std::vector<Found>& found,
                   std::size_t i,
                   std::vector<std::vector<Pieces>>& values);
 
-    // simulate_judgement.cpp: whether gradients and states are what they should be
+    // simulate_judgement.cpp: checks of gradients and states
     void judge_gradients(int rank, int op, int step, const Found& found);
     void count_in_norm(int rank, int step, const Pieces& pieces, int unit);
     void judge_norms(int steps) const;
@@ -84,13 +84,14 @@ class World {
     const std::vector<Program>& programs_;
     const SimulationTruth* truth_;
     std::function<void(Finding)> report_;
-    std::vector<std::vector<Memory>> memories_;  ///< by rank: the arenas, then one of buffers without offset
+    std::vector<std::vector<Memory>> memories_;  ///< by rank: the arenas, then one for buffers without offset
     Terms terms_;
-    /// By step and holders' key: runs of elements that norms have counted.
+    /// By step and holders' key: ranges of elements that norms have counted.
     std::map<std::pair<int, std::int64_t>, std::vector<layout::ElementRange>> counted_;
 };
 
-/// The identity of a unit's state: parameters and their copies are one thing, every other kind its own.
+/// Returns the name of a unit's state. Parameters and their copies share one name; other kinds have
+/// their own.
 std::uint64_t state_name(StateKind kind, int unit);
 
 }  // namespace ziggurat::schedule::simulation

@@ -1,4 +1,4 @@
-/// Bytes at their places, and whether what an op reads there is what it means.
+/// Contents of memory, and checks that ops read the values that they need.
 #include <utility>
 
 #include "schedule/transfer_runs.hpp"
@@ -7,7 +7,7 @@
 namespace ziggurat::schedule::simulation {
 namespace {
 
-/// Buffers without a place in an arena get one far from all others.
+/// Distance between buffers without an offset, so that they overlap no other buffer.
 constexpr std::int64_t far_apart = std::int64_t{1} << 44;
 
 bool holds_state(const Buffer& buffer) {
@@ -95,7 +95,7 @@ Pieces World::look(int rank, const Operand& operand) {
     return pieces;
 }
 
-/// Whether the trainer fills it; losses it reads.
+/// True if the trainer fills the buffer. The trainer only reads losses.
 bool World::is_given(int rank, int index) const {
     const auto& described = buffer(rank, index);
     const auto& batch = program(rank).trainer_buffers.batch;
@@ -105,7 +105,8 @@ bool World::is_given(int rank, int index) const {
     return described.lifetime == Lifetime::inputs && !is_loss;
 }
 
-/// What the trainer has put into a buffer of inputs where no op of this step has written since.
+/// Returns pieces in which bytes of an inputs buffer that no op of this step has written have the
+/// trainer's values.
 Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
     Content given{.name = hash_of(described.name), .step = step, .buffer = index};
@@ -144,7 +145,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         const auto last = [&] { return content.op < 0 ? std::string{} : " by " + name_of(rank, content.op); };
         if (content.name == 0 && !content.in_flux) {
             complain(FindingKind::unwritten_read, rank, op,
-                     "reads " + where() + ", where nobody has written");
+                     "reads " + where() + ", which no op has written");
             return;
         }
         if (content.in_flux) {
@@ -155,7 +156,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         if (content.buffer != operand.buffer) {
             complain(FindingKind::overwritten_read, rank, op,
                      "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
-                         "' has been put since" + last());
+                         "' has since been written" + last());
             return;
         }
         if (holds_state(described)) {
@@ -164,12 +165,12 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             if (!is_nil &&
                 (content.name != state_name(described.state, described.unit) || content.first != element)) {
                 complain(FindingKind::wrong_sum, rank, op,
-                         "reads " + where() + " and finds there what belongs at element " +
-                             std::to_string(content.first) + " of something, instead of element " +
+                         "reads " + where() + " and finds a value of element " +
+                             std::to_string(content.first) + " of an object, instead of element " +
                              std::to_string(element) + " of unit " + std::to_string(described.unit) + last());
                 return;
             }
-            // What moves updated state on is looked at where the state is used.
+            // State that is only moved is checked where it is used.
             const bool uses = reader.kind == OpKind::compute || reader.kind == OpKind::loss ||
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
@@ -184,12 +185,12 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             continue;
         }
         if (described.lifetime == Lifetime::persistent) {
-            // The sums of this step, not of the one before; the clip factor that was made of them.
+            // Sums must be of this step; so must the clip factor, which is computed from them.
             const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
             if (is_of_step && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where() + " in step " + std::to_string(step) +
-                             ", but it is that of step " + std::to_string(content.step) + last());
+                             ", but it holds the value of step " + std::to_string(content.step) + last());
                 return;
             }
             continue;

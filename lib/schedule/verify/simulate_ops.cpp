@@ -1,4 +1,4 @@
-/// Values that an op leaves which works alone, by its kind.
+/// Results of ops that need no other rank, by kind of op.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@ namespace ziggurat::schedule::simulation {
 
 namespace {
 
-/// Whether the op copies some of what it reads, which is known when it runs.
+/// True if the op copies a part of its reads that is selected at run time.
 bool takes_a_part(const Op& op) {
     const auto role = op.writes.empty() ? Role::output : op.writes.front().role;
     return role == Role::watched || role == Role::passing;
@@ -17,7 +17,7 @@ bool takes_a_part(const Op& op) {
 
 }  // namespace
 
-/// The same whatever the order and the parts.
+/// Returns exact sums, which depend neither on the order nor on the division of their summands.
 std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
     std::vector<Pieces> values;
     for (const auto& written : done.writes) {

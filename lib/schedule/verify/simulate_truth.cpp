@@ -15,7 +15,7 @@ namespace {
 
 using Summands = std::vector<std::pair<Leaf, std::uint64_t>>;
 
-/// The summands of each key, in order of appearance; ascending by key.
+/// Groups summands by key: in order of appearance within a group, groups ascending by key.
 template <class Key>
 std::map<int, Summands> grouped(const Summands& summands, const Key& key) {
     std::map<int, Summands> groups;
@@ -112,7 +112,7 @@ std::string SimulationTruth::missing_or_twice(
     const auto& summed = described(rank, unit, parameter);
     const int tensor_ranks =
         summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
-    // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed up.
+    // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed.
     using Summand = std::tuple<int, int, int, int, int, int>;
     std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const auto& leaf : leaves) {
@@ -120,7 +120,7 @@ std::string SimulationTruth::missing_or_twice(
             return "a summand of step " + std::to_string(leaf.step) + " is in the sum of step " +
                    std::to_string(step);
         }
-        // Of sums within a slice alone, summands tell which rank they are of: others may be alike on all.
+        // The tensor rank of a summand counts only in sums within a slice; other summands can be replicated.
         if (tensor_ranks > 1 && slice(leaf.rank, unit, parameter) != slice(rank, unit, parameter)) {
             return "a summand of another slice is in the sum";
         }
@@ -158,7 +158,7 @@ std::string SimulationTruth::missing_or_twice(
     return {};
 }
 
-/// As an accumulator keeps it.
+/// Returns the term after rounding to the accumulator's type.
 std::uint64_t SimulationTruth::kept(std::uint64_t term, Terms& terms) const {
     return spec_.precision.gradient == spec::DType::f32 ? term : terms.rounded(term);
 }
@@ -216,7 +216,7 @@ std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& t
 std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
                                                 bool over_tensor,
                                                 Terms& terms) const {
-    // From the outside in: the stages that share a table, the context axis, the tensor axis, the data axis.
+    // From the outer level to the inner: stages that share a table, context axis, tensor axis, data axis.
     const std::vector<std::function<int(const Leaf&)>> levels{
         [&](const Leaf& leaf) { return layout(leaf.rank).stage; },
         [&](const Leaf& leaf) { return layout(leaf.rank).context_rank; },
@@ -249,7 +249,7 @@ std::string SimulationTruth::complaint(
     auto text = missing_or_twice(rank, unit, parameter, step, leaves);
     const bool over_tensor = described(rank, unit, parameter).gradient_is_partial;
     if (text.empty() && in_order_of_plan(summands, over_tensor, terms) != term) {
-        text = "the summands are all there, but not added in the order of the sum plan";
+        text = "all summands are present, but not added in the order of the sum plan";
     }
     judged_[key] = text;
     return text;

@@ -1,4 +1,4 @@
-/// Truth that the programs of all ranks together have to come to, said without looking at any of them.
+/// Expected results of the programs of all ranks, computed without reading the programs.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,39 @@
 
 namespace ziggurat::schedule {
 
-/// Of each parameter: its value before the first step, the summands of its gradient and their order, and who
-/// holds it.
+/// Expected results by parameter: initial value, summands of the gradient with their order, and
+/// holders.
 class SimulationTruth {
   public:
     explicit SimulationTruth(const spec::RunSpec& spec);
 
     const ModelLayout& layout(int rank) const { return layouts_.at(static_cast<std::size_t>(rank)); }
 
-    /// Parameters of a unit cut at the begin and end of each; parameter -1 lies between them.
+    /// Parameters of a unit, cut at the begin and end of each; gaps between them have parameter -1.
     struct ParameterRange {
         layout::ElementRange elements;
         int parameter = -1;
     };
     std::vector<ParameterRange> parameter_ranges(int unit, layout::ElementRange elements) const;
 
-    /// The value before the first step: that of a slice of its own where the tensor axis cuts the parameter.
+    /// Returns the term of the initial value. Each slice has its own if the tensor axis shards the
+    /// parameter.
     std::uint64_t initial_term(int rank, int unit, int parameter) const;
 
-    /// Whether each summand is in the sum once, in the order of the sum plan. Empty when so, else what is
-    /// wrong.
+    /// Checks that each summand is in the sum one time, in the order of the sum plan.
+    ///
+    /// Returns a description of the defect, or an empty string.
     ///
     /// \param term  of the gradient with which `rank` updates `parameter` of `unit`
     std::string complaint(
         int rank, int unit, int parameter, int step, std::uint64_t term, simulation::Terms& terms) const;
 
-    /// Ranks that hold the same elements of a parameter have the same key.
+    /// Returns a key that is equal for ranks which hold the same elements of a parameter.
     std::int64_t holders_key(int rank, int unit, int parameter) const;
 
   private:
     const layout::Parameter& described(int rank, int unit, int parameter) const;
-    /// The slice of the parameter that `rank` holds.
+    /// Returns the slice of the parameter that `rank` holds.
     int slice(int rank, int unit, int parameter) const;
     using Use = std::pair<int, int>;  ///< unit and phase
     std::vector<Use> uses(int unit, int parameter) const;
@@ -60,7 +62,7 @@ class SimulationTruth {
 
     spec::RunSpec spec_;
     std::vector<ModelLayout> layouts_;
-    /// By step, unit, parameter, slice and term: what was found before.
+    /// By step, unit, parameter, slice and term: earlier results.
     mutable std::map<std::tuple<int, int, int, int, std::uint64_t>, std::string> judged_;
 };
 

@@ -1,4 +1,4 @@
-/// Bytes that a rank sends in a step over all axes together, by formula.
+/// Bytes that a rank sends in a step over all axes together, in closed form.
 #pragma once
 
 #include <map>
@@ -9,10 +9,12 @@
 
 namespace ziggurat::schedule {
 
-/// For parameters, secondary, gradients, publication, tensor and pipeline: volumes_by_formula in bytes, this
-/// rank's share of tile_volumes_of_axis, gradient_sum_bytes_by_formula, tensor_bytes_by_formula,
-/// split_bytes_by_formula and pipeline_bytes_by_formula. Programs round down for each collective, and what
-/// ranks send of tiles and of parts that are not equal is this on average over their axis.
+/// Returns the bytes by purpose: parameters, secondary, gradients, publication, tensor and pipeline.
+///
+/// They are the sum of volumes_by_formula in bytes, this rank's share of tile_volumes_of_axis,
+/// gradient_sum_bytes_by_formula, tensor_bytes_by_formula, split_bytes_by_formula and
+/// pipeline_bytes_by_formula. Programs round down for each collective. For tiles and for unequal parts, the
+/// result is the average over the ranks of the axis.
 ///
 /// \pre the context axis has one rank
 std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);

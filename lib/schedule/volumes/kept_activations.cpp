@@ -14,7 +14,7 @@ namespace {
 
 using layout::Placement;
 
-/// Values of a unit that backward finds as forward left them, and how they lie.
+/// Values of a unit that are saved from forward for backward, with their placements.
 class KeptValues {
   public:
     KeptValues(const ModelLayout& model, int unit, bool redoes)
@@ -44,7 +44,7 @@ class KeptValues {
         return nullptr;
     }
 
-    /// What is computed again is not kept, but what it is computed from.
+    /// Adds a value. A recomputed value is not saved; the inputs of its recomputation are.
     void keep(const layout::ValueUse& use, bool redoes) {
         const auto* maker = maker_of(use.value);
         if (redoes && maker != nullptr && maker->redone_by_selective) {

@@ -1,4 +1,5 @@
-/// Bytes of activations that a decoder layer keeps for backward: by formula, and counted from a program.
+/// Bytes of activations that a decoder layer saves for backward: in closed form, and counted from a
+/// program.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +10,49 @@
 
 namespace ziggurat::schedule {
 
-/// What one rank keeps of one layer for one micro-batch.
+/// Bytes that one rank saves of one layer for one micro-batch.
 struct KeptActivations {
-    /// What every rank of the tensor axis has alike, before recompute.split: outputs of norms, residual sums
-    /// and statistics, without parallel.sequence.
+    /// Bytes replicated over the tensor axis, before recompute.split: outputs of norms, residual sums and
+    /// statistics, without parallel.sequence.
     std::int64_t alike = 0;
-    /// Slices of widths or of tokens.
+    /// Bytes of slices of widths or of tokens.
     std::int64_t sliced = 0;
-    /// The layer's input, which is the output of the unit before; among neither of these.
+    /// Bytes of the layer's input, which is the output of the previous unit; not included above.
     std::int64_t input = 0;
-    /// Of what is alike, values that recompute.split leaves whole: too short for a part on each rank.
+    /// Replicated bytes that recompute.split leaves whole: too few elements for one part per rank.
     std::int64_t short_of_parts = 0;
 
     bool operator==(const KeptActivations&) const = default;
 };
 
-/// Whether `elements` that are alike suffice for a part on each of the tensor ranks: recompute.split leaves
-/// what does not whole.
+/// True if replicated `elements` suffice for one part on each tensor rank.
+///
+/// recompute.split leaves other values whole.
 bool has_part_on_each(std::int64_t elements, int tensor_ranks);
 
-/// Of a decoder layer; where tensors are frozen, of what its backward still reads. All trained, with T tokens
-/// in a micro-batch of width h, t tensor ranks and c bytes in a number, GPT-2 with a heads keeps per layer
-/// (statistics are fp32, lse too)
+/// Returns the saved bytes of a decoder layer; with frozen tensors, the bytes that its backward still
+/// reads.
+///
+/// With all tensors trained, T tokens in a micro-batch, width h, t tensor ranks and c bytes per number, GPT-2
+/// with a heads saves per layer (statistics and lse are fp32):
 ///
 ///     none                          T (4ch + 16 + (12ch + 4a)/t)
 ///     selective                     T (2ch + 7ch/t)
 ///     full                          T ch
 ///
-/// one ch of these being the layer's input, and with parallel.sequence or recompute.split the first terms are
-/// over t, too. Nothing is kept of dropout, whose masks are made again.
+/// One ch of these is the layer's input. With parallel.sequence or recompute.split, the first terms are also
+/// divided by t. Dropout saves nothing, because its masks are recomputed.
 ///
 /// \pre `unit` is a decoder layer
 KeptActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& model, int unit);
 
-/// All of it, as the rank keeps it: parts of what is alike with recompute.split.
+/// Returns all bytes that the rank saves; with recompute.split, only its part of replicated values.
 std::int64_t kept_bytes(const KeptActivations& kept, const spec::RunSpec& spec);
 
-/// Counted from a program: bytes of the activations of `unit` that are there, made and yet to be read, when
-/// the first loss of its micro-batch 0 is computed. The unit's output, the next one's input, is among them.
+/// Counts, in a program, the bytes of saved activations of `unit` at the first loss of micro-batch 0.
+///
+/// These are activations that have been written and are still to be read. The unit's output (the next unit's
+/// input) is included.
 std::int64_t kept_counted(const Program& program, int unit);
 
 }  // namespace ziggurat::schedule

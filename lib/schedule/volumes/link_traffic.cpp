@@ -5,12 +5,13 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Of a block of logits, one row is copied: that which is written.
+/// Returns the operands whose bytes move: of a block of logits, only the one row that is written is
+/// copied.
 const std::vector<Operand>& moved_operands(const Op& op) {
     return moves_state(op) ? op.reads : op.writes;
 }
 
-/// Bytes of the `i`-th operands of an op that moves bytes.
+/// Returns the bytes of the `i`-th operands of an op that moves bytes.
 std::int64_t bytes_of_operand(const Op& op, std::size_t i) {
     const bool by_page = op.kind != OpKind::copy;
     std::int64_t bytes = 0;

@@ -15,38 +15,40 @@ namespace ziggurat::schedule {
 /// Bytes by Link.
 using BytesByLink = std::array<std::int64_t, num_links>;
 
-/// The link that `op` moves bytes over; nothing for what computes, communicates, or copies within a tier.
+/// Returns the link over which `op` moves bytes; nullopt if it computes, communicates or copies within
+/// a tier.
 std::optional<Link> link_of(const Op& op, const Program& program);
 
-/// Bytes that `op` moves over its link, to the byte as the system is asked for them: runs of buffers on NVMe
-/// in whole pages, since the rest of a buffer's last page travels with it. 0 for what moves nothing, or only
-/// for a checkpoint.
+/// Returns the bytes that `op` moves over its link, as requested from the system.
+///
+/// Transfers of NVMe buffers cover whole pages, including the rest of a buffer's last page. 0 for ops that
+/// move no bytes, or only bytes for a checkpoint.
 std::int64_t bytes_moved(const Op& op, const Program& program);
 
-/// Whether what `op` moves between tiers, if anything, is state or activations, and no control values.
+/// True if `op` moves state or activations between tiers, and no control values.
 bool moves_state(const Op& op);
 
-/// bytes_moved of all ops of one step which move state or activations.
+/// Returns the sum of bytes_moved over the ops of one step that move state or activations.
 BytesByLink bytes_by_link(const Program& program);
 
-/// The same of control values: batches, losses and what a step's end is made of.
+/// Returns the same for control values: batches, losses and the inputs of the step's end.
 BytesByLink control_bytes_by_link(const Program& program);
 
-/// State and activations, as they move.
+/// Kinds of state and activations in transfers.
 enum class Cargo { parameters, gradients, optimizer, activations };
 inline constexpr int num_cargoes = 4;
 const char* to_string(Cargo cargo);
 
-/// What a buffer of an op that moves bytes holds.
+/// Returns the kind of content of a buffer of an op that moves bytes.
 Cargo cargo_of(const Buffer& buffer);
 
-/// bytes_by_link by what it is that moves: [cargo][link].
+/// Returns bytes_by_link by kind of content: [cargo][link].
 std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program);
-/// The same of those buffers that `counts` is true of.
+/// Returns the same for the buffers for which `counts` returns true.
 std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
                                                     const std::function<bool(const Buffer&)>& counts);
 
-/// Bytes of a rank's state by where it is at home: [cargo][spec::Tier].
+/// Returns the bytes of a rank's state by its home: [cargo][spec::Tier].
 std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program);
 
 }  // namespace ziggurat::schedule

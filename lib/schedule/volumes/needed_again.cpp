@@ -12,7 +12,7 @@ const layout::Unit& described(const ModelLayout& model, int unit) {
     return model.table.units[static_cast<std::size_t>(unit)];
 }
 
-/// The layers of each run, in order of the model.
+/// Returns the layers of each range of recomputation, in order of the model.
 std::vector<std::vector<int>> runs_of_layers(const spec::RunSpec& spec, const ModelLayout& model) {
     std::vector<std::vector<int>> runs;
     for (const auto& units : model.chunk_units) {

@@ -1,4 +1,4 @@
-/// NeededAgain: what recomputation of whole layers computes a second time.
+/// Values and phases that recomputation of whole layers computes again.
 #pragma once
 
 #include <map>
@@ -9,24 +9,27 @@
 
 namespace ziggurat::schedule {
 
-/// Of one decoder layer and every micro-batch.
+/// Recomputation of one decoder layer, the same for every micro-batch.
 struct NeededAgain {
-    std::vector<bool> values;  ///< by value: backward reads it, or what is computed again does
-    std::vector<bool> phases;  ///< by phase: computed again
+    std::vector<bool> values;  ///< by value: true if backward or a recomputed phase reads it
+    std::vector<bool> phases;  ///< by phase: true if it is recomputed
 };
 
-/// By unit, the layers of this rank that take part in backward; none without recompute.kind full.
+/// Returns, by unit, the recomputation of the layers of this rank that take part in backward.
 ///
-/// From what backward of a run of recompute.every layers reads to what that is computed from, up to the input
-/// of the run: where tensors are frozen, or the last sum of a run leads only to its output, not all of it.
+/// The result is empty without recompute.kind full. It contains what backward of a range of recompute.every
+/// layers reads, and recursively the inputs of these values, up to the input of the range. This is not the
+/// whole range if tensors are frozen, or if the last sum of a range leads only to its output.
 std::map<int, NeededAgain> needed_again(const spec::RunSpec& spec, const ModelLayout& model);
 
-/// By unit, the layers of this rank that take part in backward: what recompute.kind full or selective
-/// computes again of each. Of the latter the phases that are marked for it.
+/// Returns, by unit, what recompute.kind full or selective recomputes of the layers in backward.
+///
+/// For selective, these are the phases that are marked for it.
 std::map<int, NeededAgain> computed_again(const spec::RunSpec& spec, const ModelLayout& model);
 
-/// Values of a unit that its backward reads: inputs of products whose weights are trained, and what other
-/// phases keep.
+/// Returns, by value of a unit, true if its backward reads the value.
+///
+/// These are inputs of products with trained weights, and values that other phases save.
 std::vector<bool> read_by_backward(const ModelLayout& model, int unit);
 
 }  // namespace ziggurat::schedule

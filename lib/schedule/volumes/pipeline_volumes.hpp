@@ -8,11 +8,13 @@
 
 namespace ziggurat::schedule {
 
-/// In one step. For M micro-batches and an activation of b bytes at a boundary between virtual stages:
+/// Returns the bytes of one step.
 ///
-///     sent       M b for each chunk that has a chunk behind it, and M b for each that has one before it in
-///                which, or below which, something is trained. Of t tensor ranks without sequence parallelism
-///                each sends its slice of b, about b/t.
+/// With M micro-batches and an activation of b bytes at a boundary between virtual stages:
+///
+///     sent       M b for each chunk that has a chunk after it, and M b for each chunk that has one before it
+///                with a trained tensor in or below it. Without sequence parallelism, each of t tensor ranks
+///                sends its slice of b, about b/t.
 ///     gathered   without sequence parallelism: M b(1 - 1/t) for each activation or gradient received
 ///
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021, sections

@@ -12,7 +12,8 @@ namespace {
 
 using layout::UnitKind;
 
-/// The slots of the rank's stage, without backward of chunks below the first trained tensor: it is empty.
+/// Returns the slots of the rank's stage, without the empty backward of chunks below the first trained
+/// tensor.
 std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& model) {
     auto slots = pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
                                  spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
@@ -24,7 +25,7 @@ std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& m
     return slots;
 }
 
-/// How many micro-batches of `chunk` go backward in the slot after that in which they went forward.
+/// Returns how many micro-batches of `chunk` run backward in the slot directly after their forward.
 std::int64_t turns_at_once(const std::vector<Slot>& slots, int chunk) {
     std::int64_t turns = 0;
     for (std::size_t i = 1; i < slots.size(); ++i) {
@@ -39,14 +40,16 @@ std::int64_t turns_at_once(const std::vector<Slot>& slots, int chunk) {
     return turns;
 }
 
-/// Of what tensor ranks keep alike of a layer.
+/// Replicated saved bytes of a layer.
 struct Alike {
     std::int64_t bytes = 0;
-    /// The part of it that backward reads with its first pass, and forward with its last one.
+    /// The part that the first unit pass of backward and the last one of forward read.
     std::int64_t bytes_at_turn = 0;
 };
 
-/// A layer that is not in tiles is one pass. Of one in tiles, whose phases are passes, it may be the input.
+/// True if the last phase of a tiled layer and its first recomputed phase both read the input.
+///
+/// An untiled layer is one unit pass; the phases of a tiled layer are separate passes.
 bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     const auto& described = model.table.units[static_cast<std::size_t>(unit)];
     const auto reads_input = [&](const layout::Phase& phase) {
@@ -63,7 +66,7 @@ bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& mo
            reads_input(described.phases[static_cast<std::size_t>(first - redone->second.phases.begin())]);
 }
 
-/// Whether gradients of inputs pass through an op of the unit, not through products with weights alone.
+/// True if gradients of inputs need an op of the unit other than gradients of weights.
 bool has_ops_for_inputs(const ModelLayout& model, int unit) {
     const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
     for (std::size_t p = 0; p < phases.size(); ++p) {
@@ -79,7 +82,7 @@ bool has_ops_for_inputs(const ModelLayout& model, int unit) {
     return false;
 }
 
-/// Of what a layer that is computed once keeps alike: inputs of products that only gradients of weights read.
+/// Returns replicated saved bytes that only gradients of weights read, without recomputation.
 std::int64_t bytes_for_weights_alone(const ModelLayout& model, int unit) {
     const auto& described = model.table.units[static_cast<std::size_t>(unit)];
     const auto is_read = read_by_backward(model, unit);
@@ -99,8 +102,9 @@ std::int64_t bytes_for_weights_alone(const ModelLayout& model, int unit) {
     return bytes;
 }
 
-/// What the last layer of a chunk keeps alike for gradients of weights that wait until those of inputs have
-/// passed another unit of the chunk.
+/// Returns the replicated bytes of a chunk's last layer for deferred gradients of weights.
+///
+/// These wait until gradients of inputs have passed another unit of the chunk.
 std::int64_t bytes_that_wait(const spec::RunSpec& spec,
                              const ModelLayout& model,
                              const std::vector<int>& units,
@@ -115,7 +119,7 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
                : 0;
 }
 
-/// Of each layer of a chunk, in order of the model.
+/// Returns the replicated bytes of each layer of a chunk, in order of the model.
 std::vector<Alike> alike_of_layers(const spec::RunSpec& spec,
                                    const ModelLayout& model,
                                    const std::vector<int>& units) {
@@ -141,7 +145,8 @@ std::vector<Alike> alike_of_layers(const spec::RunSpec& spec,
     return layers;
 }
 
-/// What the norm of a head in tiles keeps: other passes lie between its forward and its backward.
+/// Returns the bytes that the norm of a tiled head saves: other passes lie between its forward and
+/// backward.
 std::int64_t alike_of_head(const ModelLayout& model, int unit) {
     const auto& described = model.table.units[static_cast<std::size_t>(unit)];
     const auto product = std::ranges::find(described.phases, layout::PhaseKind::logits, &layout::Phase::kind);

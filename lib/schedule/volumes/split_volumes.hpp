@@ -1,4 +1,4 @@
-/// Bytes over the tensor axis of what recompute.split cuts, by formula.
+/// Bytes over the tensor axis that recompute.split causes, in closed form.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,23 @@
 
 namespace ziggurat::schedule {
 
-/// Bytes that the rank sends in a step to gather for backward what it keeps a part of, as a ring would: for
-/// each micro-batch and each layer whose kept activations have b bytes alike on all of t tensor ranks, its
-/// input among them, b(1 - 1/t). With recompute.kind full that is the input of each run of recompute.every
-/// layers. Nothing is cut of the last layer of a chunk whose backward follows its forward at once (with
-/// `full`: where that layer is a run of its own), nor of the head, but for what its norm keeps if the product
-/// with the vocabulary is in tiles. Of such a layer in tiles, whose phases are
-/// passes of their own, that is its input alone, where its last phase reads it and the first one that is
-/// computed again does. And with zero_bubble inputs of products whose gradients of weights alone read them
-/// are cut, if another unit's backward comes before those.
+/// Returns the bytes that the rank sends in a step to gather the partitioned saved activations.
 ///
-/// Where tensors are frozen, of what backward still reads, and a chunk without backward comes between no
-/// other's forward and backward. Where t does not divide the tokens of a micro-batch, statistics of tokens
-/// are cut into parts that are not equal, or not at all: then ranks send this on average.
+/// Each micro-batch and layer with b replicated saved bytes on t tensor ranks, including its input, needs b(1
+/// - 1/t), as in a ring. With recompute.kind full, b is the input of each range of recompute.every layers.
+///
+/// Exceptions, which are not partitioned:
+/// - the last layer of a chunk whose backward directly follows its forward (with `full`: if that layer is a
+///   range of its own). If that layer is tiled, its phases are separate passes; then only its input stays
+///   whole, and only if its last phase and the first recomputed phase read the input.
+/// - the head, except for the values that its norm saves if the product with the vocabulary is tiled.
+///
+/// With zero_bubble, inputs of products that only gradients of weights read are partitioned if another unit's
+/// backward comes before those gradients.
+///
+/// With frozen tensors, b counts only what backward still reads. A chunk without backward does not separate
+/// another chunk's forward and backward. If t does not divide the tokens of a micro-batch, statistics of
+/// tokens have unequal parts or stay whole: the result is then the average over the ranks.
 std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

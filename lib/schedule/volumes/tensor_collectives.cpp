@@ -49,7 +49,7 @@ class Counting {
     bool sums(const layout::ValueUse& use) const {
         return placement(use.value) == Placement::partial && use.wanted != Placement::partial;
     }
-    /// The lookup leaves a summand, which the next unit takes whole.
+    /// True if the unit's output is a partial sum (a lookup), which the next unit needs as a whole.
     bool ends_in_a_sum() const {
         return described_.output >= 0 && placement(described_.output) == Placement::partial;
     }
@@ -71,7 +71,7 @@ class Counting {
         if (phase.writes.empty()) {
             return;
         }
-        // The whole gradient of a sum reaches every rank of it.
+        // Each rank of a sum needs the whole gradient.
         const int made = phase.writes.front().value;
         const bool is_summed = std::ranges::any_of(described_.phases, [&](const Phase& reader) {
             return std::ranges::any_of(
@@ -83,7 +83,7 @@ class Counting {
             return;
         }
         const auto& input = phase.reads.front();
-        // The head's is there yet.
+        // The head's input is already gathered.
         if (phase.kind == PhaseKind::linear && read_by_backward_[static_cast<std::size_t>(input.value)]) {
             of.gathers += gathers(input) ? 1 : 0;
         }

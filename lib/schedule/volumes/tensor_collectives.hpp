@@ -1,4 +1,4 @@
-/// Collectives over the tensor axis between the phases of one unit, by formula.
+/// Collectives over the tensor axis between the phases of one unit, in closed form.
 #pragma once
 
 #include <map>
@@ -9,7 +9,8 @@
 
 namespace ziggurat::schedule {
 
-/// Collectives of one value of the model's width, for all tokens of a micro-batch, over the tensor axis.
+/// Numbers of collectives over the tensor axis, each of one value of the model's width for a
+/// micro-batch.
 struct TokenCollectives {
     int sums = 0;      ///< all-reduces
     int gathers = 0;   ///< with parallel.sequence
@@ -21,7 +22,7 @@ struct TokenCollectives {
     bool operator==(const TokenCollectives&) const = default;
 };
 
-/// Of one unit and micro-batch.
+/// Collectives of one unit and micro-batch.
 struct UnitCollectives {
     TokenCollectives forward;
     TokenCollectives backward;
@@ -30,26 +31,28 @@ struct UnitCollectives {
     TokenCollectives all() const { return forward + backward + recomputed; }
 };
 
-/// A layer of G products whose columns are cut and S sums (GPT-2 and Llama: 2 and 2; GPT-NeoX, whose branches
-/// are summed first: 2 and 1), all trained, takes without parallel.sequence
+/// Returns the collectives of one unit and micro-batch.
+///
+/// A layer has G products with sharded columns and S sums. (GPT-2 and Llama: 2 and 2; GPT-NeoX, whose
+/// branches are summed first: 2 and 1.) With all tensors trained and without parallel.sequence, it needs
 ///
 ///     forward            S sums
 ///     backward           G sums
-///     computed again     with recompute.kind full: S - 1 sums, and one more where another layer of the same
-///                        run of recompute.every follows
+///     recomputation      with recompute.kind full: S - 1 sums, and one more if another layer of the same
+///                        range of recompute.every follows
 ///
-/// and with it
+/// and with parallel.sequence
 ///
 ///     forward            G gathers, S scatters
-///     backward           S gathers of gradients and G of inputs once more, G scatters
-///     computed again     with recompute.kind full: G gathers and as many scatters as sums above
+///     backward           S gathers of gradients, G gathers of inputs again, G scatters
+///     recomputation      with recompute.kind full: G gathers, and one scatter for each sum above
 ///
-/// The embedding takes a sum forward, or a scatter and a gather backward; the head a sum backward, or a
-/// gather and a scatter.
+/// The embedding needs a sum in forward, or a scatter, and a gather in backward. The head needs a sum in
+/// backward, or a gather and a scatter.
 ///
-/// Where tensors are frozen: none backward below the first trained tensor; no gradient of an input of which
-/// nobody asks for it; inputs once more only for weights that are trained; and computed again is only what
-/// the backward that is left reads.
+/// With frozen tensors, there are no collectives in backward below the first trained tensor, and none for
+/// gradients of inputs that no op needs. Inputs are gathered again only for trained weights, and only values
+/// that the remaining backward reads are recomputed.
 ///
 /// Source: Shoeybi et al., "Megatron-LM", 2019, section 3; Korthikanti et al., "Reducing Activation
 /// Recomputation in Large Transformer Models", 2022, section 4.2.
@@ -57,7 +60,7 @@ UnitCollectives unit_collectives(const ModelLayout& model,
                                  int unit,
                                  const std::map<int, NeededAgain>& needed);
 
-/// unit_collectives in all.
+/// Returns the sum of unit_collectives over forward, backward and recomputation.
 TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, int unit);
 
 }  // namespace ziggurat::schedule

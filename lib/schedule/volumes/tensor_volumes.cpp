@@ -9,7 +9,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Of all units of the rank and one micro-batch.
+/// Returns the collectives of all units of the rank, for one micro-batch.
 UnitCollectives collectives_of_rank(const spec::RunSpec& spec, const ModelLayout& model) {
     const auto needed = needed_again(spec, model);
     UnitCollectives sum;

@@ -15,7 +15,7 @@ bool is_weight(Role role) {
     return role == Role::weight || role == Role::table;
 }
 
-/// Counts what the passes of one micro-batch ask for of the units in tiles.
+/// Count of the elements of tiled units that the passes of one micro-batch read.
 class Asking {
   public:
     Asking(const spec::RunSpec& spec, const ModelLayout& model)

@@ -1,4 +1,4 @@
-/// Volumes of units whose weights are cut into tiles, by formula.
+/// Volumes of units with tiled weights, in closed form.
 #pragma once
 
 #include "schedule/model_layout.hpp"
@@ -7,11 +7,14 @@
 
 namespace ziggurat::schedule {
 
-/// Elements that all d ranks of this rank's data axis together send over it in one step for the units in
-/// tiles, as rings would. A single rank sends more or less than its share: a tile lies on some ranks.
+/// Returns the elements that all d ranks of this rank's data axis together send in one step for tiled
+/// units.
 ///
-/// Each tile is leased alone, by forward, by what backward computes again and by backward, so of M
-/// micro-batches and of L elements that these passes ask for, without the padding between tensors,
+/// Elements are counted as in a ring. A single rank sends more or less than its share, because a tile is on
+/// few ranks.
+///
+/// Each tile has its own leases, for forward, for recomputation and for backward. With M micro-batches and L
+/// elements that these passes read, without the padding between tensors:
 ///
 ///     gathers      M L d/p (p - 1)
 ///     reduction    at_end           T(d - 1)
@@ -19,11 +22,11 @@ namespace ziggurat::schedule {
 ///                  by_span          M T d/g (g - 1) + T(d/g - 1)
 ///                  and in all       T(d/o - 1)
 ///
-/// with the spans of volumes_by_formula and T trained elements. What a pass asks for: forward all parameters
-/// of its phases; what is computed again, those of the phases that are; backward the gains of norms and the
-/// weights whose input has a gradient. The product with the vocabulary takes its tiles twice. Biases of
-/// products that are summed over the tensor axis, and the table of positions, are asked for by its first rank
-/// alone. The other volumes are 0: publication knows no tiles.
+/// The spans are those of volumes_by_formula, and T are the trained elements. Forward reads all parameters of
+/// its phases, and recomputation those of the recomputed phases. Backward reads the gains of norms and the
+/// weights whose input has a gradient. The product with the vocabulary reads its tiles two times. Only the
+/// first tensor rank reads the table of positions and the biases of products that are summed over the tensor
+/// axis. The other volumes are 0: publication does not depend on tiles.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3.
 Volumes tile_volumes_of_axis(const spec::RunSpec& spec, const ModelLayout& model);

@@ -5,7 +5,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// b(1 - 1/n), exact where n divides b.
+/// Returns b(1 - 1/n), exact if n divides b.
 std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
     return amount - amount / parts;
 }
@@ -17,9 +17,11 @@ bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
     });
 }
 
-/// Whether backward of a layer, or what it has computed again, uses parameters. It does but for where it ends
-/// with the last product of a branch of the first trained layer: of that it forms the gradient of the weight
-/// from what it has kept, unless all of the layer is computed again for it or for the next one.
+/// True if backward of a layer, including its recomputation, reads parameters.
+///
+/// The exception is a layer in which backward ends with the last product of a branch of the first trained
+/// layer. It computes the gradient of the weight from saved values, unless the whole layer is recomputed for
+/// it or for the next layer.
 bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     if (!model.runs_backward(unit)) {
         return false;

@@ -14,7 +14,7 @@ void rule(std::string& text) {
     text += " " + std::string(width - 1, '-') + "\n";
 }
 
-/// Bytes per step to the byte: whole where they are.
+/// Bytes per step, exact: without decimals if it is an integer.
 std::string per_step(std::int64_t bytes, std::int64_t steps) {
     return bytes % steps == 0
                ? fmt::format("{}", bytes / steps)
@@ -87,7 +87,7 @@ std::string link_table(std::span<const AccountRecord> ranks) {
         links, [](const LinkSum& sum) { return std::string_view{sum.worst.link}.starts_with("nvme"); });
     if (has_disks) {
         text +=
-            fmt::format(" NVMe stood still for {:.1f}% of the time while a transfer was ready (rank {})\n",
+            fmt::format(" NVMe idle for {:.1f}% of the time although a transfer was ready (rank {})\n",
                         100 * idle, idlest);
     }
     std::vector<std::vector<PathUse>> paths;
@@ -98,8 +98,8 @@ std::string link_table(std::span<const AccountRecord> ranks) {
     for (const auto& row : links) {
         if (row.difference() != 0) {
             text += fmt::format(
-                " WARNING  all ranks have moved {} bytes by {} where the plan says {} (a bug in "
-                "ziggurat).\n          Please report it with the deck.\n",
+                " WARNING  {1}: {0} bytes moved by all ranks, {2} planned. This is a bug in Ziggurat.\n"
+                "          Please report it with the deck.\n",
                 row.moved, row.worst.link, row.planned);
         }
     }

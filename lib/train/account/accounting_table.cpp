@@ -14,21 +14,21 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int width = 96;
-constexpr double small_share = 0.02;       ///< of the wall time: not worth a note
-constexpr double uneven_from = 0.2;        ///< over the mean: worth a note
-constexpr double least_row_percent = 0.1;  ///< of the wall time, on the slowest rank: worth a row of its own
+constexpr double small_share = 0.02;       ///< of the wall time: smaller differences get no note
+constexpr double uneven_from = 0.2;        ///< of the mean: smaller differences get no note
+constexpr double least_row_percent = 0.1;  ///< of the wall time, on the slowest rank: minimum for a row
 constexpr double seconds_per_day = 86400;
 
 /// One activity over all ranks.
 struct Spread {
     std::string name;
     Part part = Part::of_steps;
-    std::int64_t calls = 0;  ///< of the rank with most
+    std::int64_t calls = 0;  ///< maximum over the ranks
     double sum = 0, least = 0, most = 0;
     std::size_t worst_rank = 0;
 };
 
-/// Ranks without an activity count with 0 seconds.
+/// Returns one spread per activity. Ranks without an activity count with 0 seconds.
 std::vector<Spread> spreads_of(std::span<const AccountRecord> ranks) {
     std::vector<Spread> spreads;
     for (const AccountRecord& record : ranks) {
@@ -60,7 +60,7 @@ std::vector<Spread> spreads_of(std::span<const AccountRecord> ranks) {
     return spreads;
 }
 
-/// Kernels of all ranks added up, the longest first, with the number of ranks that run each.
+/// One kernel, summed over the ranks, with the number of ranks that run it.
 struct KernelSum {
     KernelTime time;
     std::int64_t num_ranks = 0;
@@ -131,7 +131,8 @@ class Table {
     void add_title() {
         const char* ranks = ranks_.size() == 1 ? "rank" : "ranks";
         if (first_.steps() == 0) {
-            line("R U N   T I M E   A C C O U N T I N G      {} {}, no step done, {}", ranks_.size(), ranks,
+            line("R U N   T I M E   A C C O U N T I N G      {} {}, no completed step, {}", ranks_.size(),
+                 ranks,
                  format_duration(wall_));
         } else {
             line("R U N   T I M E   A C C O U N T I N G      {} {}, steps {} to {}, {}", ranks_.size(), ranks,
@@ -174,7 +175,7 @@ class Table {
              percent(wall_));
     }
 
-    /// Means over the ranks that run a kernel, per step.
+    /// Adds the kernels, longest first: means over the ranks that run a kernel, per step.
     void add_kernels() {
         const std::vector<KernelSum> kernels = kernels_of(ranks_);
         if (kernels.empty() || first_.steps() == 0) {
@@ -199,7 +200,7 @@ class Table {
     void add_performance(double flops_per_token, double mfu_of_one_token_s) {
         text_ += '\n';
         if (first_.steps() == 0 || wall_ <= 0) {
-            line(" Performance: nothing to say (no step was finished)");
+            line(" Performance: no completed step");
             return;
         }
         double in_steps = wall_;
@@ -216,16 +217,15 @@ class Table {
         if (mfu_of_one_token_s > 0) {
             flops += fmt::format("   mfu {:.1f}%", 100 * rate * mfu_of_one_token_s);
         }
-        line(" Performance: {} tok/s in steps   {} tok/s over all   {} tok/day{}", format_count(rate),
+        line(" Performance: {} tok/s in steps, {} tok/s wall-clock   {} tok/day{}", format_count(rate),
              format_count(tokens / wall_), format_count(tokens / wall_ * seconds_per_day), flops);
         if (first_.excluded_steps > 0) {
             line(
-                " Not counted: the first {} steps and what came before them ({}), which touch memory and "
-                "load code for the "
+                " Excluded: start-up and the first {} steps ({}), which touch memory and load code for the "
                 "first time",
                 first_.excluded_steps, format_duration(first_.excluded_seconds));
         } else {
-            line(" Counted from the very first step, so slower than a longer run (there were {} steps)",
+            line(" Includes the first steps, so slower than a longer run (steps: {})",
                  first_.steps());
         }
     }
@@ -236,16 +236,15 @@ class Table {
             const double over = spread.most - mean(spread);
             if (percent(over) > 100 * small_share && over > uneven_from * mean(spread)) {
                 line(
-                    " NOTE {}  rank {} spends {:.0f}% more than the mean in '{}' ({} of {}): its cores or "
-                    "its share of the work "
-                    "differ",
+                    " NOTE {}  rank {} spends {:.0f}% more than the mean in '{}' ({} of {}). Check its cores "
+                    "and its share of the work",
                     ++number, spread.worst_rank, 100 * over / mean(spread), spread.name,
                     format_duration(spread.most), format_duration(wall_));
             }
         }
     }
 
-    /// `57.91 G`, so that a unit can follow.
+    /// Returns a number such as `57.91 G`, to which a unit can be appended.
     static std::string spaced(double count) {
         const std::string text = format_count(count);
         const std::size_t digits = text.back() > '9' ? text.size() - 1 : text.size();

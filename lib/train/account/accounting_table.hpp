@@ -1,4 +1,4 @@
-/// The account of a run as tables for people.
+/// Human-readable tables of a run's account.
 #pragma once
 
 #include <span>
@@ -9,12 +9,14 @@
 
 namespace ziggurat::train {
 
-/// Activities with minimum, mean and maximum over ranks, `Rest` and `Total`; the longest waits by name;
-/// planned and counted bytes of collectives; kernels of all ranks together; tokens per second; notes. Tables
-/// are 96 columns wide. Pure; rank r's record is at index r.
+/// Returns the account of all ranks as tables of 96 columns.
+///
+/// They show: activities with minimum, mean and maximum over ranks, `Rest` and `Total`; the longest waits by
+/// name; planned and counted bytes of collectives and links; kernels, summed over ranks; tokens per second;
+/// notes. Pure; rank r's record is at index r.
 ///
 /// \param flops_per_token  of the model, forward and backward; 0: the rate is not printed
-/// \param facts            of the plan: what limits the run is said; nothing: it is not
+/// \param facts            of the plan, to print what limits the run; nullptr: that is not printed
 /// \param mfu_of_one_token_s  model FLOPs utilisation at one token per second; 0: it is not printed
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,

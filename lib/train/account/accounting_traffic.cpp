@@ -11,20 +11,20 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int width = 96;
-constexpr std::size_t causes_shown = 3;  ///< of each lane
+constexpr std::size_t causes_shown = 3;  ///< per lane
 constexpr std::size_t longest_name = 60;
 
 void rule(std::string& text) {
     text += " " + std::string(width - 1, '-') + "\n";
 }
 
-/// One named wait, on the rank that waited longest for it.
+/// One cause of waits, on the rank that waited longest for it.
 struct WorstCause {
     StallCause cause;
     std::size_t rank = 0;
 };
 
-/// Lanes in the order in which ranks name them; of each the longest waits first.
+/// Returns lanes in the order in which ranks list them, and the longest waits of each lane first.
 std::vector<WorstCause> worst_causes(std::span<const AccountRecord> ranks) {
     std::vector<WorstCause> worst;
     std::vector<std::string> lanes;
@@ -56,11 +56,11 @@ std::vector<WorstCause> worst_causes(std::span<const AccountRecord> ranks) {
     return shown;
 }
 
-/// One kind of collective for one purpose, on the rank that has moved most by it.
+/// One kind of collective for one purpose, on the rank that has moved the most bytes by it.
 struct WorstFlow {
     Flow flow;
     std::size_t rank = 0;
-    std::int64_t moved = 0, planned = 0;  ///< of all ranks
+    std::int64_t moved = 0, planned = 0;  ///< sums over all ranks
     double bytes_per_second = 0;          ///< mean over the ranks that timed it
 
     std::int64_t difference() const noexcept { return moved - planned; }
@@ -100,7 +100,7 @@ std::vector<WorstFlow> worst_flows(std::span<const AccountRecord> ranks) {
     return worst;
 }
 
-/// Bytes per step to the byte: whole where they are.
+/// Bytes per step, exact: without decimals if it is an integer.
 std::string per_step(std::int64_t bytes, std::int64_t steps) {
     return bytes % steps == 0
                ? fmt::format("{}", bytes / steps)
@@ -146,8 +146,8 @@ std::string traffic_table(std::span<const AccountRecord> ranks) {
     for (const auto& row : flows) {
         if (row.difference() != 0) {
             text += fmt::format(
-                " WARNING  all ranks have moved {} bytes by {} of {} where the plan says {} (a bug "
-                "in ziggurat).\n          Please report it with the deck.\n",
+                " WARNING  {1} of {2}: {0} bytes moved by all ranks, {3} planned. "
+                "This is a bug in Ziggurat.\n          Please report it with the deck.\n",
                 row.moved, row.flow.kind, row.flow.purpose, row.planned);
         }
     }

@@ -8,14 +8,17 @@
 
 namespace ziggurat::train {
 
-/// The longest waits of the compute lane by name, of the rank that waited longest, per step. Empty when
-/// nothing was waited for. Pure; rank r's record is at index r.
+/// Returns a table of the longest waits of the compute lane by name.
+///
+/// Each row shows the rank that waited longest, in ms per step. Empty if no rank waited. Pure; rank r's
+/// record is at index r.
 std::string stall_cause_table(std::span<const AccountRecord> ranks);
 
-/// Bytes per step that the plan says and that were counted, of the rank that has moved most; and the
-/// difference over all ranks and steps, with a warning where it is not 0. Where nodes have different numbers
-/// of ranks, one rank moves more than a ring would and another less, in all the same. Empty when nothing
-/// travels. Pure; rank r's record is at index r.
+/// Returns a table of collectives: planned and counted bytes per step of the rank that moved the most.
+///
+/// The table also shows counted minus planned bytes over all ranks and steps, with a warning if it is not 0.
+/// If nodes have different numbers of ranks, some ranks move more bytes than in a ring and others fewer; the
+/// sum is the same. Empty if no collective moves bytes. Pure; rank r's record is at index r.
 std::string traffic_table(std::span<const AccountRecord> ranks);
 
 }  // namespace ziggurat::train

@@ -20,11 +20,11 @@ using schedule::Link;
 using spec::Tier;
 
 constexpr double least_share_named = 0.15;    ///< of the time in steps: less is not worth acting on
-constexpr double least_home_worth_it = 0.02;  ///< of a state kind
+constexpr double least_home_worth_it = 0.02;  ///< of a state kind: less is not suggested
 constexpr double busy_all_the_time = 0.8;
 constexpr double seconds_per_day = 86400;
 
-/// Means over ranks of one step.
+/// Mean times of one step over the ranks.
 struct StepTimes {
     double step = 0;
     double compute = 0;
@@ -42,7 +42,7 @@ std::optional<Stall> stall_of(std::string_view activity) {
 
 bool is_computing(std::string_view activity) {
     constexpr std::array<std::string_view, 7> names{"Forward",   "Backward",      "Recompute",   "Loss",
-                                                    "Optimizer", "Gradient norm", "Fill and add"};
+                                                    "Optimizer", "Gradient norm", "Zero-fill and accumulate"};
     return std::ranges::find(names, activity) != names.end();
 }
 
@@ -67,8 +67,8 @@ StepTimes step_times(std::span<const AccountRecord> ranks) {
 
 const char* name_of_limit(Stall stall) {
     constexpr const char* names[] = {
-        "Reading the batch",          "Collectives", "The pipeline", "Copies from host to device",
-        "Copies from device to host", "NVMe reads",  "NVMe writes",  "The optimizer on the host"};
+        "reading the batch",          "collectives", "the pipeline", "copies from host to device",
+        "copies from device to host", "NVMe reads",  "NVMe writes",  "the optimizer on the host"};
     return names[static_cast<std::size_t>(stall)];
 }
 
@@ -82,7 +82,7 @@ double throttle_of(const spec::Throttle& throttle, Link link) {
     return rates[static_cast<std::size_t>(link)];
 }
 
-/// `{device: 12%, host: 30%, nvme: rest}`
+/// Returns a text such as `{device: 12%, host: 30%, nvme: rest}`.
 std::string home_text(const std::array<double, 3>& shares) {
     std::string text;
     for (std::size_t tier = 0; tier < 3; ++tier) {
@@ -101,7 +101,7 @@ std::string home_text(const std::array<double, 3>& shares) {
     return text + "}";
 }
 
-/// What moves most over `link` of all that is at home in a slower tier than `to`.
+/// Returns the cargo with the most traffic over `link`, of those at home in a tier slower than `to`.
 Cargo heaviest(const BottleneckFacts& facts, Link link, Tier to) {
     const auto away = [&](std::size_t cargo) {
         const auto& home = facts.at_home[cargo];
@@ -116,7 +116,7 @@ Cargo heaviest(const BottleneckFacts& facts, Link link, Tier to) {
     return static_cast<Cargo>(most);
 }
 
-/// A larger share of it in the next faster tier, as far as its budget reaches.
+/// Suggests a larger share of that cargo in the next faster tier, within the budget of that tier.
 std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_per_second, double waited) {
     const auto to = is_of_disk(link) ? Tier::host : Tier::device;
     const auto cargo = heaviest(facts, link, to);
@@ -148,30 +148,30 @@ std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_pe
         const auto moved = facts.moved[static_cast<std::size_t>(cargo)][static_cast<std::size_t>(link)];
         const double bytes =
             static_cast<double>(room) / static_cast<double>(away) * static_cast<double>(moved);
-        text += fmt::format(" and takes up to {} off each step",
+        text += fmt::format(" and saves up to {} per step",
                             format_duration(std::min(waited, bytes / bytes_per_second)));
     }
     return text;
 }
 
-/// What helps where a link is the limit.
+/// Returns suggestions for a run that a link limits.
 std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSum& use, double waited) {
     if (const double rate = throttle_of(facts.throttle, link); rate > 0) {
-        return fmt::format("debug.throttle holds it at {}/s", format_bytes(static_cast<std::int64_t>(rate)));
+        return fmt::format("debug.throttle limits it to {}/s", format_bytes(static_cast<std::int64_t>(rate)));
     }
     std::string text = nearer_home(facts, link, use.bytes_per_second, waited);
     const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
     if (use.busy_share < busy_all_the_time && link != Link::nvme_write) {
-        add(fmt::format("the lane works {:.0f}% of the time, so overlap.prefetch above {} may help",
+        add(fmt::format("the lane is busy {:.0f}% of the time, so overlap.prefetch above {} may help",
                         100 * use.busy_share, facts.prefetch));
     }
     const auto parameters =
         facts.moved[static_cast<std::size_t>(Cargo::parameters)][static_cast<std::size_t>(link)];
     if (facts.microbatches > 1 && parameters > 0 && link != Link::nvme_write) {
-        add("half as many micro-batches of twice the size bring parameters half as often");
+        add("half the micro-batches at twice the size move parameters half as often");
     }
-    add(is_of_disk(link) ? "more nodes, another disk in tiers.nvme.paths or a faster one divide the rest"
-                         : "more ranks divide the rest");
+    add(is_of_disk(link) ? "more nodes, more disks in tiers.nvme.paths or faster disks shorten the rest"
+                         : "more ranks shorten the rest");
     return text;
 }
 
@@ -225,28 +225,26 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
     const auto share = [&](double seconds) { return times.step > 0 ? 100 * seconds / times.step : 0; };
     if (*longest < least_share_named * times.step) {
         return fmt::format(
-            "Computing limits the step: {} of {} ({:.0f}%), and no lane is waited for longer than {} ({}). "
-            "More "
-            "ranks or faster cores relieve it; faster links do not.",
+            "Compute-bound: {} of {} ({:.0f}%); longest stall {} ({}). More ranks or faster cores help; "
+            "faster links do not.",
             format_duration(times.compute), format_duration(times.step), share(times.compute),
             format_duration(*longest), names_of(static_cast<Stall>(longest - times.stall.begin())).activity);
     }
     const auto stall = static_cast<Stall>(longest - times.stall.begin());
-    const bool is_one = stall == data_stall || stall == Stall::channel || stall == Stall::host_optimizer;
-    auto text = fmt::format("{} limit{} the step: {} of {} ({:.0f}%) wait for {}", name_of_limit(stall),
-                            is_one ? "s" : "", format_duration(*longest), format_duration(times.step),
-                            share(*longest), is_one ? "it" : "them");
+    auto text = fmt::format("Bound by {}: {} of {} ({:.0f}%) stalled", name_of_limit(stall),
+                            format_duration(*longest), format_duration(times.step), share(*longest));
     const auto link = link_of(stall);
     const auto sums = link_sums(ranks);
     const auto use = std::ranges::find_if(
         sums, [&](const LinkSum& sum) { return link && sum.worst.link == to_string(*link); });
     if (use == sums.end()) {
-        return text + ". What helps: " + relief_of(stall, facts) + ".";
+        return text + ". Suggestions: " + relief_of(stall, facts) + ".";
     }
     text +=
-        fmt::format(", {} a step and rank at {}/s", format_bytes(use->worst.planned_bytes / use->worst.steps),
+        fmt::format(", {} per step and rank at {}/s",
+                    format_bytes(use->worst.planned_bytes / use->worst.steps),
                     format_bytes(static_cast<std::int64_t>(use->bytes_per_second)));
-    return text + ". What helps: " + relief_of_link(facts, *link, *use, *longest) + ".";
+    return text + ". Suggestions: " + relief_of_link(facts, *link, *use, *longest) + ".";
 }
 
 std::string wear_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts) {

@@ -1,4 +1,4 @@
-/// Bottleneck of a run: the lane that limits it, and what would relieve it.
+/// Bottleneck of a run: the lane that limits it, and suggestions.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace ziggurat::train {
 
-/// Facts of a run's plan that decide what helps.
+/// Facts of a run's plan from which suggestions are derived.
 struct BottleneckFacts {
-    /// Bytes of a rank by spec::Tier: reserved, and what it may reserve.
+    /// Bytes of a rank by spec::Tier: reserved bytes, and the budget.
     std::array<std::int64_t, 3> reserved_bytes{}, budget_bytes{};
-    /// Bytes that a step of a rank moves: [cargo][link].
+    /// Bytes that one step of one rank moves: [cargo][link].
     std::array<schedule::BytesByLink, schedule::num_cargoes> moved{};
     /// Bytes at home: [cargo][tier].
     std::array<std::array<std::int64_t, 3>, schedule::num_cargoes> at_home{};
     std::int64_t microbatches = 1;
-    bool gathers_parameters = false;  ///< sharded over ranks: ZeRO 3
+    bool gathers_parameters = false;  ///< parameters are sharded over ranks: ZeRO 3
     int prefetch = 1;
     int num_paths = 0;
     int nodes = 1;
@@ -30,19 +30,22 @@ struct BottleneckFacts {
     spec::Throttle throttle;
 };
 
-/// Of one rank's program. Pure
+/// Returns the facts of one rank's program. Pure.
 BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Program& program);
 
-/// One sentence that says what the steps wait for most, or that they compute, and one that says what would
-/// relieve it, with what it would bring where that follows from bytes and rates. Empty when no step was done.
+/// Returns what limits the steps (compute, or a lane that they wait for), and suggestions.
+///
+/// A suggestion states the expected gain if bytes and rates determine it. Empty if no step was completed.
 /// Pure; rank r's record is at index r.
 ///
-/// Numerics: what the compute lane waited for (CriticalPath) is the mean over ranks; a lane is named from 15
-/// % of the time in steps on: below that nothing that could be done about it would be felt. What a home would
-/// bring is its bytes at the rate of the busy link, at most the wait.
+/// Numerics: the stall of a lane (CriticalPath) is the mean over ranks. A lane is named if its stall is 15 %
+/// of the time in steps or more: less is not worth acting on. The gain of a faster home is its bytes
+/// divided by the rate of the busy link, and at most the stall.
 std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts);
 
-/// Bytes written per day to each path, and how long it stands that. Empty when nothing is written. Pure
+/// Returns the bytes written per day to each NVMe path, and the days that its endurance lasts.
+///
+/// Empty if no bytes are written. Pure.
 std::string wear_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts);
 
 }  // namespace ziggurat::train

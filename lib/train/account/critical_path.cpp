@@ -74,10 +74,11 @@ std::optional<CriticalPath::Arrival> CriticalPath::last_arrival(int number, int 
 
 void CriticalPath::follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const {
     auto until_ns = gap.end_ns;
-    // Each hop goes back in time, or to another rank at one time; more hops than ops are none of a real step.
+    // Each hop goes back in time, or to another rank at the same time. The limit exceeds the hops of real
+    // steps.
     for (auto hops = 4 * rank(times_.me).engines.size() + 16; hops > 0 && until_ns > gap.begin_ns; --hops) {
-        // From here on nothing was missing: the thread was at something else, or slow to notice that what had
-        // been missing is done.
+        // From ready_ns on, no dependency was missing: the thread did other work, or noticed late that the
+        // missing op had finished.
         const auto ready_ns = std::clamp(waiting.ready_ns, gap.begin_ns, until_ns);
         const bool has_waited = waiting.ready_ns > gap.begin_ns;
         name_work({ready_ns, until_ns}, waiting.rank, has_waited ? waiting.after : waiting.op, via, visitor);
@@ -87,7 +88,7 @@ void CriticalPath::follow(const Gap& gap, Waiting waiting, int via, const Visito
         }
         const auto missing = rank(waiting.rank).times.latest(waiting.after, until_ns);
         if (!missing) {
-            // It is under way still, or was done long ago.
+            // The op is still running, or it ended long ago.
             name_work({gap.begin_ns, until_ns}, waiting.rank, waiting.after, via, visitor);
             return;
         }

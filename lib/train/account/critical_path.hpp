@@ -1,4 +1,4 @@
-/// Critical path: waits of the compute lane, followed to the lane and the rank that was busy.
+/// Critical path: stalls of the compute lane, traced to the lane and the rank that was busy.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,40 @@
 
 namespace ziggurat::train {
 
-/// Splits the time between ops of the compute lane into intervals, each with the op of another lane that was
-/// under way and on which the next op of the compute lane depended, directly or through others: when that
-/// waits for a copy that was held up by a read, the read is named for as long as it took, then the copy. What
-/// the thread of the compute lane did for other lanes meanwhile is named where nothing was waited for. No op
-/// is named for what the thread needed for itself.
+/// Splits the gaps between ops of the compute lane into intervals, each with its cause.
 ///
-/// A collective begins when the last rank of the node has come to it: the wait of the others until then is
-/// followed on that rank, through its own waits and those for others before it. A rank of another node
-/// keeps another clock and is not followed: waiting for it is waiting for the collective.
+/// The cause is an op of another lane that was running, and on which the next op of the compute lane
+/// depended directly or through other ops. Example: the compute lane waits for a copy that waited for a read.
+/// The first interval then belongs to the read and the second one to the copy. If the compute lane waited for
+/// no op, the interval belongs to the work that its thread did for other lanes. Overhead of the thread itself
+/// belongs to no op.
+///
+/// A collective begins when its last rank on the node starts it. The wait of the other ranks until then is
+/// traced on that last rank, through its own waits, which can lead to further ranks. Ranks of other nodes
+/// have other clocks, so they are not traced: a wait for them counts as a wait for the collective.
 ///
 /// Collective: local. No allocation after construction.
 class CriticalPath {
   public:
-    /// The op that was busy.
+    /// Op that was busy.
     struct Owner {
-        int rank = 0;  ///< of the node
+        int rank = 0;  ///< index on the node
         int op = -1;   ///< of that rank's program
-        int via = -1;  ///< the op of this rank's program that was waited for in its place, or that it is
+        int via = -1;  ///< op of this rank's program that this rank waited for, due to `op`
     };
     using Visitor = std::function<void(const Owner& owner, std::int64_t begin_ns, std::int64_t end_ns)>;
 
-    /// \param times  of the ranks of this node, with `program` this rank's; both outlive this
+    /// \param times  of this node's ranks, including this rank with `program`; both outlive this object
     CriticalPath(const schedule::Program& program, const NodeTimes& times);
 
-    /// The records of one step that lasted from `begin_ns` to `end_ns`. Intervals come in no order and do not
-    /// overlap.
+    /// Visits the intervals of one step that lasted from `begin_ns` to `end_ns`.
+    ///
+    /// Intervals come in no particular order and do not overlap.
     void split(std::span<const LaneRecord> records,
                std::int64_t begin_ns,
                std::int64_t end_ns,
                const Visitor& visitor) const;
-    /// The same of the time in which, behind the last op of the compute lane, other lanes came to their end.
+    /// Same as split, for the time after the last op of the compute lane until all other lanes finished.
     void split_rest(std::span<const LaneRecord> records,
                     std::int64_t begin_ns,
                     std::int64_t end_ns,
@@ -53,10 +56,10 @@ class CriticalPath {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
-    /// The lane that is held up, and its rank.
+    /// Op that was delayed, and its rank.
     struct Waiting {
         int rank = 0;
-        int op = -1;  ///< -1: what this rank would have done next
+        int op = -1;  ///< -1: the next op of this rank
         std::int64_t ready_ns = 0;
         int after = -1;
     };
@@ -65,17 +68,16 @@ class CriticalPath {
         OpTimes::Times times;
     };
 
-    /// The time between the ops of the compute lane, since `begin_ns`. Returns since when that lane has
-    /// nothing to do.
+    /// Visits the gaps between the ops of the compute lane since `begin_ns`. Returns when that lane ended.
     std::int64_t split_computed(std::span<const LaneRecord> records,
                                 std::int64_t begin_ns,
                                 const Visitor& visitor) const;
     const RankTimes& rank(int number) const { return times_.ranks[static_cast<std::size_t>(number)]; }
     bool computes(int number, int op) const;
-    /// The rank that came last to the collective of that op; nothing: it is none.
+    /// Returns the rank that was last to start this collective; nullopt if the op is not a collective.
     std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
     void follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const;
-    /// Names the work of a rank's thread within the gap; the rest is of `fallback`, -1: of no op.
+    /// Attributes the gap to the work of a rank's thread, and the rest to op `fallback`; -1: to no op.
     void name_work(const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const;
 
     const NodeTimes& times_;

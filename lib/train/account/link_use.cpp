@@ -66,8 +66,10 @@ void LinkCount::count_bytes() {
     }
 }
 
-/// Records come as their ends are seen, whichever began first; what overlaps is counted once. Of a transfer
-/// that began before the last call, what lies before the latest end known then is taken for counted.
+/// Counts busy time. Overlapping transfers count once.
+///
+/// Records are ordered by the time at which their end was seen, not by their begin. For a transfer that began
+/// before the last call, the time before the latest known end counts as already counted.
 void LinkCount::count_times(std::span<const LaneRecord> records) {
     latest_uses_.clear();
     for (const auto& record : records) {
@@ -93,8 +95,10 @@ void LinkCount::count_times(std::span<const LaneRecord> records) {
     }
 }
 
-/// A transfer of the other lane that was under way meanwhile may end a step later, so waits are counted one
-/// call after they were seen.
+/// Counts the time in which a ready transfer waited while the disks were idle.
+///
+/// A transfer of the other lane that ran at that time may end one step later. So waits are counted one call
+/// after they were seen.
 void LinkCount::count_idle_waits() {
     const auto by_begin = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
     std::sort(busy_.begin(), busy_.end(), by_begin);

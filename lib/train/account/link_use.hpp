@@ -1,4 +1,4 @@
-/// Use of a rank's links between tiers: bytes moved beside those planned, and busy time.
+/// Use of a rank's links between tiers: moved and planned bytes, and busy time.
 #pragma once
 
 #include <array>
@@ -14,42 +14,45 @@
 
 namespace ziggurat::train {
 
-/// One link of one rank over all steps of a run.
+/// Use of one link of one rank over all steps of a run.
 struct LinkUse {
-    std::string link;                ///< as its lane is called: `nvme_read`
-    std::int64_t calls = 0;          ///< ops done
-    std::int64_t planned_bytes = 0;  ///< of `steps` steps, less what was spared in the first ones
-    std::int64_t moved_bytes = 0;    ///< counted where they were copied or given to a disk
+    std::string link;                ///< name of its lane, such as `nvme_read`
+    std::int64_t calls = 0;          ///< completed ops
+    std::int64_t planned_bytes = 0;  ///< of `steps` steps, minus the bytes that the first steps skipped
+    std::int64_t moved_bytes = 0;    ///< counted when they were copied or submitted to a disk
     std::int64_t steps = 0;
-    double busy_seconds = 0;       ///< in which at least one op was under way, without the first steps
+    double busy_seconds = 0;       ///< with at least one op running, without the first steps
     std::int64_t timed_bytes = 0;  ///< moved in those seconds
 };
 
-/// Adds what links have moved, and should have, by link.
+/// Adds the moved and the planned bytes of `uses` to sums by link.
 void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedule::BytesByLink& planned);
 
-/// Counts the links of one program step by step.
+/// Counts the link traffic of one program, step by step.
 ///
-/// Transfers under way at the end of a step count to the next; once the executor has finished, counted and
-/// planned bytes must agree to the byte. Collective: local. No allocation after construction but in uses(),
-/// as long as a step's records are not more than before.
+/// A transfer that still runs at the end of a step counts to the next step. After the executor has finished,
+/// counted and planned bytes must be equal. No allocation after construction except in uses(), unless a step
+/// has more records than any before. Collective: local.
 class LinkCount {
   public:
-    /// Bytes that an op has moved since it was bound.
+    /// Returns the bytes that an op has moved since it was bound.
     using BytesMoved = std::function<std::int64_t(int op)>;
 
-    /// \param bytes_spared  that an op should have moved since it was bound, and need not; nothing: none
+    /// \param bytes_spared  returns the planned bytes that an op skipped since it was bound; empty: none
     LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared = {});
 
-    /// After each step, and once more after Executor::finish (`is_step` false), with the executor's records.
+    /// Counts the executor's records.
+    ///
+    /// Call after each step, and once after Executor::finish with `is_step` false.
     void count(std::span<const LaneRecord> records, bool is_step = true);
 
-    /// Of one step, by the plan.
+    /// Returns the planned bytes of one step.
     const schedule::BytesByLink& planned() const noexcept { return planned_; }
-    /// All since construction, of the links that the program uses.
+    /// Returns all use since construction, for the links that the program uses.
     std::vector<LinkUse> uses() const;
-    /// Seconds in which the disks had nothing to do while a transfer waited for nothing but being started,
-    /// without the first steps.
+    /// Returns the seconds in which the disks were idle although a transfer was ready to start.
+    ///
+    /// The first steps are not included.
     double idle_disk_seconds() const noexcept {
         return 1e-9 * static_cast<double>(idle_ns_ - excluded_idle_ns_);
     }
@@ -70,7 +73,7 @@ class LinkCount {
     struct Source {
         int op = -1;
         std::size_t link = 0;
-        std::int64_t seen = 0;  ///< bytes of it that are in the sum
+        std::int64_t seen = 0;  ///< its bytes that are in the sum
     };
 
     void count_bytes();
@@ -80,10 +83,10 @@ class LinkCount {
     BytesMoved bytes_moved_, bytes_spared_;
     std::array<Sum, schedule::num_links> sums_{};
     std::vector<Source> sources_;   ///< ops that move bytes
-    std::vector<int> link_of_op_;   ///< -1: moves nothing
-    std::vector<Use> latest_uses_;  ///< of one call of count()
-    std::vector<Interval> busy_;    ///< of the disks, as far as open waits may meet them
-    std::vector<Interval> waits_;   ///< of transfers that could have started, not settled
+    std::vector<int> link_of_op_;   ///< -1: the op moves no bytes
+    std::vector<Use> latest_uses_;  ///< of the latest call of count()
+    std::vector<Interval> busy_;    ///< of the disks, as long as they can overlap intervals of `waits_`
+    std::vector<Interval> waits_;   ///< of transfers that were ready to start; not yet counted
     std::vector<Interval> latest_waits_;
     schedule::BytesByLink planned_{};
     std::int64_t idle_ns_ = 0, excluded_idle_ns_ = 0;

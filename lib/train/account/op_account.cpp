@@ -13,17 +13,20 @@ using schedule::OpKind;
 
 namespace {
 
-/// All ranks exchange something at the end of a step.
+/// Returns the stall of an engine. The step's end is a collective, since all ranks exchange data then.
 Stall stall_of(Engine engine) {
     return engine == Engine::compute || engine == Engine::step_end ? Stall::collective : engine;
 }
 
-/// Neither computing nor collective others: busy whatever the other ranks do.
+/// Returns true if the engine is neither compute nor collective: its busy time does not depend on other
+/// ranks.
 bool is_apart(Engine engine) {
     return engine != Engine::compute && stall_of(engine) != Stall::collective;
 }
 
-/// What waits for collectives are called; one rank alone has none but the end of the step.
+/// Returns the name of waits.
+///
+/// A single rank has no collectives, so its waits for them are waits for the end of the step.
 std::string_view name_of_waits(Stall stall, const schedule::Program& program) {
     const bool is_alone = program.groups.empty() && stall == Stall::collective;
     return is_alone ? "End of step" : names_of(stall).activity;
@@ -63,7 +66,7 @@ const char* activity_of(const Op& op) {
         case OpKind::write:
             break;
     }
-    return "Fill and add";
+    return "Zero-fill and accumulate";
 }
 
 std::string phase_of(const Op& op, const layout::FamilyTable& table) {
@@ -73,7 +76,9 @@ std::string phase_of(const Op& op, const layout::FamilyTable& table) {
     return table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)].name;
 }
 
-/// `all_gather of layer 3 parameters for backward over data`: the same for all micro-batches.
+/// Returns the cause of waits for an op. All micro-batches share one cause.
+///
+/// Example: `all_gather of layer 3 parameters for backward over data`.
 std::string cause_of(const Op& op, const schedule::Program& program, const layout::FamilyTable& table) {
     if (op.kind == OpKind::copy && op.purpose == schedule::Purpose::control) {
         return "copies of control values";
@@ -133,13 +138,13 @@ OpAccount::OpAccount(const schedule::Program& program,
             auto& cause = late_causes_.back()[static_cast<std::size_t>(stall_of(engine))];
             if (cause < 0 && is_apart(engine)) {
                 cause = causes_.cause(stall_of(engine), "rank " + std::to_string(rank.world_rank) +
-                                                            ", late for collectives by it");
+                                                            ", late for collectives due to this lane");
                 note_wait(stall_of(engine));
             }
         }
     }
     data_cause_ = causes_.cause(data_stall, "reading the batch");
-    checkpoint_activity_ = account.activity("Checkpoint stall", Part::between_steps);
+    checkpoint_activity_ = account.activity("Blocked by checkpoint", Part::between_steps);
 }
 
 bool OpAccount::can_stall(Stall stall, int num_ranks) const {
@@ -188,7 +193,7 @@ void OpAccount::add_wait(const CriticalPath::Owner& owner,
                                  : late_causes_[static_cast<std::size_t>(owner.rank)]
                                                [static_cast<std::size_t>(category.stall)];
     } else if (is_computed) {
-        return;  // an op of the compute lane is told by its own record
+        return;  // an op of the compute lane is counted by its own record
     }
     const double seconds =
         is_mine ? without_checkpoint(owner.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);

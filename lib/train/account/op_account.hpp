@@ -1,4 +1,4 @@
-/// Accounting of ops: from the records of the executor to times by activity, kernel and stall.
+/// Account of ops: converts the executor's records to times by activity, kernel and stall.
 #pragma once
 
 #include <array>
@@ -18,41 +18,43 @@
 
 namespace ziggurat::train {
 
-/// Knows, for each op of a program, which activity and kernel it counts to, which stall waiting for it is and
-/// what that wait is called.
+/// Maps each op of a program to its activity, its kernel, and the stall and name of a wait for it.
 class OpAccount {
   public:
-    /// \param times  of the ranks of this node, which the executor keeps; outlives this
+    /// \param times  of the ranks of this node, maintained by the executor; outlives this object
     OpAccount(const schedule::Program& program,
               const layout::FamilyTable& table,
               const NodeTimes& times,
               Account& account);
 
-    /// Adds the last step of `executor`, and its wait for data that is in `report` already, to the account
-    /// and to `report`: compute and stall seconds, and the causes of the longest stalls. What the compute
-    /// lane waited for is followed to the lane that was busy, here or on another rank (CriticalPath).
-    /// Waits of updates for a checkpoint to take their state, `for_checkpoint`, are no work of theirs.
+    /// Adds the last step of `executor` to the account and to `report`.
+    ///
+    /// Adds compute and stall seconds, and the causes of the longest stalls. `report` already has the wait
+    /// for data. A stall is traced to the lane that was busy, here or on another rank (CriticalPath). Time in
+    /// `for_checkpoint`, in which updates waited until a checkpoint had read their state, does not count as
+    /// update time.
     void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
 
-    /// Adds what `executor` did in Executor::finish, when no other step was to be begun.
+    /// Adds the work of `executor` in Executor::finish, when no further step follows.
     void add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint);
 
-    /// Whether a rank of `num_ranks` may have to wait for it: for the batch always, for collectives where
-    /// there are others, for another lane where one of this node's ranks has it.
+    /// Returns true if a rank of `num_ranks` can have this stall.
+    ///
+    /// Data: always. Collectives: if there are other ranks. Another lane: if a rank of this node has it.
     bool can_stall(Stall stall, int num_ranks) const;
 
     const StallCauses& stall_causes() const noexcept { return causes_; }
 
-    /// Adds them to a trace whose lanes are trace_lanes().
+    /// Adds `records` to a trace whose lanes are trace_lanes().
     void add_to(Trace& trace, std::span<const LaneRecord> records) const;
     std::vector<std::string> trace_lanes() const;
 
   private:
-    /// The lines of the account that an op counts to.
+    /// Rows of the account that an op counts to.
     struct Category {
         int activity = -1;
-        int kernel = -1;  ///< -1: not of the compute lane
-        int cause = -1;   ///< of waits for it; -1: nothing waits for it but its own lane
+        int kernel = -1;  ///< -1: not an op of the compute lane
+        int cause = -1;   ///< of waits for this op; -1: only its own lane waits for it
         Stall stall = Stall::collective;
         double flops = 0;
         std::int64_t bytes = 0;  ///< moved between tiers
@@ -63,8 +65,8 @@ class OpAccount {
                   std::int64_t begin_ns,
                   std::int64_t end_ns,
                   StepReport& report);
-    /// Seconds of [begin_ns, end_ns) without what `op` of this rank, an update, waited for a checkpoint,
-    /// which is added to the account.
+    /// Returns the seconds of [begin_ns, end_ns) without the time that op `op`, an update of this rank,
+    /// waited for a checkpoint. Adds that time to the account.
     double without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns);
     void add_stall(Stall stall, int cause, double seconds, StepReport& report);
 
@@ -74,7 +76,7 @@ class OpAccount {
     std::vector<Category> categories_;  ///< by op
     std::vector<int> wait_activities_;  ///< by stall
     StallCauses causes_;
-    /// [rank of the node][stall]: what that rank was late for; -1: no lane of it.
+    /// [rank of the node][stall]: cause of its lateness; -1: the rank has no such lane.
     std::vector<std::array<int, num_stalls>> late_causes_;
     int data_cause_ = -1;
     int checkpoint_activity_ = -1;

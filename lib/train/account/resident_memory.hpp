@@ -1,4 +1,4 @@
-/// Memory of this process that is in use.
+/// Resident memory of this process.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,16 @@
 
 namespace ziggurat::train {
 
-/// Resident memory that is this process's own: no files, and no memory shared with other ranks, of which
-/// everybody who maps it would count the same pages.
+/// Private resident memory of this process.
+///
+/// It excludes mapped files, and memory shared with other ranks, whose pages each rank would count again.
 ///
 /// Source: proc(5), /proc/[pid]/statm. No allocation after construction. Collective: local.
 class ResidentMemory {
   public:
     ResidentMemory();
 
-    /// Bytes now; 0 where /proc is not there.
+    /// Returns the current bytes; 0 if /proc is not available.
     std::int64_t own_bytes() const noexcept;
 
   private:

@@ -11,9 +11,9 @@
 namespace ziggurat::train {
 namespace {
 
-/// Steps that a trace file holds.
+/// Number of steps in a trace file.
 constexpr int traced_steps = 8;
-/// Waits of each lane that a rank names.
+/// Number of causes of waits that a rank reports for each lane.
 constexpr std::size_t causes_told = 8;
 
 }  // namespace

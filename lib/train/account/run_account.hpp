@@ -22,13 +22,13 @@
 
 namespace ziggurat::train {
 
-/// Reads the executor's records after each step. No allocation per step.
+/// Account of one rank, updated from the executor's records after each step. No allocation per step.
 ///
-/// Collective: local, but for construction and table(), over all ranks
+/// Collective: local, except construction and table(), which are over all ranks.
 class RunAccount {
   public:
-    /// \param peak        what the utilisation is measured against
-    /// \param first_step  the number of the first step of this run, 1 when it begins afresh
+    /// \param peak        peak rate for the utilisation
+    /// \param first_step  number of the first step of this run; 1 if it starts from scratch
     RunAccount(const spec::RunSpec& spec,
                const comm::Context& world,
                Assembly& assembly,
@@ -36,38 +36,42 @@ class RunAccount {
                const Peak& peak,
                std::int64_t first_step);
 
-    /// For activities between ops: scopes add to them.
+    /// Returns the account for activities between ops, to use with ScopedActivity.
     Account& times() noexcept { return times_; }
 
-    /// The step with index `step` begins.
+    /// Starts the step with index `step`.
     void begin_step(std::int64_t step);
-    /// What this rank has sent and moved since it was asked before.
+    /// Sets in `mine` the bytes that this rank has sent and moved since the previous call.
     void measure(StepFigures& mine);
-    /// The trainer's executor has run a step: its records go into the account and into `report`, which has
-    /// the wait for data already.
+    /// Adds the records of the step that the trainer's executor has run to the account and to `report`.
+    ///
+    /// `report` already has the wait for data.
     void add_step(StepReport& report);
-    /// The utilisation of a step, by its `tok_s`, and the peak, which it may raise, go into its report.
+    /// Adds to `report` the utilisation, from its `tok_s`, and the peak, which the step may raise.
     void add_utilisation(StepReport& report) noexcept;
-    /// The trainer's executor has finished: what ended after the last step is counted too.
+    /// Adds the ops that ended after the last step. Call after the trainer's executor has finished.
     void add_rest();
 
-    /// The fields that may become anything but 0 in the steps of this run; stalls are those of this rank.
+    /// Returns the fields that can be nonzero in the steps of this run; stalls are those of this rank.
     const StepFields& fields() const noexcept { return fields_; }
 
-    /// The account as far as this rank knows it by itself.
+    /// Returns the account of this rank alone, without communication.
     std::string own_table() const;
-    /// The account of all ranks so far, on rank 0; nothing elsewhere. Counts of traffic are whole only after
-    /// Executor::finish. Adds what all ranks have sent to `end`, where there is one.
+    /// Returns the account of all ranks on rank 0, and an empty string on other ranks.
+    ///
+    /// Traffic counts are complete only after Executor::finish. Adds the bytes of all ranks to `end` if it is
+    /// not nullptr.
     ///
     /// Collective: over all ranks
     std::string table(RunEnd* end = nullptr) const;
 
-    /// The trace of this rank into the run's folder, when the deck asks for one.
+    /// Writes the trace of this rank to the run directory if the deck enables it.
+    ///
     /// Errors: Error{resource}
     void write_trace(const std::string& folder) const;
 
   private:
-    /// Adds up what all ranks plan, and finds which fields that leaves.
+    /// Sums the plans of all ranks, and from them determines the fields.
     void plan_of_all_ranks();
 
     const spec::RunSpec& spec_;
@@ -79,7 +83,7 @@ class RunAccount {
     Traffic traffic_;
     LinkCount links_;
     BottleneckFacts bottleneck_facts_;
-    StepFigures told_;     ///< all that measure() has told of this rank
+    StepFigures told_;     ///< totals that measure() has returned so far for this rank
     StepFigures planned_;  ///< of one step, of all ranks
     StepFields fields_;
     std::optional<Trace> trace_;

@@ -1,4 +1,4 @@
-/// The facts of a run that has ended.
+/// Facts of a run that has ended.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ struct RunEnd {
     std::int64_t tokens = 0;
     double wall_s = 0;
     int exit_code = 0;
-    std::string reason = {};  ///< why it ended; at the loop: empty but where validation losses ended it
-    std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
+    /// Reason of the end. The training loop leaves it empty, except if validation losses ended the run.
+    std::string reason = {};
+    std::uint64_t weights_hash = 0;  ///< of all master weights, to compare two runs
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};    ///< of all ranks and all steps of the run
-    schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< the same between tiers
+    schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< between tiers, of all ranks and steps
 };
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// Spike of a loss above those before it.
+/// Detection of a loss far above the losses before it.
 #pragma once
 
 #include <cmath>
@@ -6,12 +6,12 @@
 
 namespace ziggurat::train {
 
-/// Compares each loss with the mean and the spread of those before it, the latest counting most.
+/// Compares each loss with the exponentially weighted mean and variance of the losses before it.
 ///
 /// Collective: local; pure
 class LossSpike {
   public:
-    /// Whether `loss` is far above what was usual, which it then is a part of.
+    /// Returns true if `loss` is far above the usual losses. Then adds `loss` to the statistics.
     bool is_spike(double loss) noexcept {
         if (!std::isfinite(loss)) {
             return false;
@@ -30,7 +30,7 @@ class LossSpike {
     static constexpr std::int64_t least_seen = 5;
     static constexpr double newest_weight = 0.1;
     static constexpr double deviations = 4;
-    static constexpr double least_share = 0.02;  ///< a loss that hardly moves has no spread to speak of
+    static constexpr double least_share = 0.02;  ///< needed because a constant loss has almost no variance
 
     double mean_ = 0;
     double variance_ = 0;

@@ -11,28 +11,28 @@
 
 namespace ziggurat::train {
 
-/// One thing that the compute lane of one rank waited for, in the steps that the account counts.
+/// Cause of waits of one rank's compute lane, summed over the counted steps.
 struct StallCause {
     std::string lane;  ///< as in `stall_<lane>_s`
-    std::string name;  ///< `all_gather of layer 3 parameters for backward over data`
+    std::string name;  ///< such as `all_gather of layer 3 parameters for backward over data`
     std::int64_t calls = 0;
     double seconds = 0;
 };
 
-/// Adds up waits by cause, in the step and over the run.
+/// Sums waits by cause, per step and over the run.
 ///
-/// Collective: local. No allocation after the last cause(), but in longest().
+/// Collective: local. No allocation after the last cause(), except in longest().
 class StallCauses {
   public:
-    /// A handle for add(); the same one for the same lane and name.
+    /// Returns a handle for add(): the same handle for the same lane and name.
     int cause(Stall lane, std::string name);
 
-    /// Waits of the first Account::excluded_steps steps do not count when there are more.
+    /// Starts a step. Waits of the first Account::excluded_steps steps count only if no more steps follow.
     void begin_step() noexcept;
     void add(int cause, double seconds) noexcept;
-    /// Names the longest wait of the step on each lane in `report`; the names live as long as this object.
+    /// Sets the longest wait of the step on each lane in `report`. The names live as long as this object.
     void name_in(StepReport& report) const noexcept;
-    /// The `most` longest of the run for each lane, lane by lane, the longest first.
+    /// Returns the `most` longest waits of the run for each lane, lane by lane, longest first.
     std::vector<StallCause> longest(std::size_t most) const;
 
   private:

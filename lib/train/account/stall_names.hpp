@@ -1,4 +1,4 @@
-/// Names of what a compute lane waits for, as one table: in metrics, in the account and on the screen.
+/// Names of the stalls of a compute lane, in metrics, in the account and on the screen.
 #pragma once
 
 #include <string_view>
@@ -7,23 +7,23 @@
 
 namespace ziggurat::train {
 
-/// What the compute lane of a rank waits for when it stands still: the lane of an engine, or the batch.
+/// Cause of a stall of the compute lane: the lane of an engine, or the batch.
 using Stall = schedule::Engine;
-inline constexpr Stall data_stall = Stall::compute;  ///< its own lane: there is nothing to compute on
-/// Waits for the step's end, and for control values, are told with those for collectives.
+inline constexpr Stall data_stall = Stall::compute;  ///< no batch: the compute lane has no work
+/// Number of stalls. Waits for the step's end and for control values count as waits for collectives.
 inline constexpr int num_stalls = static_cast<int>(Stall::step_end);
 static_assert(num_stalls + 1 == schedule::num_engines);
 
-/// One row of the table.
+/// Names of one stall.
 struct StallNames {
     std::string_view seconds_field;  ///< in metrics.jsonl
-    std::string_view cause_field;    ///< there, of the longest wait
-    std::string_view activity;       ///< of the account
-    std::string_view column;         ///< of the step line, short
-    std::string_view meaning;        ///< behind the column's name in the legend
+    std::string_view cause_field;    ///< in metrics.jsonl, of the longest wait
+    std::string_view activity;       ///< in the account
+    std::string_view column;         ///< short name, in the step line
+    std::string_view meaning;        ///< in the legend, after the column's name
 };
 
-/// The row of a lane; empty for that of the step's end.
+/// Returns the names of a stall; empty for Stall::step_end.
 constexpr StallNames names_of(Stall stall) {
     switch (stall) {
         case data_stall:
@@ -55,7 +55,7 @@ constexpr StallNames names_of(Stall stall) {
     return {};
 }
 
-/// The name between `stall_` and `_s` of its field.
+/// Returns the part of its seconds field between `stall_` and `_s`.
 constexpr std::string_view name_of(Stall stall) {
     return stall == data_stall ? "data" : to_string(stall);
 }

@@ -1,4 +1,4 @@
-/// Fields of a step in metrics.jsonl: those that can become anything but 0 in a run.
+/// Fields of a step in metrics.jsonl that can be nonzero in a run.
 #pragma once
 
 #include <array>
@@ -10,13 +10,14 @@
 
 namespace ziggurat::train {
 
-/// Numbers of a step that may become anything but 0 in this run. The others are left out of its steps, so
-/// that all of these have the same fields.
+/// Numbers of a step that can be nonzero in this run.
+///
+/// The other numbers are omitted from all steps of the run, so that all its steps have the same fields.
 struct StepFields {
     std::array<bool, num_stalls> stalls = all<num_stalls>();
     std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
     std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
-    bool host = true, nvme = true;  ///< what lies there; see holds_more_than_control
+    bool host = true, nvme = true;  ///< bytes in these tiers; see holds_more_than_control
 
   private:
     template <std::size_t n>
@@ -27,8 +28,9 @@ struct StepFields {
     }
 };
 
-/// Whether a program keeps anything but control values on the host. Every run keeps those there, a few KiB:
-/// they alone say nothing of how its state is spread.
+/// Returns true if a program keeps data other than control values on the host.
+///
+/// Every run keeps a few KiB of control values there. They do not show where the run keeps its state.
 bool holds_more_than_control(const schedule::Program& program);
 
 }  // namespace ziggurat::train

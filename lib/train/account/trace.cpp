@@ -14,7 +14,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Names a row of the viewer.
+/// Appends the name of a row in the viewer.
 void append_name(std::string& text, std::string_view what, int process, int thread, std::string_view name) {
     fmt::format_to(std::back_inserter(text), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":)",
                    what, process, thread);
@@ -22,16 +22,16 @@ void append_name(std::string& text, std::string_view what, int process, int thre
     text += "}},\n";
 }
 
-/// The viewers' unit is the microsecond; three decimals keep every nanosecond.
+/// Appends a time in microseconds, the viewers' unit. Three decimals keep every nanosecond.
 void append_microseconds(std::string& text, std::int64_t nanoseconds) {
     fmt::format_to(std::back_inserter(text), "{}{}.{:03}", nanoseconds < 0 ? "-" : "",
                    std::abs(nanoseconds) / 1000, std::abs(nanoseconds) % 1000);
 }
 
-/// Rows of one lane are this far apart.
+/// Distance between the row numbers of one lane.
 constexpr int rows_apart = 1000;
 
-/// The first row of each lane that is free when something begins there.
+/// Finds, for each record, the first row of its lane that is free when the record begins.
 class Rows {
   public:
     explicit Rows(std::size_t num_lanes) : until_ns_(num_lanes) {}
@@ -107,10 +107,10 @@ std::string Trace::json() const {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         for (std::size_t row = 1; row < rows.num_rows(lane); ++row) {
             append_name(text, "thread_name", rank_, static_cast<int>(lane + rows_apart * row),
-                        fmt::format("{} beside it", lanes_[lane]));
+                        fmt::format("{} (concurrent)", lanes_[lane]));
         }
     }
-    text.resize(text.size() - 2);  // the last comma: there is always at least the process's name
+    text.resize(text.size() - 2);  // remove the last comma; there is at least the process name
     text += "\n]}\n";
     return text;
 }

@@ -1,4 +1,4 @@
-/// Trace of all lanes, with their waits, in the format of Chrome's and Perfetto's viewers.
+/// Trace of all lanes with their waits, in the format of the Chrome and Perfetto viewers.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,34 @@
 
 namespace ziggurat::train {
 
-/// One op or one wait. `name` and `cause` must outlive the Trace: labels of the program, string literals.
+/// One op or one wait.
+///
+/// `name` and `cause` must outlive the Trace: use labels of the program or string literals.
 struct TraceRecord {
     std::string_view name;
     int lane = 0;
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
     std::string_view cause = {};  ///< of a wait; empty for work
-    std::int64_t bytes = 0;       ///< that it moved; 0: none
+    std::int64_t bytes = 0;       ///< moved by the op; 0: none
 };
 
-/// The records of the last steps of one rank. What is under way on a lane at the same time stands in rows of
-/// its own.
+/// Records of the last steps of one rank. Ops of one lane that overlap in time appear in separate rows.
 ///
-/// Collective: local. No allocation once `keep_steps` steps have been seen.
+/// Collective: local. No allocation after `keep_steps` steps.
 class Trace {
   public:
-    /// \param lanes       their names, by lane number
-    /// \param keep_steps  older steps are forgotten, >= 1
+    /// \param lanes       names, by lane number
+    /// \param keep_steps  number of steps to keep, >= 1; older steps are dropped
     Trace(int rank, std::vector<std::string> lanes, int keep_steps);
 
-    /// Records from here on belong to `step`.
+    /// Starts `step`: later records belong to it.
     void begin_step(std::int64_t step);
     void add(const TraceRecord& record);
 
-    /// Writes the file anew. Errors: Error{resource}
+    /// Writes or replaces the file. Errors: Error{resource}
     void write(const std::string& path) const;
-    /// The text that write() writes.
+    /// Returns the text that write() writes.
     std::string json() const;
 
   private:
@@ -45,11 +46,11 @@ class Trace {
 
     int rank_;
     std::vector<std::string> lanes_;
-    std::vector<Step> steps_;  ///< a ring
+    std::vector<Step> steps_;  ///< ring buffer
     std::size_t current_ = 0;
 };
 
-/// `trace.rank0000.json`
+/// Returns the file name of a rank's trace, such as `trace.rank0000.json`.
 std::string trace_file_name(int rank);
 
 }  // namespace ziggurat::train

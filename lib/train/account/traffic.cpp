@@ -11,8 +11,10 @@
 namespace ziggurat::train {
 namespace {
 
-/// The kind under which a flow's sum is kept. A message is planned where it is sent and counted where it is
-/// copied, which is its receiver on a node and its sender between nodes: both ends are one flow.
+/// Returns the kind under which a flow is summed.
+///
+/// A message is planned at its sender. It is counted by the rank that copies it: the receiver within a node,
+/// the sender between nodes. So send and receive are summed as one flow.
 schedule::OpKind flow_kind(schedule::OpKind kind) {
     return kind == schedule::OpKind::receive ? schedule::OpKind::send : kind;
 }

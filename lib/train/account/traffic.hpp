@@ -1,4 +1,4 @@
-/// Bytes that a rank's collectives have moved, beside those planned.
+/// Bytes that a rank's collectives have moved, and the planned bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,41 @@
 
 namespace ziggurat::train {
 
-/// One kind of collective for one purpose, on one rank, over all steps of a run.
+/// Traffic of one kind of collective for one purpose, on one rank, over all steps of a run.
 struct Flow {
     std::string kind;
     std::string purpose;
-    std::int64_t calls = 0;          ///< ops done
+    std::int64_t calls = 0;          ///< completed ops
     std::int64_t planned_bytes = 0;  ///< of `steps` steps
-    std::int64_t moved_bytes = 0;    ///< counted where they were copied
+    std::int64_t moved_bytes = 0;    ///< counted when they were copied
     std::int64_t steps = 0;
-    double seconds = 0;            ///< from the start of each op until it was seen to be done
-    std::int64_t timed_bytes = 0;  ///< moved in those seconds, which leave the first steps out
+    double seconds = 0;            ///< from start to observed end of each op, without the first steps
+    std::int64_t timed_bytes = 0;  ///< moved in those seconds
 };
 
-/// Adds what `flows` have moved, and should have, by purpose.
+/// Adds the moved and the planned bytes of `flows` to sums by purpose.
 void add_up(std::span<const Flow> flows, schedule::BytesByPurpose& moved, schedule::BytesByPurpose& planned);
 
-/// Counts one program's traffic step by step.
+/// Counts the collective traffic of one program, step by step.
 ///
-/// Collectives may end while the next step is under way, so what a step's row counts may belong to the step
-/// before; once the executor has finished, counted and planned bytes must agree to the byte.
-/// Collective: local. No allocation after construction but in flows().
+/// Collectives may end while the next step runs, so the count of a step may include bytes of the previous
+/// step. After the executor has finished, counted and planned bytes must be equal.
+/// Collective: local. No allocation after construction except in flows().
 class Traffic {
   public:
-    /// Bytes that an op's collectives have moved since assembly.
+    /// Returns the bytes that an op's collectives have moved since assembly.
     using BytesMoved = std::function<std::int64_t(int op)>;
 
     Traffic(const schedule::Program& program, BytesMoved bytes_moved);
 
-    /// After each step, and once more after Executor::finish (`is_step` false), with the executor's records.
+    /// Counts the executor's records.
+    ///
+    /// Call after each step, and once after Executor::finish with `is_step` false.
     void count(std::span<const LaneRecord> records, bool is_step = true);
 
-    /// Of one step, by the plan.
+    /// Returns the planned bytes of one step.
     const schedule::BytesByPurpose& planned() const noexcept { return planned_; }
-    /// All since construction.
+    /// Returns all traffic since construction.
     std::vector<Flow> flows() const;
 
   private:
@@ -59,14 +61,14 @@ class Traffic {
     struct Source {
         int op = -1;
         std::size_t sum = 0;
-        std::int64_t seen = 0;  ///< bytes of it that are in the sum
+        std::int64_t seen = 0;  ///< its bytes that are in the sum
     };
 
     const schedule::Program& program_;
     BytesMoved bytes_moved_;
     std::vector<Sum> sums_;
     std::vector<Source> sources_;  ///< ops that move bytes
-    std::vector<int> sum_of_op_;   ///< -1: moves nothing
+    std::vector<int> sum_of_op_;   ///< -1: the op moves no bytes
     schedule::BytesByPurpose planned_{};
     std::int64_t steps_ = 0;
 };

@@ -14,8 +14,10 @@
 namespace ziggurat::train {
 namespace {
 
-/// Of 0 to 19. Linux gives a thread with 10 less than a tenth of a core that one with 0 wants as well: so a
-/// step is not a tenth longer because of it, however much there is to do.
+/// Nice value, of 0 to 19.
+///
+/// Linux gives a thread with nice 10 less than a tenth of a core if a thread with nice 0 also needs that
+/// core. So this thread makes a step less than a tenth longer, for any amount of work.
 constexpr int less_important = 10;
 
 }  // namespace
@@ -32,7 +34,7 @@ void BackgroundTask::start(std::function<std::string()> work) {
     is_done_.store(false);
     gives_up_.store(false);
     thread_ = start_quiet_thread("a thread that writes a checkpoint", [this, work = std::move(work)] {
-        // Linux counts this value by thread.
+        // On Linux, the nice value belongs to a thread.
         const auto self = static_cast<id_t>(::syscall(SYS_gettid));
         static_cast<void>(::setpriority(PRIO_PROCESS, self, less_important));
         try {

@@ -1,4 +1,4 @@
-/// A task on a thread of its own, whose result is polled.
+/// Task on its own thread, whose result is polled.
 #pragma once
 
 #include <atomic>
@@ -8,35 +8,38 @@
 
 namespace ziggurat::train {
 
-/// One piece of work at a time. It must not communicate: MPI belongs to the thread that trains.
+/// Background thread that runs one function at a time.
 ///
-/// The thread takes no signals and is a little less important to the scheduler than those that train.
+/// The function must not communicate, because only the training thread may call MPI. The thread handles no
+/// signals and has a slightly lower scheduling priority than the training threads.
 /// Collective: local
 class BackgroundTask {
   public:
-    /// Result of a piece of work: an answer, or why there is none.
+    /// Result of the function: its return value, or the reason of its failure.
     struct Result {
         bool is_well = false;
         std::string text;
     };
 
     BackgroundTask() = default;
-    /// Asks the work to give up and waits for it.
+    /// Requests the function to stop, and waits until it returns.
     ~BackgroundTask();
     BackgroundTask(const BackgroundTask&) = delete;
     BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-    /// \param work  its text is the answer; what it throws becomes the reason
+    /// \param work  function to run; the text of an exception that it throws becomes Result::text
     /// \pre   is_idle()
     /// Errors: Error{resource} when the system has no thread
     void start(std::function<std::string()> work);
     bool is_idle() const noexcept { return !thread_.joinable(); }
-    /// start() was called and the work is over. One atomic load.
+    /// Returns true if start() was called and the function has returned. One atomic load.
     bool is_done() const noexcept { return is_done_.load(std::memory_order_acquire); }
+    /// Returns the result and makes this object idle.
+    ///
     /// \pre is_done()
     Result take();
 
-    /// The answer is wanted no more; the work ends when it looks at gives_up().
+    /// Requests the function to stop: its result is no longer needed. The function polls gives_up().
     void give_up() noexcept { gives_up_.store(true); }
     const std::atomic<bool>& gives_up() const noexcept { return gives_up_; }
 

@@ -1,4 +1,4 @@
-/// Schedule of something that is done at intervals of steps, tokens or seconds.
+/// Schedule of an action at intervals of steps, tokens or seconds.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace ziggurat::train {
 
-/// One interval of a deck: by steps, tokens or time, whichever comes first.
+/// Interval of a deck, by steps, tokens or time; the first one that elapses counts.
 class Due {
   public:
-    /// \param tokens  so far, where a run goes on
+    /// \param tokens  consumed so far, if the run resumes
     explicit Due(const spec::Interval& every, std::int64_t tokens = 0)
         : every_{every}, last_tokens_{tokens} {}
 
-    /// After step `steps` (from 1) and `tokens` in all; true begins the next interval.
+    /// Returns true if an interval ends at `steps` (from 1) and `tokens`, and then starts the next one.
     bool is_due(std::int64_t steps, std::int64_t tokens, std::int64_t now_ns = monotonic_ns()) {
         const bool due = (every_.steps > 0 && steps % every_.steps == 0) ||
                          (every_.tokens > 0 && tokens / every_.tokens > last_tokens_ / every_.tokens) ||

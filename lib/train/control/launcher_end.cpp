@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 3> launchers{"mpirun", "orterun", "mpiexec"};
 constexpr std::array<std::string_view, 1> daemons{"orted"};
 
-/// Seconds, as Open MPI passes its setting on to ranks.
+/// Variable with the timeout in seconds, by which Open MPI passes its setting to ranks.
 constexpr const char* timeout_variable = "OMPI_MCA_odls_base_sigkill_timeout";
 constexpr int usual_timeout = 1;
 

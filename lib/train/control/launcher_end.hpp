@@ -1,4 +1,4 @@
-/// Launchers that end a job themselves when they are asked to: ranks have a moment until they are killed.
+/// Launchers that forward a signal to the ranks and kill them after a timeout.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +11,18 @@
 namespace ziggurat::train {
 
 struct LauncherEnd {
-    std::string name;            ///< of its program: `mpirun`
+    std::string name;            ///< name of its program, such as `mpirun`
     pid_t pid = 0;               ///< 0: it runs on another node
-    double seconds_to_kill = 0;  ///< from SIGTERM on
-    int exit_code = 1;           ///< of the launcher when it was interrupted, whatever the ranks return
+    double seconds_to_kill = 0;  ///< time from SIGTERM to SIGKILL
+    int exit_code = 1;           ///< of the launcher if interrupted; the ranks' codes have no effect
 };
 
-/// The end that a SIGTERM of `sender` announces, where that is Open MPI's mpirun, or its daemon, which has
-/// started this rank (odls_base_sigkill_timeout). Nothing for anybody else: batch systems leave longer, and
-/// people as long as they like. Collective: local
+/// Returns the end that a SIGTERM from `sender` announces, if it is the Open MPI launcher of this rank.
+///
+/// The launcher is mpirun, or its daemon, which has started this rank (odls_base_sigkill_timeout). nullopt
+/// for other senders: batch systems allow more time, and users set no timeout. Collective: local
 std::optional<LauncherEnd> find_launcher_end(pid_t sender);
-/// The same for the last signal that this process received.
+/// Same as find_launcher_end, for the sender of the last signal that this process received.
 std::optional<LauncherEnd> launcher_end_of(const StopSignals& signals);
 
 }  // namespace ziggurat::train

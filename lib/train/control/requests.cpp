@@ -14,7 +14,7 @@ namespace ziggurat::train {
 
 namespace {
 
-/// Of the time until a launcher kills: what takes longer is not promised.
+/// Fraction of the time until a launcher kills the ranks. A save that needs more time gets a warning.
 constexpr double sure_share = 0.5;
 
 }  // namespace
@@ -71,16 +71,16 @@ void Requests::ask(PendingRequest& request, const std::string& who) {
     if (request.is_possible) {
         const auto* what = request.step_request == StepRequest::checkpoint ? "saves"
                            : request.step_request == StepRequest::validate ? "validates"
-                                                                           : "tells the account";
-        untold_.push_back(fmt::format("{}: {} after this step, then goes on", who, what));
+                                                                           : "prints the report";
+        untold_.push_back(fmt::format("{}: {} after this step, then continues", who, what));
         request.is_pending = true;
         return;
     }
     untold_.push_back(request.step_request == StepRequest::checkpoint
-                          ? who + ", but checkpoints are off (checkpoint.every is none): goes on without one"
+                          ? who + ", but checkpoints are off (checkpoint.every: none): continues without one"
                           : who +
                                 ", but there is nothing to validate on (data.validation, data.held_out): "
-                                "goes on");
+                                "continues");
     obey(request.file);
 }
 
@@ -91,14 +91,15 @@ void Requests::obey(TouchFile file) {
     if (const auto failure = files_->obeyed(file); !failure.empty()) {
         untold_.push_back(
             message(Severity::warning,
-                    fmt::format("cannot delete {} ({}); it is not heard again before somebody has deleted it",
+                    fmt::format("cannot delete {} ({}). Delete it by hand; until then it is ignored",
                                 name_of(file), failure)));
     }
 }
 
 void Requests::step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests) {
     for (auto& request : pending_) {
-        // Whoever asked: what was asked for during the step is granted by what comes after it.
+        // Requests of all ranks are granted here. A request that arrived during the step is granted too,
+        // because the action follows the step.
         if (agreed[request.step_request] > 0) {
             if (request.is_pending) {
                 step_requests[request.step_request] = 0;
@@ -162,15 +163,15 @@ std::string Requests::killed_text(const Moment& now, const LauncherEnd& end) con
         return "";
     }
     const std::string lost =
-        now.saved_step < 0 ? "all steps, as none is saved yet,"
+        now.saved_step < 0 ? "all steps (none is saved yet)"
         : now.saved_step == now.steps_done
-            ? fmt::format("the step under way, as step {} is saved,", now.saved_step)
-            : fmt::format("the steps since step {}, the last that is saved,", now.saved_step);
+            ? fmt::format("the running step (step {} is saved)", now.saved_step)
+            : fmt::format("the steps since step {} (the last that is saved)", now.saved_step);
     const std::string stop = end.pid > 0 ? fmt::format("`kill -USR1 {}`", end.pid)
                                          : fmt::format("`pkill -USR1 {}` on its node", end.name);
     return fmt::format(
-        "received SIGTERM of {}, which kills the ranks in {}: a step and a checkpoint {}, so {} may be lost. "
-        "To have them saved, stop with {} instead, or touch STOP in the run's folder. {} exits {}.",
+        "received SIGTERM from {}, which kills the ranks after {}. A step and a checkpoint {}; {} may be "
+        "lost. To save before the stop, use {} or create STOP in the run directory instead. {} exits {}.",
         end.name, format_duration(end.seconds_to_kill),
         is_known ? "take " + format_duration(needed) : "may take longer", lost, stop, end.name,
         end.exit_code);
@@ -185,7 +186,7 @@ std::string Requests::stop_text(const Moment& now) const {
     const std::string left =
         has_limit ? fmt::format(" ({} before {})", format_duration(limit_->seconds_left()), limit_->source())
                   : "";
-    // The second request has come by a signal, whatever the first was.
+    // The second stop request came by a signal, even if the first one did not.
     const bool is_signal =
         signals_.signal() != 0 && (cause_ == StopCause::signal || told_ > StopSignals::after_step);
     const std::string who = is_signal ? "received " + signal_name(signals_.signal()) + left
@@ -198,14 +199,14 @@ std::string Requests::stop_text(const Moment& now) const {
                                               format_duration(limit_->margin_seconds() / 2))
                                 : "another rank was asked to stop";
     const std::string then = fmt::format(
-        "{} exits {}{}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every is none),",
+        "{} exits {}{}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every: none),",
         exit_code_of_stop(abilities_.saves),
         launcher ? fmt::format(" ({} exits {})", launcher->name, launcher->exit_code) : "");
     if (!now.is_in_step) {
         return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }
     if (told_ >= StopSignals::after_microbatch) {
-        return fmt::format("{}{}: gives up step {} where it is, {}", who, is_signal ? " again" : "",
+        return fmt::format("{}{}: aborts step {} now, {}", who, is_signal ? " again" : "",
                            now.steps_done + 1, then);
     }
     const std::string when =

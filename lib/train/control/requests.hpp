@@ -20,76 +20,82 @@ namespace ziggurat::train {
 /// Origin of the request for the end of a run.
 enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 
-/// Of a run that stopped as it was asked: that of "run me again", or of a missing checkpoint where nothing is
-/// saved (checkpoint.every is none). Running that again would begin afresh, which no script should do by
-/// itself.
+/// Returns the exit code of a run that stopped on request: "run again", or "no checkpoint".
+///
+/// The latter applies if the run saves no checkpoints (checkpoint.every: none). It would start from scratch
+/// if it ran again, so scripts must not repeat it automatically.
 int exit_code_of_stop(bool saves);
 
-/// Progress of training when rank 0 says something.
+/// Progress of training at the time of a message of rank 0.
 struct Moment {
     std::int64_t steps_done = 0;
-    bool is_in_step = true;        ///< the next step is under way, or nothing can keep it from beginning
-    double step_seconds = 0;       ///< what a step takes; 0: not known
-    std::int64_t saved_step = -1;  ///< the newest with a complete checkpoint; -1: none
+    bool is_in_step = true;        ///< the next step is running, or can no longer be prevented
+    double step_seconds = 0;       ///< time of one step; 0: unknown
+    std::int64_t saved_step = -1;  ///< step of the newest complete checkpoint; -1: no checkpoint
 };
 
 /// Message of rank 0 about a request.
 struct RequestNews {
     std::string text;
-    std::string signal;  ///< its name; empty when no signal has asked
-    int level = 0;       ///< of StopSignals
+    std::string signal;  ///< name of the signal; empty if the request came from elsewhere
+    int level = 0;       ///< level of StopSignals
 };
 
-/// Signals of this process and, on rank 0, touch files and the time limit, turned into step_requests for the
-/// end of a step; and what ranks have agreed on, turned back into something to say.
+/// Collects the requests to this rank for the end of a step, and reports agreed requests as messages.
 ///
-/// Collective: local. Cheap between ops: some atomic loads and, with a time limit, the clock.
+/// Requests come from signals to this process and, on rank 0, from touch files and the time limit.
+///
+/// Collective: local. Cheap between ops: some atomic loads, and the clock if there is a time limit.
 class Requests {
   public:
-    /// Abilities of this run, which requests may ask for.
+    /// Actions that this run can perform on request.
     struct Abilities {
         bool saves = false;
         bool validates = false;
     };
 
-    /// Says whether the process that asked to stop ends this one soon by itself.
+    /// Returns the end that the process which sent SIGTERM announces, if it soon kills this process.
     using FindEnd = std::function<std::optional<LauncherEnd>(pid_t)>;
 
-    /// \param folder  of the run, on rank 0; empty elsewhere
-    /// \param limit   on rank 0, where there is one
+    /// \param folder  run directory, on rank 0; empty on other ranks
+    /// \param limit   time limit, on rank 0, if there is one
     Requests(StopSignals& signals,
              const std::string& folder,
              std::optional<TimeLimit> limit,
              const Abilities& abilities,
              FindEnd find_end = find_launcher_end);
 
-    /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
+    /// Adds the requests to this rank. Call between ops, so that the end of a step includes late requests.
     void put_into(StepRequests& step_requests);
-    /// All ranks have agreed on `agreed`; `step_requests` are this rank's own, from which what was granted is
-    /// taken.
+    /// Handles the requests of all ranks, `agreed`, at the end of a step.
+    ///
+    /// Removes the granted requests from `step_requests`, which are this rank's own.
     void step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests);
-    /// A stop that ranks have agreed on outside of a step.
+    /// Handles a stop that ranks have agreed on outside of a step.
     void agreed_to_stop(int level);
-    /// What a save takes; 0: not known yet.
+    /// Sets the time that a save takes.
     void checkpoint_took(double seconds) noexcept;
 
-    /// The level that this process was asked for, and the one that all ranks agree on.
+    /// Returns the requested level of this process.
     int requested() const noexcept { return std::max(own_level_, signals_.requested()); }
+    /// Returns the level that all ranks have agreed on.
     int agreed() const noexcept { return agreed_; }
 
-    /// The next message that was not given yet. For rank 0.
+    /// Returns the next message that was not returned before; nullopt if there is no more. For rank 0.
     std::optional<RequestNews> news(const Moment& now);
-    /// Notes on files from before this run that were deleted.
+    /// Returns notes on touch files that are older than this run.
     std::vector<std::string> notes() const;
-    /// Origin of the first request, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
+    /// Returns the source of the first request: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
+    ///
+    /// metrics.jsonl uses the same text.
     std::string reason() const;
-    /// The launcher that ends this job because it was interrupted, and returns a code of its own.
+    /// Returns the launcher that was interrupted and therefore ends this job with its own exit code.
     std::optional<LauncherEnd> launcher_end() const;
 
   private:
     static constexpr std::size_t num_pending = 3;
 
-    /// Something to be done at a step's end, and then never mind.
+    /// Request for an action at the end of a step.
     struct PendingRequest {
         StepRequest step_request;
         TouchFile file;
@@ -101,7 +107,7 @@ class Requests {
     void obey(TouchFile file);
     void find_cause();
     std::string stop_text(const Moment& now) const;
-    /// Empty where nobody kills the ranks before they have saved.
+    /// Returns a warning that the launcher may kill the ranks before they have saved; else an empty text.
     std::string killed_text(const Moment& now, const LauncherEnd& end) const;
 
     StopSignals& signals_;
@@ -113,7 +119,7 @@ class Requests {
     std::array<PendingRequest, num_pending> pending_;
     std::vector<std::string> untold_;
     StopCause cause_ = StopCause::none;
-    int own_level_ = 0;  ///< asked for by a file or the time limit
+    int own_level_ = 0;  ///< requested by a file or the time limit
     int agreed_ = 0;
     int told_ = 0;
 };

@@ -1,4 +1,4 @@
-/// A run that goes back to its newest checkpoint because of a spike.
+/// Rollback of a run to its newest checkpoint because of a spike.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,20 +9,23 @@
 
 namespace ziggurat::train {
 
-/// Where from, where to, and the data that are passed over.
+/// Steps of a rollback, and the sample with which training continues.
 struct RollBack {
-    std::int64_t from_step = 0;    ///< the spike
-    std::int64_t to_step = 0;      ///< of the newest complete checkpoint
-    std::int64_t next_sample = 0;  ///< behind those of the spike
+    std::int64_t from_step = 0;    ///< step of the spike
+    std::int64_t to_step = 0;      ///< step of the newest complete checkpoint
+    std::int64_t next_sample = 0;  ///< first sample after those of the spike
 };
 
-/// Limit on going back to one checkpoint: a run that never gets further than that has an end too. Collective:
-/// local; the same on all ranks
+/// Limit on rollbacks to one checkpoint. It ends a run that never gets beyond its next checkpoint.
+///
+/// Collective: local; the same on all ranks
 class RollBackLimit {
   public:
     static constexpr int most_to_one_step = 5;
 
-    /// Errors: Error{numerics} when it was gone back to that step too often
+    /// Counts a rollback.
+    ///
+    /// Errors: Error{numerics} after too many rollbacks to the same step
     void note(const RollBack& back) {
         count_ = back.to_step == step_ ? count_ + 1 : 1;
         step_ = back.to_step;
@@ -30,9 +33,9 @@ class RollBackLimit {
             throw Error{
                 ErrorKind::numerics,
                 fmt::format(
-                    "went back to the checkpoint of step {} {} times, each time with other data, and met "
-                    "a spike before the next checkpoint again, the last in step {}. Lower optimizer.lr, "
-                    "raise train.spikes.z, or save more often.",
+                    "rolled back {1} times to the checkpoint of step {0}, each time with different data, and "
+                    "each time met a spike before the next checkpoint, the last in step {2}. Lower "
+                    "optimizer.lr, raise train.spikes.z, or save more often.",
                     back.to_step, most_to_one_step, back.from_step)};
         }
     }

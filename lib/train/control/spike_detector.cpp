@@ -10,9 +10,9 @@
 namespace ziggurat::train {
 namespace {
 
-constexpr double least_deviation = 1e-3;  ///< of the mean
+constexpr double least_deviation = 1e-3;  ///< fraction of the mean
 
-/// The latest `most`, with room for one more.
+/// Removes all but the latest `most` values, and reserves capacity for one more.
 void keep_latest(std::vector<double>& values, std::int64_t most) {
     if (std::ssize(values) > most) {
         values.erase(values.begin(), values.end() - most);

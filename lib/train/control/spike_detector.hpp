@@ -1,4 +1,4 @@
-/// Spikes of loss and gradient norm, by how far they lie above those of the latest steps.
+/// Spikes of loss and gradient norm, detected by comparison with the latest steps.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,37 @@
 
 namespace ziggurat::train {
 
-/// Standard deviations above the mean of the window.
+/// Scores of a step: standard deviations above the mean of the window.
 struct SpikeScores {
     double loss = 0;
     double grad_norm = 0;
 };
 
-/// Judges steps by a window of the latest ones that were no spikes.
+/// Detects spikes by comparison with a window of the latest steps that were not spikes.
 ///
-/// A step is a spike when its loss or its gradient norm lies more than `z` standard deviations above the mean
-/// of the window; only a full window judges. A deviation below a thousandth of the mean counts as that, so
-/// that a curve without noise is not all spikes. Spikes do not enter the window; after `most_in_a_row` of
-/// them the level has changed for good, and the window begins anew.
+/// A step is a spike if its loss or its gradient norm is more than `z` standard deviations above the mean of
+/// the window. Only a full window is used. The deviation is at least a thousandth of the mean, so that a
+/// curve without noise does not consist of spikes. Spikes do not enter the window. After `most_in_a_row`
+/// spikes the level is assumed to have changed permanently, and the window is cleared.
 ///
-/// Source:     Chowdhery et al., "PaLM", 2022, section 5.1, for what is done about spikes; the score is the
-/// usual z-score Collective: local; the same on all ranks, which know loss and norm alike Numerics:   sums in
-/// the order of steps, so that a run that goes on judges as one that was never stopped
+/// Source: Chowdhery et al., "PaLM", 2022, section 5.1, for the handling of spikes; the score is the usual
+/// z-score
+/// Collective: local; the same on all ranks, because all have the same loss and norm
+/// Numerics: sums in the order of steps, so that a resumed run gets the same results as an uninterrupted one
 class SpikeDetector {
   public:
     static constexpr std::int64_t most_in_a_row = 8;
 
-    /// \param recent  of the run that goes on
+    /// \param recent  window of the resumed run
     SpikeDetector(const spec::Spikes& spikes, checkpoint::RecentSteps recent);
 
-    /// Above which the next step is a spike; of its loss over so many target tokens.
+    /// Returns the limits above which the next step is a spike. Its loss is a sum over `targets` tokens.
     SpikeLimits limits(std::int64_t targets) const;
-    /// Of a step against the window; zeros before it is full.
+    /// Returns the scores of a step; zeros if the window is not full.
     SpikeScores scores(double loss, double grad_norm) const;
-    /// One step more, with finite values. No allocation.
+    /// Adds a step with finite values. No allocation.
     void note(double loss, double grad_norm, bool is_spike);
-    /// For the checkpoint.
+    /// Returns the window, for the checkpoint.
     const checkpoint::RecentSteps& recent() const noexcept { return recent_; }
 
   private:

@@ -1,27 +1,30 @@
-/// Patience with files that do not answer: a stall is no progress for too long.
+/// Detector of stalled file I/O: no progress for longer than a timeout.
 #pragma once
 
 #include <cstdint>
 
 namespace ziggurat::train {
 
-/// Watches a count that grows while work is done; time is told, not asked. Time in which nobody looked does
-/// not count: the process was stopped (Ctrl-Z), or its machine was asleep.
+/// Watches a counter that increases during work. The caller passes the time.
+///
+/// Long gaps between calls do not count: in them the process was stopped (Ctrl-Z) or its machine was
+/// suspended.
 class StallDetector {
   public:
     enum class News { none, warn, give_up };
 
     explicit StallDetector(double patience_seconds) : patience_seconds_{patience_seconds} {}
 
-    /// Advice after a look at the count: to warn once per patience in which it has not changed, and to
-    /// give up after most_patiences of them.
+    /// Checks the counter and returns the advice.
+    ///
+    /// `warn` once per timeout without a change, and `give_up` after most_patiences timeouts.
     News see(std::int64_t count, std::int64_t now_ns);
-    /// Since the count has changed last, at the last look.
+    /// Returns the seconds from the last change of the counter to the last call of see().
     double seconds() const noexcept { return seconds_; }
 
-    /// A flush of much may move nothing for longer than a rank may make others wait.
+    /// Number of timeouts until `give_up`: a large flush may make no progress for longer than one timeout.
     static constexpr int most_patiences = 3;
-    /// A longer time between two looks means that this process did not run.
+    /// Maximum gap between two calls. A longer gap means that this process was stopped.
     static constexpr std::int64_t longest_pause_ns = 2'000'000'000;
 
   private:

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::array<int, 5> handled{SIGUSR1, SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
-// Signal handlers reach nothing but statics; there is one StopSignals at a time, which owns them.
+// Signal handlers can access only static variables. At most one StopSignals exists, and it owns them.
 std::atomic<bool> is_installed{false};
-std::atomic<int> asked{0};   ///< times that this process was asked to stop
-std::atomic<int> agreed{0};  ///< level that all ranks agreed on
+std::atomic<int> asked{0};   ///< number of stop requests to this process
+std::atomic<int> agreed{0};  ///< level that all ranks have agreed on
 std::atomic<int> last_signal{0};
 std::atomic<pid_t> last_sender{0};
 std::atomic<bool> is_checkpoint_asked{false};
@@ -45,7 +45,7 @@ extern "C" void count_signal(int number, siginfo_t* info, void* /*context*/) {
         keep(number, info);
         if (asked.fetch_add(1) + 1 > StopSignals::after_microbatch) {
             constexpr std::string_view text =
-                "ziggurat: third request to stop: ends at once, without an account\n";
+                "ziggurat: third stop request: exits now, without checkpoint or report\n";
             [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
             ::_exit(128 + number);
         }
@@ -71,7 +71,8 @@ StopSignals::StopSignals() {
     }
     for (std::size_t i = 0; i < handled.size(); ++i) {
         sigaction(handled[i], &action, &previous[i]);
-        // As nohup does with SIGHUP, and a shell with SIGINT for what a script starts in the background.
+        // A signal that was ignored stays ignored: nohup ignores SIGHUP, and a shell ignores SIGINT in
+        // commands that a script starts in the background.
         const bool is_of_terminal = handled[i] == SIGHUP || handled[i] == SIGINT;
         if (is_of_terminal && previous[i].sa_handler == SIG_IGN) {
             sigaction(handled[i], &previous[i], nullptr);

@@ -1,4 +1,4 @@
-/// Signals that ask a run to stop, turned into a level that the trainer reads.
+/// Signals that request a run to stop, converted to a level that the trainer reads.
 #pragma once
 
 #include <sys/types.h>
@@ -7,14 +7,18 @@
 
 namespace ziggurat::train {
 
-/// The handlers of USR1, TERM, INT, HUP and USR2, for as long as this lives; at most one at a time.
+/// Handlers of USR1, TERM, INT, HUP and USR2 for the lifetime of this object. At most one may exist.
 ///
-/// The first USR1, TERM or INT asks to stop after the running step (level 1), the second as soon as all ranks
-/// can, within the step (level 2), the third ends the process at once with 128 + its number. HUP, of which a
-/// terminal that goes may send several, asks for level 1 however often it comes. INT and HUP stay ignored
-/// where they were: as under nohup, or in what a script starts in the background. USR2 asks for a checkpoint.
-/// The handler only counts; it never allocates, locks or prints, but for the fixed text of the third.
-/// Collective: local. Ranks agree by reducing requested() to the maximum and giving it back to merge().
+/// - The first USR1, TERM or INT requests a stop after the running step (level 1).
+/// - The second one requests a stop within the step, as soon as all ranks can (level 2).
+/// - The third one ends the process immediately with exit code 128 + its number.
+/// - HUP requests level 1 even if it is received several times, because a closing terminal may send several.
+/// - USR2 requests a checkpoint.
+///
+/// INT and HUP stay ignored if they were ignored before, for example under nohup or in commands that a script
+/// starts in the background. The handler only counts. It never allocates, locks or prints, except the fixed
+/// text at the third signal. Collective: local. Ranks agree on a level by reducing requested() to the maximum
+/// and passing it to merge().
 class StopSignals {
   public:
     static constexpr int none = 0;
@@ -26,20 +30,20 @@ class StopSignals {
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 
-    /// The highest level that this process was asked for, by a signal or by merge().
+    /// Returns the highest level that was requested of this process, by a signal or by merge().
     int requested() const noexcept;
-    /// Raises the level to what all ranks agreed on; never lowers it.
+    /// Raises the level to `level`, on which all ranks have agreed. Never lowers it.
     void merge(int level) noexcept;
 
-    /// The number of the last signal that this process received; 0 when it was another rank's.
+    /// Returns the number of the last signal that this process received; 0 if it received no signal.
     int signal() const noexcept;
-    /// The process that sent it; 0 where that is not known, as of a terminal.
+    /// Returns the process that sent it; 0 if unknown, for example if a terminal sent it.
     pid_t sender() const noexcept;
-    /// True once for all USR2 since the last call. One atomic load when there was none.
+    /// Returns true if USR2 was received since the last call. One atomic load if it was not.
     bool take_checkpoint_request() noexcept;
 };
 
-/// `SIGUSR1`, or `signal 42`.
+/// Returns the name of a signal, such as `SIGUSR1`, or `signal 42` if it has no name.
 std::string signal_name(int number);
 
 }  // namespace ziggurat::train

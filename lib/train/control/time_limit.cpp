@@ -5,7 +5,8 @@
 namespace ziggurat::train {
 namespace {
 
-// Until a checkpoint was measured: master weights and two moments, and a disk as slow as clusters have.
+// Estimate until a checkpoint has been measured: master weights and two moments, written to a slow cluster
+// disk.
 constexpr double checkpoint_bytes_per_parameter = 12;
 constexpr double assumed_bytes_per_second = 1e9;
 

@@ -12,15 +12,15 @@
 
 namespace ziggurat::train {
 
-/// An end that somebody else has set, and what this run needs before it.
+/// End of a run that is set from outside, and the time that the run needs before it.
 ///
-/// The margin is twice a step and a checkpoint, the slowest so far of each: what comes next may be slower
-/// than all before.
+/// The margin is twice the time of the slowest step and the slowest checkpoint so far, because later ones may
+/// be slower.
 class TimeLimit {
   public:
-    /// \param end_ns      of monotonic_ns()
-    /// \param source      who says so: `run.time_limit`
-    /// \param checkpoint_seconds  what a checkpoint is thought to take until one was written
+    /// \param end_ns      in monotonic_ns()
+    /// \param source      setting that defines the end, such as `run.time_limit`
+    /// \param checkpoint_seconds  estimated time of a checkpoint until one has been written
     TimeLimit(std::int64_t end_ns, std::string source, double checkpoint_seconds)
         : end_ns_{end_ns}, source_{std::move(source)}, guess_seconds_{checkpoint_seconds} {}
 
@@ -35,7 +35,7 @@ class TimeLimit {
     double seconds_left(std::int64_t now_ns = monotonic_ns()) const noexcept {
         return seconds_between(now_ns, end_ns_);
     }
-    /// Another step might not end in time.
+    /// Returns true if another step might not end in time.
     bool is_near(std::int64_t now_ns = monotonic_ns()) const noexcept {
         return seconds_left(now_ns) < margin_seconds();
     }
@@ -50,12 +50,14 @@ class TimeLimit {
     double checkpoint_seconds_ = 0;
 };
 
-/// The variable that sets an end from outside of the deck, for messages.
+/// Name of the variable that sets an end outside of the deck, for messages.
 inline constexpr const char* stop_at_variable = "ZIGGURAT_STOP_AT";
 
-/// The earlier of the deck's end, counted from `begin_ns`, and of `stop_at_ns`; both of monotonic_ns().
+/// Returns the earlier of the deck's end and `stop_at_ns`; nullopt if neither is set.
 ///
-/// \param deck_source  who has set the deck's: the key, or `the end of Slurm job 7`
+/// The deck's end is counted from `begin_ns`. Both times are in monotonic_ns().
+///
+/// \param deck_source  source of the deck's end: its key, or a text such as `the end of Slurm job 7`
 std::optional<TimeLimit> find_time_limit(const spec::RunSpec& spec,
                                          std::int64_t begin_ns,
                                          std::optional<std::int64_t> stop_at_ns,

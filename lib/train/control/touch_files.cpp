@@ -17,7 +17,7 @@ bool exists(const std::string& path) {
     return ::stat(path.c_str(), &found) == 0;
 }
 
-/// The reason why it is still there; empty when it is gone.
+/// Deletes a file. Returns the reason of a failure; empty if the file no longer exists.
 std::string remove_file(const std::string& path) {
     return ::unlink(path.c_str()) == 0 || errno == ENOENT ? "" : std::strerror(errno);
 }
@@ -39,10 +39,10 @@ TouchFiles::TouchFiles(std::string folder, std::chrono::milliseconds every) : ev
         looks_[i].is_stuck = !failure.empty();
         notes_.push_back(failure.empty() ? "deleted '" + looks_[i].path + "', made before this run began"
                                          : "'" + looks_[i].path +
-                                               "' is from before this run began and cannot be deleted (" +
-                                               failure + "), so it is not heard until it is");
+                                               "' is older than this run and cannot be deleted (" +
+                                               failure + "); it is ignored. Delete it by hand");
     }
-    thread_ = start_quiet_thread("the thread that looks for files such as STOP", [this] { run(); });
+    thread_ = start_quiet_thread("the thread that polls for files such as STOP", [this] { run(); });
 }
 
 TouchFiles::~TouchFiles() {
@@ -73,7 +73,7 @@ void TouchFiles::look() {
 }
 
 std::string TouchFiles::obeyed(TouchFile file) {
-    const std::lock_guard lock{looking_};  // a look that has just seen it must not bring it back
+    const std::lock_guard lock{looking_};  // else a concurrent look() could set is_there again
     auto& look = look_of(file);
     auto failure = remove_file(look.path);
     look.is_there = false;

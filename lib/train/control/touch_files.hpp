@@ -1,4 +1,4 @@
-/// Touch files in the folder of a run as requests to it: they work where signals do not.
+/// Touch files in the run directory: requests to a run, for systems where signals do not work.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ namespace ziggurat::train {
 enum class TouchFile { stop, checkpoint, validate, report };
 inline constexpr std::size_t num_touch_files = 4;
 
-/// `STOP`, `CHECKPOINT`, `VALIDATE`, `REPORT`.
+/// Returns the name of the file: `STOP`, `CHECKPOINT`, `VALIDATE` or `REPORT`.
 const char* name_of(TouchFile file);
 
-/// Looks for them every second from a thread of its own, so that a file system that hangs holds up no step.
+/// Polls for touch files every second on its own thread, so that a hanging file system delays no step.
 ///
-/// Files that are there at the start ask nothing of this run and are deleted. Collective: local; rank 0 has
-/// one. No allocation after construction but in obeyed().
+/// Files that exist at the start are not requests to this run and are deleted. Collective: local; only rank 0
+/// has one. No allocation after construction except in obeyed().
 class TouchFiles {
   public:
     /// Errors: Error{resource} when the thread cannot be started
@@ -31,21 +31,22 @@ class TouchFiles {
     TouchFiles(const TouchFiles&) = delete;
     TouchFiles& operator=(const TouchFiles&) = delete;
 
-    /// Notes on files that were deleted at the start, a line each.
+    /// Returns notes on files that existed at the start, one line each.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
-    /// Somebody has made the file since the last obeyed(). One atomic load.
+    /// Returns true if the file was created since the last obeyed(). One atomic load.
     bool is_there(TouchFile file) const noexcept { return look_of(file).is_there.load(); }
 
-    /// Deletes a file whose request was granted. Returns why that failed, else nothing; such a file asks
-    /// for nothing more until somebody else has deleted it.
+    /// Deletes a file whose request was granted. Returns the reason of a failure, or an empty text.
+    ///
+    /// A file that cannot be deleted is ignored until it has been deleted by hand.
     std::string obeyed(TouchFile file);
 
   private:
     struct Look {
         std::string path;
         std::atomic<bool> is_there{false};
-        bool is_stuck = false;  ///< obeyed, and cannot be deleted
+        bool is_stuck = false;  ///< granted, but cannot be deleted
     };
 
     Look& look_of(TouchFile file) noexcept { return looks_[static_cast<std::size_t>(file)]; }

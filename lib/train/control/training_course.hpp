@@ -1,4 +1,4 @@
-/// Course of a training: where it ends, and the learning rate of each step.
+/// Progress schedule of a training: its last step, and the learning rate of each step.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,29 @@
 
 namespace ziggurat::train {
 
-/// A run by steps ends after so many, a run by tokens with the step that consumes the last of them, whatever
-/// its batches were before. So does the schedule: what the deck says in tokens follows tokens, all else
-/// steps.
+/// End and learning-rate schedule of a run.
+///
+/// A run with train.steps ends after that number of steps. A run with train.tokens ends with the step that
+/// consumes the last token, even if earlier batches had other sizes. The schedule follows the same rule:
+/// values that the deck gives in tokens count tokens, all other values count steps.
 ///
 /// Collective: local; the same on all ranks
 class TrainingCourse {
   public:
-    /// \param before  of the checkpoint that the run goes on from; none: it begins
+    /// \param before  progress of the checkpoint from which the run resumes; default: the run starts
     explicit TrainingCourse(const spec::RunSpec& spec, const checkpoint::TrainingProgress& before = {});
 
-    /// Steps of the whole run, those before the checkpoint too.
+    /// Returns the last step of the run. The count includes the steps before the checkpoint.
     std::int64_t end_step() const noexcept { return end_step_; }
-    /// The run ends elsewhere than the schedule of the checkpoint did.
+    /// Returns true if the run ends at another step or token count than the schedule of the checkpoint.
     bool has_other_end() const noexcept { return has_other_end_; }
-    /// The last step of the schedule; what comes behind it keeps its learning rate.
+    /// Returns the last step of the schedule. Later steps keep its learning rate.
     std::int64_t schedule_end_step() const noexcept { return schedule_.end_step; }
 
-    /// Of the step behind `step` steps and `tokens` tokens.
+    /// Returns the learning rate of the step that follows `step` steps and `tokens` tokens.
     double rate(std::int64_t step, std::int64_t tokens) const;
 
-    /// For a checkpoint behind these.
+    /// Returns the schedule state for a checkpoint after `step` steps and `tokens` tokens.
     checkpoint::Course record(std::int64_t step, std::int64_t tokens) const;
 
   private:

@@ -11,10 +11,12 @@
 
 namespace ziggurat::train {
 
-/// By steps and tokens, which all ranks count alike, by time as rank 0 sees it, and after the last step.
+/// Schedule of validations: by steps, tokens or time, and after the last step.
+///
+/// All ranks count the same steps and tokens. Times are those of rank 0.
 class ValidationDue {
   public:
-    /// \param tokens  consumed before this run
+    /// \param tokens  consumed before this run started
     ValidationDue(const spec::RunSpec& spec, const comm::Context& world, std::int64_t tokens)
         : spec_{spec}, world_{world} {
         if (spec.validate.every) {
@@ -22,7 +24,9 @@ class ValidationDue {
         }
     }
 
-    /// Collective: over all ranks where the deck asks for a time; else local
+    /// Returns true if a validation is due after `step`.
+    ///
+    /// Collective: over all ranks if the deck gives an interval in seconds; else local
     bool is_due(std::int64_t step, std::int64_t tokens) {
         if (!due_) {
             return false;

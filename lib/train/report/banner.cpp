@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t label_width = 10;
 
-/// The ranks of one node.
+/// Ranks, threads and cores of one node.
 struct Node {
     std::string host;
     int num_ranks = 0;
@@ -23,7 +23,7 @@ struct Node {
     std::set<int> whole_cores;
 };
 
-/// In the order of their first ranks.
+/// Returns the nodes in the order of their first ranks.
 std::vector<Node> nodes_of(std::span<const RankPlace> ranks) {
     std::vector<Node> nodes;
     for (const RankPlace& rank : ranks) {
@@ -108,7 +108,7 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ra
                                   ? ", or bind ranks to more cores (mpirun --bind-to none)"
                                   : "")
                 : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
-        warnings.push_back(fmt::format("{} has {} for {}, so they take turns and every step is slower. {}.",
+        warnings.push_back(fmt::format("{}: oversubscribed, {} on {}; every step is slower. {}.",
                                        node.host,
                                        counted(static_cast<std::size_t>(node.num_threads), "thread"),
                                        counted(node.cores.size(), "core"), remedy));
@@ -135,12 +135,12 @@ std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, Threa
                       is_one ? "it" : "them", each)
             : by == ThreadsBy::environment
                 ? fmt::format(
-                      "as OMP_NUM_THREADS or KOKKOS_NUM_THREADS says. To use all: OMP_NUM_THREADS={}, or "
+                      "set by OMP_NUM_THREADS or KOKKOS_NUM_THREADS. To use all: OMP_NUM_THREADS={}, or "
                       "more ranks",
                       each)
                 : fmt::format(
-                      "as all ranks have as many threads as the one with the fewest cores. To use all: as "
-                      "many cores for each rank, or parallel.threads={}",
+                      "because all ranks have the number of threads of the rank with the fewest cores. To "
+                      "use all: the same number of cores for each rank, or parallel.threads={}",
                       each);
         notes.push_back(fmt::format("{}: {} {} {} of {} cores, {}.", node.host, who, is_one ? "uses" : "use",
                                     used, node.job_cores, why));

@@ -11,30 +11,33 @@
 
 namespace ziggurat::train {
 
-/// One entry of the banner; `text` may have several lines.
+/// Entry of the banner. `text` may have several lines.
 struct BannerEntry {
     std::string label;
     std::string text;
 };
 
-/// `label     text`, continuation lines indented to the text.
+/// Returns the entries as `label     text`, with continuation lines indented to the text.
 std::string banner(std::span<const BannerEntry> entries);
 
-/// `2 ranks on 1 node, 1 thread each, 2 cores (host)`: nodes with the same make-up share a line.
+/// Returns the ranks by node, such as `vm: 2 ranks with 1 thread each on 2 cores`.
+///
+/// Consecutive nodes with the same ranks, threads and cores share a line.
 std::string describe_places(std::span<const RankPlace> ranks);
 
-/// A warning with its remedy for each node whose threads are more than its cores; empty when all is well.
+/// Returns a warning with a remedy for each node that has more threads than cores.
 std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks);
 
 /// Reason for the number of threads of a rank.
 enum class ThreadsBy {
     share_of_cores,
     environment,
-    request  ///< somebody has said it for this very run: there is nothing to tell
+    request  ///< set explicitly for this run: no note is needed
 };
 
-/// A note for each node of which the ranks leave so many cores idle that each could have one more, with the
-/// reason and what to do.
+/// Returns a note, with reason and remedy, for each node with idle cores.
+///
+/// A node gets a note if its idle cores would give each of its ranks at least one more core.
 std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by);
 
 }  // namespace ziggurat::train

@@ -13,7 +13,7 @@ namespace ziggurat::train {
 
 namespace {
 
-/// A path that is cut to less says nothing.
+/// A path that is shortened to fewer columns is of no use.
 constexpr int least_path = 12;
 
 }  // namespace
@@ -32,12 +32,13 @@ std::string checkpoint_line(const CheckpointReport& report, int columns) {
                    ? line
                    : line + ", " + shortened_from_left(where, left);
     }
-    const auto newest = report.newest_step < 0 ? std::string{"there is no complete one yet"}
-                                               : fmt::format("that of step {} stays", report.newest_step);
+    const auto newest = report.newest_step < 0
+                            ? std::string{"no complete checkpoint exists yet"}
+                            : fmt::format("the newest complete one is of step {}", report.newest_step);
     return message(Severity::error,
-                   fmt::format("no checkpoint of step {}: {} Training goes on; {} ({} in a row {} failed).",
+                   fmt::format("checkpoint of step {} failed: {} Training continues; {} ({} {} in a row).",
                                report.step, report.where, newest, report.failures_in_a_row,
-                               report.failures_in_a_row == 1 ? "has" : "have"));
+                               report.failures_in_a_row == 1 ? "failure" : "failures"));
 }
 
 }  // namespace ziggurat::train

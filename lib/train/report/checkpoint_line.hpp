@@ -1,4 +1,4 @@
-/// Lines about checkpoints for people.
+/// Human-readable lines about checkpoints.
 #pragma once
 
 #include <string>
@@ -7,8 +7,10 @@
 
 namespace ziggurat::train {
 
-/// The end of a save in a line, well or not. It is made to fit into `columns` by shortening the path, 0: all
-/// is said; what went wrong always is. Collective: local; pure
+/// Returns a line about a save that has completed or failed.
+///
+/// The path is shortened to fit the line into `columns`; 0: no limit. A failure is never shortened.
+/// Collective: local; pure
 std::string checkpoint_line(const CheckpointReport& report, int columns = 0);
 
 }  // namespace ziggurat::train

@@ -14,19 +14,19 @@ namespace ziggurat::train {
 namespace {
 
 constexpr std::string_view clear_line = "\r\x1b[K";
-/// Text kept for a log that opens later; a program that never opens one must not grow.
+/// Limit of the output that is kept for a later log: a program that never opens a log must not grow.
 constexpr std::size_t most_said_bytes = 1 << 20;
 
 constexpr std::size_t least_hidden_bytes = 6;
 
-/// The styles of lines that begin like that.
+/// Beginnings of lines, and their styles.
 constexpr std::array<std::pair<std::string_view, Style>, 2> styled_beginnings{
     {{"ziggurat: warning:", Style::caution}, {"ziggurat: error:", Style::alarm}}};
 
-/// Appends `text` with the beginnings of its lines in their styles.
+/// Appends `text`, with styles for the beginnings of its lines.
 void append_styled(std::string& out, std::string_view text) {
     while (!text.empty()) {
-        const auto line = text.substr(0, text.find('\n') + 1);  // all where there is none
+        const auto line = text.substr(0, text.find('\n') + 1);  // empty if there is no newline
         const auto whole = line.empty() ? text : line;
         const auto* styled = std::find_if(styled_beginnings.begin(), styled_beginnings.end(),
                                           [&](const auto& entry) { return whole.starts_with(entry.first); });
@@ -92,7 +92,7 @@ void Console::print(std::string_view text) {
         return;
     }
     const std::scoped_lock lock{mutex_};
-    // Folders and files may be called anything.
+    // Names of folders and files may contain any characters.
     const std::string safe = printable(without_secrets(text, hidden_), Newlines::kept);
     begin_lines();
     if (screen_.has_colours()) {
@@ -139,7 +139,7 @@ void Console::keep_last(std::string_view line) noexcept {
         const auto safe = printable(without_secrets(line, hidden_), Newlines::kept);
         write_all(log_.get(), std::string{"ziggurat: "} + (has_kind ? "" : "error: ") + safe + "\n");
     } catch (...) {
-        // Without memory for a line, stderr has it all the same.
+        // No memory for the line. It is still printed on stderr.
     }
 }
 
@@ -150,7 +150,7 @@ void Console::live(std::string_view text) {
     const std::scoped_lock lock{mutex_};
     const int columns = screen_.columns();
     buffer_.assign(clear_line);
-    buffer_ += columns > 0 ? clipped(text, columns - 1) : text;  // the last column is the cursor's
+    buffer_ += columns > 0 ? clipped(text, columns - 1) : text;  // the last column is for the cursor
     write_all(file_, buffer_);
     has_live_line_ = true;
 }

@@ -13,44 +13,47 @@
 
 namespace ziggurat::train {
 
-/// Whole lines and one live line.
+/// Prints whole lines, and one live line at the bottom of a terminal.
 ///
-/// Every call is written at once (one write(2)), so nothing is lost when a launcher kills the job a moment
-/// later. A failing write is ignored: talking never ends a training. Any thread may call. Collective: local.
+/// Each call writes immediately with one write(2), so no output is lost if a launcher kills the job later. A
+/// failed write is ignored, so output never ends a training. Any thread may call. Collective: local.
 class Console {
   public:
-    /// Writes to `file`, which stays the caller's.
+    /// Writes to `file`, which the caller owns.
     explicit Console(int file) : Console{file, Screen::of(file)} {}
     Console(int file, Screen screen);
-    /// Given as `file` by ranks that keep quiet.
+    /// Value of `file` for ranks that print nothing.
     static constexpr int quiet = -1;
     ~Console();
     Console(const Console&) = delete;
     Console& operator=(const Console&) = delete;
 
-    /// From now on lines have variables for these secrets, those of less than six bytes aside, which may be
-    /// in any word.
+    /// Replaces the values of these secrets in later lines with their variables.
+    ///
+    /// Secrets of less than six bytes are not replaced, because they may occur in any word.
     void hide(std::vector<Secret> secrets);
-    /// From now on everything also goes into the file at `path`, beginning with what was said before.
+    /// Writes all further output to the file at `path` too, after all output before this call.
+    ///
     /// Errors: Error{resource}
     void keep_log(const std::string& path);
 
-    /// One or more whole lines; a missing last newline is added. On a terminal with colours, warnings and
-    /// errors stand out.
+    /// Prints one or more whole lines. Adds a missing last newline.
+    ///
+    /// On a terminal with colours, the beginnings of warnings and errors are coloured.
     void print(std::string_view text);
-    /// The same where a terminal shows another text than the log keeps; one that is empty is left out.
+    /// Prints `shown` on a terminal, and `logged` elsewhere and in the log. Empty texts are not printed.
     void print(const StyledText& shown, std::string_view logged);
-    /// `warning: ...`
+    /// Prints `warning: ...`.
     void warn(std::string_view text);
-    /// Writes a line into the log alone, from any thread and whatever another does: the process is about to
-    /// end.
+    /// Writes a line to the log only. Does not lock: the process is about to end. Any thread.
     void keep_last(std::string_view line) noexcept;
-    /// Replaces the line at the bottom of a terminal, as much of it as fits; nothing happens elsewhere, where
-    /// lines cannot be rewritten, and in the log.
+    /// Replaces the live line of a terminal, clipped to its width.
+    ///
+    /// Does nothing if lines cannot be rewritten. Never writes to the log.
     void live(std::string_view text);
     bool is_terminal() const noexcept { return screen_.is_terminal(); }
     bool has_live_line() const noexcept { return screen_.has_live_line(); }
-    /// Of the terminal, now; 0 where they are not known, and where nobody watches.
+    /// Returns the current width of the terminal; 0 if unknown or if the output is not a terminal.
     int columns() const noexcept { return screen_.columns(); }
 
   private:
@@ -64,8 +67,8 @@ class Console {
     bool has_live_line_ = false;
     std::vector<Secret> hidden_;
     FileHandle log_;
-    std::string said_;    ///< before there was a log
-    std::string buffer_;  ///< reused
+    std::string said_;    ///< output before the log was opened
+    std::string buffer_;  ///< reused between calls
 };
 
 }  // namespace ziggurat::train

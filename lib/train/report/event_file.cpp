@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "events.out.tfevents.";
 constexpr double bytes_of_gib = 1LL << 30;
 
-/// The latest time in the names of the folder's event files; 0: there are none.
+/// Returns the latest time in the names of the folder's event files; 0 if there are no such files.
 std::int64_t latest_time(const std::string& folder) {
     std::int64_t latest = 0;
     std::error_code none;
@@ -37,7 +37,9 @@ std::int64_t latest_time(const std::string& folder) {
     return latest;
 }
 
-/// Readers take files in the order of their names, so that a clock that was set back must not show.
+/// Returns the path of a new file.
+///
+/// Readers sort by name, so the name sorts last even if the clock was set back.
 std::string new_path(const std::string& folder) {
     std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0) {
@@ -59,7 +61,7 @@ void make_folder(const std::string& path) {
     }
 }
 
-/// Names of the curves of sources, made once.
+/// Returns the curve names of sources. They are made once and kept in `tags`.
 const std::vector<std::string>& source_tags(const char* prefix_of_all,
                                             std::span<const SourceLoss> losses,
                                             std::vector<std::string>& tags) {
@@ -150,7 +152,7 @@ void EventFile::write(const std::string& record) {
         file_ = FileHandle{};
         if (warn_) {
             warn_(fmt::format(
-                "cannot write '{}' ({}). Training goes on, but TensorBoard gets nothing from here on. {}",
+                "cannot write '{}' ({}). Training continues without further TensorBoard output. {}",
                 path_, std::strerror(failure), storage::remedy_of(failure)));
         }
     }

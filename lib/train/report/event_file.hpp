@@ -1,4 +1,4 @@
-/// Event file of a run, for TensorBoard: curves over steps.
+/// TensorBoard event file of a run: curves over steps.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,13 @@
 
 namespace ziggurat::train {
 
-/// Folder of event files in that of a run; TensorBoard shows each such folder as a run of its own.
+/// Folder of event files in the run directory. TensorBoard shows each such folder as one run.
 inline constexpr const char* events_folder = "tensorboard";
 
-/// Writes the numbers of metrics.jsonl that make curves, each record by one write(2): a killed run has whole
-/// records. A failed write is told once through `warn` and ends the writing, never the training.
+/// Writes those numbers of metrics.jsonl that form curves.
+///
+/// Each record is one write(2), so a killed run leaves whole records. A failed write is reported once through
+/// `warn`. It ends the writing but never the training.
 ///
 /// Collective: local; rank 0 has one
 /// Numerics:   values are rounded to float
@@ -27,22 +29,24 @@ class EventFile {
   public:
     using Warn = std::function<void(std::string_view)>;
 
-    /// Begins a file in `<run_dir>/tensorboard`, named behind those that are there.
+    /// Creates a file in `<run_dir>/tensorboard`. Its name sorts after those of existing files.
     ///
-    /// \param resumed_step  the run goes on after it: later steps of earlier files are dropped by readers
+    /// \param resumed_step  step after which the run resumes: readers drop later steps of earlier files
     /// Errors: Error{resource}
     EventFile(const std::string& run_dir,
               std::optional<std::int64_t> resumed_step,
               const RunFacts& facts,
               Warn warn);
 
-    /// `loss/train`, `optim/lr`, `optim/grad_norm`, `optim/skipped`, `perf/tokens_per_s`, `perf/step_s`,
-    /// `perf/mfu`, `stall/<lane>_pct` of the step's time, `memory/<tier>_gib`, `data/tokens`; those that can
-    /// be anything but 0 in this run (StepFields).
+    /// Writes the values of a step that can be nonzero in this run (StepFields).
+    ///
+    /// Tags: `loss/train`, `optim/lr`, `optim/grad_norm`, `optim/skipped`, `perf/tokens_per_s`,
+    /// `perf/step_s`, `perf/mfu`, `stall/<lane>_pct` of the step's time, `memory/<tier>_gib`, `data/tokens`.
     void step(const StepReport& report);
-    /// `loss/validation`.
+    /// Writes `loss/validation`.
     void validate(const ValidationReport& report);
-    /// Goes on in a new file: the folder was removed.
+    /// Continues in a new file, after the folder was removed.
+    ///
     /// Errors: Error{resource}
     void reopen();
 
@@ -56,7 +60,7 @@ class EventFile {
     FileHandle file_;
     std::vector<std::string> stall_tags_;                              ///< by Stall
     std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on
-    std::vector<Scalar> values_;                                       ///< of one step
+    std::vector<Scalar> values_;                                       ///< values of one step
 };
 
 }  // namespace ziggurat::train

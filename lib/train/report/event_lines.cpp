@@ -19,7 +19,7 @@ std::string skipped_line(const StepReport& report, int columns) {
     const auto values = fmt::format(
         "loss {}, norm {:.3g}", report.loss ? fmt::format("{:.4g}", *report.loss) : "n/a", report.grad_norm);
     const auto count = fmt::format("{} skipped so far", report.skipped);
-    std::string line = fmt::format("{}, so the weights stay as they are ({}; {})", reason, values, count);
+    std::string line = fmt::format("{}, so the weights are unchanged ({}; {})", reason, values, count);
     for (const auto& shorter : {fmt::format("{} ({}; {})", reason, values, count),
                                 fmt::format("{} ({})", reason, count), reason, head}) {
         if (columns <= 0 || text_width(line) <= columns) {
@@ -37,7 +37,7 @@ std::string spike_line(const StepReport& report, int columns) {
                     report.loss_z, report.grad_norm, report.grad_norm_z);
     std::string line = fmt::format(
         "{}; {}", values,
-        report.is_skipped ? fmt::format("its update is left out ({} skipped so far)", report.skipped)
+        report.is_skipped ? fmt::format("its update is skipped ({} skipped so far)", report.skipped)
                           : std::string{"its update is applied (train.spikes.action: warn)"});
     for (const auto& shorter : {values, head}) {
         if (columns <= 0 || text_width(line) <= columns) {

@@ -1,4 +1,4 @@
-/// Lines for people between the step lines.
+/// Human-readable lines between the step lines.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace ziggurat::train {
 
-/// `step 1251 SKIPPED: ...`: an update that was not applied; as much of it as fits `columns` (0: all).
+/// Returns `step 1251 SKIPPED: ...` for a skipped update, shortened to `columns` (0: no limit).
 std::string skipped_line(const StepReport& report, int columns = 0);
 
-/// `step 1251 SPIKE: ...`, and what is done about it; as much of it as fits `columns` (0: all).
+/// Returns `step 1251 SPIKE: ...` with the action, shortened to `columns` (0: no limit).
 std::string spike_line(const StepReport& report, int columns = 0);
 
-/// `validate 100/500 | loss ...`, as much of it as fits; `columns` 0: all.
+/// Returns `validate 100/500 | loss ...`, shortened to `columns` (0: no limit).
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns = 0);
 
-/// A generated text as a block, safe to show whatever the model wrote. Its head is made to fit by shortening
-/// the prompt; the text keeps its own lines.
+/// Returns a generated text as a block, with all control characters made visible.
+///
+/// The head is shortened to `columns` by shortening the prompt. The text keeps its own lines.
 std::string sample_block(std::int64_t step,
                          std::string_view prompt,
                          std::string_view continuation,

@@ -20,7 +20,7 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
     return table;
 }
 
-/// Appends a number, its lowest byte first.
+/// Appends a number, lowest byte first.
 template <typename Number>
 void append(std::string& text, Number number) {
     for (std::size_t byte = 0; byte < sizeof(Number); ++byte) {
@@ -28,7 +28,7 @@ void append(std::string& text, Number number) {
     }
 }
 
-/// A message of protocol buffers.
+/// Protocol buffer message.
 class Message {
   public:
     void real64(int field, double value) {
@@ -71,7 +71,7 @@ class Message {
     std::string text_;
 };
 
-/// Fields by the numbers that event.proto and summary.proto give them.
+/// Field numbers of event.proto and summary.proto.
 namespace event {
 constexpr int wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7;
 }
@@ -116,7 +116,7 @@ std::string restart_record(double seconds, std::int64_t step) {
     log.integer(session_log::status, session_log::status_start);
     Message message;
     message.real64(event::wall_time, seconds);
-    message.integer(event::step, step + 1);  // the first that is dropped
+    message.integer(event::step, step + 1);  // first step that is dropped
     message.bytes(event::session_log, log.text());
     return record(message.text());
 }

@@ -1,7 +1,7 @@
-/// Records of TensorBoard's event files, as its own writer frames and encodes them.
+/// Records of TensorBoard event files, in the encoding of TensorBoard's own writer.
 ///
-/// A record is its length in 8 bytes, the masked CRC-32C of these, the message, and the masked CRC-32C of
-/// that; numbers are little-endian. The message is an `Event` of protocol buffers.
+/// A record consists of the message length in 8 bytes, the masked CRC-32C of these bytes, the message, and
+/// the masked CRC-32C of the message. Numbers are little-endian. The message is a protocol buffer `Event`.
 ///
 /// Source: TensorBoard, tensorboard/summary/writer/record_writer.py; tensorboard/compat/proto/event.proto and
 /// summary.proto.
@@ -14,24 +14,24 @@
 
 namespace ziggurat::train {
 
-/// One point of a curve.
+/// Point of a curve.
 struct Scalar {
-    std::string_view tag;  ///< name of the curve, grouped by what stands before its `/`
-    double value = 0;      ///< kept as a float, the only type that curves have
+    std::string_view tag;  ///< name of the curve; the part before `/` is its group
+    double value = 0;      ///< stored as a float, the only type of curves
 };
 
-/// CRC-32C (Castagnoli) of `bytes`, rotated and moved as record files have it.
+/// Returns the CRC-32C (Castagnoli) of `bytes`, masked by a rotation and an offset as in record files.
 std::uint32_t masked_crc32c(std::string_view bytes) noexcept;
 
-/// First record of each file.
+/// Returns the first record of a file.
 ///
-/// \param seconds  since 1970, UTC, here and below
+/// \param seconds  since 1970, UTC (also below)
 std::string version_record(double seconds);
 
-/// The run goes on after `step`: what earlier files say of later steps is dropped by the reader.
+/// Returns the record of a resume after `step`. Readers drop later steps of earlier files.
 std::string restart_record(double seconds, std::int64_t step);
 
-/// Values of one step, one record for all.
+/// Returns one record with all values of a step.
 std::string scalars_record(double seconds, std::int64_t step, std::span<const Scalar> values);
 
 }  // namespace ziggurat::train

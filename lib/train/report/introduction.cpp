@@ -41,7 +41,7 @@ const char* name_of(spec::RecomputeKind kind) {
 std::string started_line(const std::optional<TimeLimit>& limit) {
     const double now = calendar_seconds();
     const double left = limit ? limit->seconds_left() : 0;
-    return format_calendar(now) + (limit ? fmt::format("; {} ends it in {}, at {}", limit->source(),
+    return format_calendar(now) + (limit ? fmt::format("; {} ends the run in {}, at {}", limit->source(),
                                                        format_duration(left), format_calendar(now + left))
                                          : "");
 }
@@ -53,14 +53,14 @@ std::string layout_line(const spec::RunSpec& spec) {
     const std::string again =
         spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
     return fmt::format(
-        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}{}; spans of parameters {}, gradients "
-        "{}, optimizer {}{}; recompute {}",
+        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}{}; sharded over ranks: parameters {}, "
+        "gradients {}, optimizer {}{}; recompute {}",
         p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, layout::describe_axes(p),
         nodes, spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
         name_of(spec.recompute.kind));
 }
 
-/// Which ranks are on which nodes; empty where all are on one.
+/// Returns the ranks of each node; empty if all ranks are on one node.
 std::string nodes_line(const spec::RunSpec& spec,
                        std::span<const RankPlace> places,
                        const comm::NodeTopology& nodes) {
@@ -73,18 +73,18 @@ std::string nodes_line(const spec::RunSpec& spec,
     return layout::describe_nodes(spec.parallel, nodes.node_of, hosts);
 }
 
-/// What carries vectors of GPUs between ranks.
+/// Returns the transport of vectors in GPU memory between ranks.
 const char* transport_line(spec::Transport transport) {
     switch (transport) {
         case spec::Transport::staged:
-            return "staged: vectors of GPUs go between ranks by way of the host's memory";
+            return "staged: transfers between GPUs go through host memory";
         case spec::Transport::nccl:
-            return "nccl: vectors of GPUs go between ranks by NCCL";
+            return "nccl: transfers between GPUs use NCCL";
     }
     return "unknown";
 }
 
-/// Budgets, and where state is at home.
+/// Returns the budgets of the tiers, and the home of each state kind.
 std::string memory_line(const spec::RunSpec& spec) {
     const auto& tiers = spec.tiers;
     auto text = fmt::format("device {}{} per rank, host {} per node", format_bytes(tiers.device_budget_bytes),
@@ -111,11 +111,11 @@ std::string model_line(const spec::RunSpec& spec) {
         layout::flops_per_token(spec) * 1e-6, layout::flops_formula(spec), name_of(spec.precision.compute));
 }
 
-/// What the utilisation is measured against.
+/// Returns the peak rate for the utilisation.
 std::string peak_line(const Peak& peak) {
-    return peak.flops_of_rank > 0 ? fmt::format("{:.1f} GFLOP/s of a rank's products ({}); mfu = {}",
+    return peak.flops_of_rank > 0 ? fmt::format("{:.1f} GFLOP/s per rank in matrix products ({}); mfu = {}",
                                                 peak.flops_of_rank * 1e-9, peak.source, mfu_formula)
-                                  : "unknown, so there is no mfu";
+                                  : "unknown, so mfu is not reported";
 }
 
 std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {

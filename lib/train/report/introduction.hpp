@@ -1,4 +1,4 @@
-/// Introduction of a run before it trains: layout, memory, model and data.
+/// Introduction that a run prints before it trains: layout, memory, model and data.
 #pragma once
 
 #include <array>
@@ -17,10 +17,11 @@
 
 namespace ziggurat::train {
 
-/// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies, and
-/// the notes of `context`.
+/// Prints program, command, ranks by node, layout, model and data, with warnings and their remedies.
 ///
-/// \param limit  on rank 0: when the run has to end
+/// Also prints the notes of `context`.
+///
+/// \param limit  time limit of the run, on rank 0
 /// Collective: over `world`; rank 0 prints
 void introduce(const spec::RunSpec& spec,
                const RunContext& context,
@@ -29,14 +30,15 @@ void introduce(const spec::RunSpec& spec,
                const comm::Context& world,
                Console& console);
 
-/// The text of env.txt: versions, host, command, what the utilisation is measured against, and the
-/// environment variables that change a run.
+/// Returns the text of env.txt: versions, host, command, peak rate, and environment variables.
+///
+/// It contains the environment variables that affect a run.
 std::string environment_text(const std::string& version,
                              const std::string& libraries,
                              const std::string& command,
                              const Peak& peak);
 
-/// Facts of a run that metrics.jsonl tells before its first step. Collective: local; pure
+/// Returns the facts of a run for the `start` event of metrics.jsonl. Collective: local; pure
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// Last line of metrics.jsonl of a rank that leaves because others have failed.
+/// Last line in metrics.jsonl of a rank that exits because other ranks have failed.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::train {
 
-/// Whatever makes this rank leave from within the watch over its peers is told by `reporter` first.
+/// Makes `reporter` record the reason before the watch over peers ends this process.
 class LeavingNote {
   public:
     LeavingNote(comm::Liveness* liveness, Reporter& reporter) : liveness_{liveness} {

@@ -26,16 +26,16 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t most_bytes_of_tail = 1 << 18;
 constexpr std::int64_t most_bytes_of_error = 1 << 20;
-/// Clocks of machines differ.
+/// Tolerance for differences between the clocks of nodes.
 constexpr double slack_seconds = 5;
 
-/// What the last lines of metrics.jsonl tell.
+/// Facts from the last lines of metrics.jsonl.
 struct Tail {
     std::string last_event = {};
     std::int64_t step = 0;
     double time = 0;
     std::optional<std::int64_t> kills_at_start = {};
-    std::string signal = {};  ///< that asked it to stop; empty: none
+    std::string signal = {};  ///< signal that requested a stop; empty if none did
 };
 
 Tail tail_of(const std::string& path) {
@@ -73,7 +73,7 @@ double time_of(const fs::path& path) {
     return unreadable ? 0 : std::chrono::duration<double>(since).count();
 }
 
-/// The last line of the newest file in `errors` that was written after `time`; empty: there is none.
+/// Returns the last line of the newest file in `errors` that was written after `time`; else empty.
 std::string newest_error(const fs::path& errors, double time) {
     std::error_code unreadable;
     fs::path newest;
@@ -106,9 +106,9 @@ std::string reason_of(const std::string& run_folder, const Tail& tail) {
             format_bytes(group.granted_bytes));
     }
     if (!tail.signal.empty()) {
-        return tail.signal + " asked it to stop, and it was killed before it had ended";
+        return tail.signal + " requested a stop, and the job was killed before it ended";
     }
-    return "nobody told why: all its processes were killed at once, or the machine was lost";
+    return "reason unknown: all its processes were killed at once, or the machine was lost";
 }
 
 bool has_told(const Tail& tail) {
@@ -134,7 +134,7 @@ void tell_for_first_rank(const std::string& run_folder, int exit_code, std::stri
     try {
         const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-            return;  // rank 0 holds it: it tells itself
+            return;  // rank 0 holds the lock and writes the end itself
         }
         const auto tail = tail_of(run_folder + "/metrics.jsonl");
         if (has_told(tail)) {
@@ -150,7 +150,7 @@ void tell_for_first_rank(const std::string& run_folder, int exit_code, std::stri
         const auto log = open_for_writing(run_folder + "/run.log", OpenMode::append);
         write_all(log.get(), "ziggurat: " + printable(reason, Newlines::kept) + "\n");
     } catch (...) {
-        // The rank is leaving: its own line on stderr is all that it can say.
+        // The rank is about to exit. It has already printed its error on stderr.
     }
 }
 

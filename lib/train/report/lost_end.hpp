@@ -1,4 +1,4 @@
-/// End of a job that rank 0 could not tell of: it was killed, or its machine was lost.
+/// End of a job that rank 0 could not record: it was killed, or its machine was lost.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,25 @@
 
 namespace ziggurat::train {
 
-/// An end that metrics.jsonl does not tell of.
+/// End of a job that metrics.jsonl does not record.
 struct LostEnd {
-    std::int64_t step = 0;  ///< the latest that it tells of
-    double time = 0;        ///< of its latest line, seconds since 1970
-    /// By errors/ of the run, by kills in the control group, by a signal before it; or that nobody told.
+    std::int64_t step = 0;  ///< last step in metrics.jsonl
+    double time = 0;        ///< of its last line, in seconds since 1970
+    /// From the files in errors/, kills in the control group, or an earlier signal; else a text for
+    /// "unknown".
     std::string reason = {};
 };
 
-/// The end of the latest job in the folder of a run; nothing where that job has told of it, or where there
-/// was none.
+/// Returns the end of the latest job in a run directory if metrics.jsonl lacks it; else nullopt.
 std::optional<LostEnd> find_lost_end(const std::string& run_folder);
 
-/// True if a job holds the folder of a run, or nobody can tell.
+/// Returns true if a job holds the lock of the run directory, or if that is unknown.
 bool is_a_job_in(const std::string& run_folder);
 
-/// Tells, in run.log and metrics.jsonl, of the end of a job whose rank 0 is gone; nothing where that still
-/// holds the folder, or has told itself. Called by another rank, just before it leaves.
+/// Writes the end of a job whose rank 0 no longer exists to run.log and metrics.jsonl.
+///
+/// Does nothing if rank 0 still holds the lock of the directory, or has written the end. Call on another
+/// rank, just before it exits.
 void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;
 
 }  // namespace ziggurat::train

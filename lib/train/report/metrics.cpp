@@ -15,7 +15,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// What travels between ranks, with the fields of what was counted and of what was planned.
+/// Purpose of bytes sent between ranks, with the fields of counted and of planned bytes.
 struct SentFields {
     schedule::Purpose purpose;
     std::string_view counted, planned;
@@ -31,7 +31,7 @@ constexpr std::array<SentFields, 7> sent_fields{{
     {Purpose::pipeline, "sent_pipeline_B", "plan_pipeline_B"},
 }};
 
-/// The same of what moves between tiers.
+/// Link between tiers, with the fields of counted and of planned bytes.
 struct LinkFields {
     schedule::Link link;
     std::string_view counted, planned;
@@ -292,7 +292,7 @@ void Metrics::write() {
         is_open_ = false;
         if (warn_) {
             warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
-                  "). Training goes on, but this run has no metrics from here on. " +
+                  "). Training continues, but this run writes no further metrics. " +
                   storage::remedy_of(failure));
         }
     }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is longer is no line of ours, whatever it says.
+/// Longer lines were not written by Ziggurat.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 constexpr std::size_t most_gaps_told = 4;
 constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
@@ -32,26 +32,28 @@ constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
                     "run.dir=..."};
 }
 
-/// Whether a line tells of something that has happened to the run, whatever steps are trained again.
+/// Returns true if a line is an event of the whole run.
+///
+/// Such a line stays when its step is trained again.
 bool is_of_the_run(const MetricsLine& line) {
     constexpr std::array events{"end", "crash", "spike", "roll_back", "warning"};
     return std::ranges::find(events, line.event) != events.end();
 }
 
-/// Which steps have no row.
+/// Collects the steps that have no row.
 class Gaps {
   public:
     void see(const MetricsLine& line) {
         const auto step = line.step.value_or(0);
         if (line.event == "resume") {
-            next_ = step + 1;  // what is missing before it was said then
+            next_ = step + 1;  // missing rows before it were reported by that resume
         } else if (line.event == "step") {
             expect(step);
             next_ = step + 1;
         }
     }
 
-    /// \param step  the last one that should be there
+    /// \param step  last step that should have a row
     std::string up_to(std::int64_t step) {
         next_ = next_.value_or(1);
         expect(step + 1);
@@ -71,16 +73,17 @@ class Gaps {
         }
     }
 
-    std::optional<std::int64_t> next_;  ///< the first row may be of any step: weights may come from elsewhere
+    std::optional<std::int64_t> next_;  ///< unset at first: with imported weights, any step may be the first
     std::vector<std::pair<std::int64_t, std::int64_t>> gaps_;
 };
 
-/// Lines of a file of any content, each of bounded length.
+/// Reads lines of a file with arbitrary content. Lines have a maximum length.
 class Lines {
   public:
     Lines(int file, const std::string& path) : file_{file}, path_{path} {}
 
-    /// The next line without its end; nothing at the end of the file, of what has no end, or is too long.
+    /// Returns the next line without its newline; nullopt at the end of the file, or if the line is
+    /// incomplete or too long.
     std::optional<std::string> next() {
         while (true) {
             const std::size_t end = text_.find('\n', begin_);
@@ -130,11 +133,11 @@ std::string free_name(const std::string& folder) {
 }
 
 struct Copied {
-    std::int64_t lines = 0;  ///< an unfinished one too
+    std::int64_t lines = 0;  ///< including an incomplete last line
     int failure = 0;         ///< errno
 };
 
-/// Copies what `from` has in [begin, end), but leaves holes: one may be larger than a disk.
+/// Copies [begin, end) of `from` and keeps holes, because a hole may be larger than the disk.
 Copied copy_tail(int from, std::int64_t begin, std::int64_t end, int to) {
     Copied copied;
     std::vector<char> part(std::size_t{1} << 16);
@@ -188,7 +191,7 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     std::int64_t kept_bytes = 0;
     cut.last_step = step;
     bool is_cut = false;
-    std::string events;  // behind the cut, that stay
+    std::string events;  // events after the cut, which are kept
     Lines lines{in.get(), path};
     for (auto line = lines.next(); line; line = lines.next()) {
         const auto facts = parse_metrics_line(*line);
@@ -219,13 +222,13 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     const Copied copied = copy_tail(in.get(), kept_bytes, size, out.get());
     if (copied.failure != 0) {
         ::unlink(draft.c_str());
-        fail("cannot keep what is cut off in", name, copied.failure);
+        fail("cannot move the later lines of metrics.jsonl to", name, copied.failure);
     }
     if (::fsync(out.get()) != 0 || ::rename(draft.c_str(), name.c_str()) != 0) {
-        fail("cannot keep what is cut off in", name, errno);
+        fail("cannot move the later lines of metrics.jsonl to", name, errno);
     }
     if (::truncate(path.c_str(), kept_bytes) != 0) {
-        fail("cannot cut", path, errno);
+        fail("cannot truncate", path, errno);
     }
     const FileHandle again = open_for_writing(path, OpenMode::append);
     if (const int failure = write_all(again.get(), events); failure != 0) {

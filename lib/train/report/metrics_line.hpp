@@ -1,4 +1,4 @@
-/// Lines of metrics.jsonl as this program reads them again, and the line of an end, which many write.
+/// Parser for lines of metrics.jsonl, and the last line of a job, which has several writers.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace ziggurat::train {
 
-/// Facts of one line; what the line does not have is empty.
+/// Facts of one line. Missing fields are empty.
 struct MetricsLine {
     std::string event = {};
     std::optional<std::int64_t> step = {};
     double time = 0;                             ///< seconds since 1970
-    std::optional<std::int64_t> oom_kills = {};  ///< of `start`
-    std::string signal = {};                     ///< of `signal`
+    std::optional<std::int64_t> oom_kills = {};  ///< of event `start`
+    std::string signal = {};                     ///< of event `signal`
 };
 
-/// Reads a line; nothing if it is no object, is nested too deep, or has a step that is no count.
+/// Parses a line. Returns nullopt if it is not an object, is nested too deep, or has an invalid step.
 std::optional<MetricsLine> parse_metrics_line(const std::string& line);
 
 /// Facts of the last line of a job.
@@ -25,12 +25,12 @@ struct EndLine {
     std::string_view event = "end";  ///< or `crash`
     double time = 0;
     std::int64_t step = 0;
-    std::int64_t tokens = 0;  ///< 0: not known
+    std::int64_t tokens = 0;  ///< 0: unknown
     std::optional<int> exit_code = {};
     std::string_view reason = {};
 };
 
-/// The line with its end.
+/// Returns the line with its newline.
 std::string text_of(const EndLine& end);
 
 }  // namespace ziggurat::train

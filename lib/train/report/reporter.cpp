@@ -21,10 +21,11 @@
 namespace ziggurat::train {
 namespace {
 
-/// After Ctrl-C mpirun kills its ranks within a second: what may take longer is said before, by rank 0 for
-/// itself.
+/// Step time from which rank 0 prints its own account early after a signal.
+///
+/// After Ctrl-C, mpirun kills its ranks within a second, so a longer step may not complete.
 constexpr double patience_of_launchers = 0.4;
-/// At whether the folder is still what it was.
+/// Interval between checks that the run directory was not renamed or removed.
 constexpr double seconds_between_looks = 1;
 
 }  // namespace
@@ -69,8 +70,8 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     if (lost) {
         files_->metrics.lost_end(*lost);
         say(message(Severity::note,
-                    fmt::format("the job before this one ended after step {} without a word ({})", lost->step,
-                                lost->reason)));
+                    fmt::format("the previous job ended after step {} without recording its end ({})",
+                                lost->step, lost->reason)));
     }
     for (const auto& text : std::exchange(early_warnings_, {})) {
         files_->metrics.warning(text);
@@ -88,7 +89,7 @@ void Reporter::write_facts(std::optional<std::int64_t> resumed_step) {
         environment_text(context_.version, context_.libraries, context_.command, context_.peak);
     if (resumed_step) {
         directory_->append("env.txt",
-                           fmt::format("\n--- goes on after step {}\n{}", *resumed_step, environment));
+                           fmt::format("\n--- resumed after step {}\n{}", *resumed_step, environment));
     } else {
         directory_->write("env.txt", environment);
     }
@@ -105,7 +106,7 @@ void Reporter::renew_folder() {
     if (files_->events) {
         files_->events->reopen();
     }
-    warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
+    warn("recreated '" + directory_->path() + "'; its log and metrics start here");
 }
 
 void Reporter::look_after_folder() {
@@ -131,11 +132,11 @@ void Reporter::finished_before(std::int64_t step, const std::string& why_ended) 
     }
     console_.print(
         spec_.train.tokens > 0
-            ? fmt::format("finished before: {} is at step {}, behind all of train.tokens, {}; nothing to do. "
-                          "Raise train.tokens to go on, or set run.dir to begin another run.",
+            ? fmt::format("finished before: {} is at step {}, which completes train.tokens, {}. Nothing to "
+                          "do. Raise train.tokens to continue, or set run.dir to start another run.",
                           directory_->path(), step, format_grouped(spec_.train.tokens))
-            : fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
-                          "train.steps to go on, or set run.dir to begin another run.",
+            : fmt::format("finished before: {} is at step {}, and train.steps is {}. Nothing to do. Raise "
+                          "train.steps to continue, or set run.dir to start another run.",
                           directory_->path(), step, spec_.train.steps));
 }
 
@@ -205,8 +206,8 @@ void Reporter::start(const StepFields& fields,
     }
     if (!why_not_shared.empty()) {
         warn("ranks of one node cannot read each other's memory (" + why_not_shared +
-             "), so what they exchange goes over MPI, several times slower. Start them in one "
-             "container, as one user.");
+             "), so collectives fall back to MPI and are several times slower. Run the ranks in one "
+             "container as one user.");
     }
 }
 
@@ -250,7 +251,7 @@ void Reporter::roll_back(std::int64_t step, std::int64_t from, std::int64_t next
     if (files_) {
         files_->metrics.roll_back(step, from, next_sample);
         console_.print(
-            fmt::format("goes back from step {} to step {}, and on with sample {}, behind those of the spike",
+            fmt::format("rolled back from step {} to step {}; continues with sample {}, after the spike",
                         from, step, next_sample));
     }
 }
@@ -274,8 +275,8 @@ void Reporter::warn_of_no_targets(std::int64_t step) {
         say(message(
             Severity::warning,
             fmt::format("the validation after step {} has no target tokens, so it has no loss (null in "
-                        "metrics.jsonl). Look at data.reset_at_document and at documents of one token. "
-                        "This is said once.",
+                        "metrics.jsonl). Check data.reset_at_document and documents of one token. "
+                        "This warning appears once.",
                         step)));
     }
     has_warned_of_no_targets_ = true;
@@ -318,7 +319,7 @@ void Reporter::news(Requests& requests, Moment now, const std::function<std::str
     while (const auto news = requests.news(now)) {
         auto* liveness = world_.liveness();
         if (liveness != nullptr && !news->signal.empty()) {
-            liveness->look();  // launchers end a job that has lost a rank by the same signals
+            liveness->look();  // a launcher sends the same signals if a rank has died
         }
         console_.print(news->text);
         if (news->signal.empty()) {
@@ -377,7 +378,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     files_->metrics.end(told);
     const auto launcher = requests.launcher_end();
-    account(table, !launcher);  // mpirun may drop the end of a long output once it was interrupted
+    account(table, !launcher);  // after an interrupt, mpirun may drop the end of long output
     const auto by_launcher = launcher ? fmt::format(" of the ranks, {} of {}, which was interrupted",
                                                     launcher->exit_code, launcher->name)
                                       : std::string{};
@@ -389,16 +390,18 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     if (is_finished) {
         directory_->write_done(facts.step);
     }
-    const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
+    const char* unsaved = spec_.checkpoint.every ? "" : "; no checkpoint is saved (checkpoint.every: none)";
     if (is_early) {
         console_.print(
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
     console_.print(is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(),
                                              unsaved, launcher ? "; exit code 0" + by_launcher : "")
-                               : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}{}",
+                               : fmt::format("stopped after step {} of {} on request{}; exit code {}{}{}",
                                              facts.step, end_step_, unsaved, facts.exit_code, by_launcher,
-                                             spec_.checkpoint.every ? ": run me again" : ""));
+                                             spec_.checkpoint.every
+                                                 ? ". Run the same command again to resume."
+                                                 : ""));
 }
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// The facts about a run that its program knows and its deck does not.
+/// Facts about a run that come from the program and not from the deck.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 
 namespace ziggurat::train {
 
-/// Facts that the program tells a run.
+/// Facts that the program passes to a run.
 struct RunContext {
     std::string version;                     ///< of this program
-    std::string libraries = {};              ///< versions of those it uses
-    std::string command = {};                ///< the command line
+    std::string libraries = {};              ///< versions of the libraries that it uses
+    std::string command = {};                ///< command line
     std::string effective_deck;              ///< written to the run directory
-    std::vector<Secret> secrets = {};        ///< of the environment, in the deck: no file keeps their values
-    bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
-    std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
-    std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
-    std::string time_limit_source = "run.time_limit";  ///< who says when the run ends, for messages
-    Peak peak = {};                                    ///< of this machine's products
-    /// On rank 0, told of FLOP/s of a rank when steps have reached more than the peak; none: nobody is told.
+    std::vector<Secret> secrets = {};        ///< environment values in the deck; never written
+    bool backup = false;                     ///< for run.resume never: rename older checkpoints
+    std::int64_t begin_ns = monotonic_ns();  ///< start of the process, for run.time_limit
+    std::optional<std::int64_t> stop_at_ns = {};  ///< end set by the environment, in monotonic_ns()
+    std::string time_limit_source = "run.time_limit";  ///< setting that defines the end, for messages
+    Peak peak = {};                                    ///< of matrix products on this machine
+    /// Called on rank 0 with FLOP/s per rank if steps have exceeded the peak; empty: not called.
     std::function<void(double flops_of_rank)> keep_peak = {};
-    data::OpenSource open_source =
-        data::open_source;                ///< of data.train and data.validation, the same on all ranks
-    std::string depths = {};              ///< how far ahead and in what pieces state moves, and why
-    int job_cores = 0;                    ///< of this node, that the job may use; 0: unknown
-    std::vector<std::string> notes = {};  ///< on rank 0: what people are told of the launch
+    /// Opens data.train and data.validation; the same on all ranks.
+    data::OpenSource open_source = data::open_source;
+    std::string depths = {};              ///< prefetch depth and tile sizes, and the reason
+    int job_cores = 0;                    ///< cores of this node that the job may use; 0: unknown
+    std::vector<std::string> notes = {};  ///< on rank 0: notes about the launch, printed at the start
 };
 
 }  // namespace ziggurat::train

@@ -26,14 +26,16 @@ namespace fs = std::filesystem;
     throw Error{ErrorKind::resource, what + " '" + path + "' (" + why + "). " + remedy};
 }
 
-/// is_a_job_in() holds the lock for the time of a look.
+/// is_a_job_in() holds the lock for a short time, so locking is retried.
 constexpr int most_looks_at_lock = 5;
 constexpr unsigned microseconds_of_a_look = 2000;
 
 constexpr const char* done_name = "DONE";
 constexpr const char* checkpoints_name = "ckpt";
 
-/// What a run writes beside its checkpoints; everything else in the folder is the user's.
+/// Returns true for a file that a run writes in addition to its checkpoints.
+///
+/// All other files belong to the user.
 bool is_ours(const std::string& name) {
     for (const char* ours : {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt",
                              "errors", events_folder, done_name}) {
@@ -45,7 +47,7 @@ bool is_ours(const std::string& name) {
            (name.starts_with("metrics.cut-") && name.ends_with(".jsonl"));
 }
 
-/// The n of `#<name>.<n>#`.
+/// Returns the n of `#<name>.<n>#`; nullopt for other names.
 std::optional<int> aside_number(const std::string& name) {
     const std::size_t dot = name.rfind('.');
     if (name.size() < 4 || name.front() != '#' || name.back() != '#' || dot == std::string::npos) {
@@ -72,7 +74,7 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
-/// The name of the highest step that somebody has saved in `checkpoints`, whatever it is worth; empty: none.
+/// Returns the name of the highest step in `checkpoints`, even if that is damaged; empty without steps.
 std::string newest_step(const std::string& checkpoints) {
     std::string newest;
     std::error_code none;
@@ -91,13 +93,15 @@ const std::string& make_folder(const std::string& path) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
         fail("cannot create the run directory", path,
-             failure ? failure.message() : "a file of that name is in the way",
+             failure ? failure.message() : "a file of that name exists",
              "Set run.dir to a path where you may create a directory.");
     }
     return path;
 }
 
-/// Until the process ends, however it ends. Returns why there is no lock; empty: there is one.
+/// Locks the folder until the process ends in any way.
+///
+/// Returns the reason if it cannot be locked; else empty.
 std::string lock(const storage::HeldFolder& folder, const std::string& path) {
     if (!folder.is_held()) {
         fail("cannot open the run directory", path, std::strerror(errno),
@@ -123,8 +127,8 @@ std::string lock(const storage::HeldFolder& folder, const std::string& path) {
 std::string lock_problem_of(int error, const std::string& path) {
     return error == 0 || error == EWOULDBLOCK || error == EINTR
                ? ""
-               : "the run directory '" + path + "' cannot be locked (" + std::strerror(error) +
-                     ", as on NFS). No second job is kept out: start one at a time there.";
+               : "cannot lock the run directory '" + path + "' (" + std::strerror(error) +
+                     ", as on NFS). Other jobs are not kept out of it: start only one at a time.";
 }
 
 std::string error_file_of(const std::string& run_dir, int rank) {
@@ -137,9 +141,9 @@ void expect_no_checkpoints(const std::string& run_dir) {
     const std::string newest = newest_step(run_dir + "/" + checkpoints_name);
     if (!newest.empty()) {
         throw Error{ErrorKind::deck,
-                    "cannot begin afresh in '" + run_dir +
+                    "cannot start from scratch in '" + run_dir +
                         "' (run.resume is never, and there are checkpoints up to " + newest +
-                        "). Go on from them with run.resume=auto, keep them aside with --backup, or set "
+                        "). Resume with run.resume=auto, rename the checkpoints with --backup, or set "
                         "run.dir to another directory."};
     }
 }
@@ -156,24 +160,24 @@ std::string RunDirectory::news() {
     told_ = now;
     switch (now) {
         case storage::Whereabouts::elsewhere:
-            return "the run's folder '" + path_ + "' was renamed: it is '" + folder_.name() +
-                   "' now, and what this run writes goes there. Resume it with run.dir set to that.";
+            return "run directory '" + path_ + "' was renamed to '" + folder_.name() +
+                   "'; this run still writes there. To resume, set run.dir to the new name.";
         case storage::Whereabouts::gone:
-            return "the run's folder '" + path_ +
-                   "' was removed while the run goes on: its log, metrics and checkpoints up to here are "
-                   "lost. The next checkpoint makes it anew.";
+            return "run directory '" + path_ +
+                   "' was removed during the run: its log, metrics and checkpoints up to now are lost. "
+                   "The next checkpoint recreates it.";
         case storage::Whereabouts::here:
             break;
     }
-    return "the run's folder '" + path_ + "' has its name again";
+    return "run directory '" + path_ + "' has its original name again";
 }
 
 void RunDirectory::renew() {
     make_folder(path_);
     if (const std::string newest = newest_step(file(checkpoints_name)); !newest.empty()) {
-        fail("cannot make the run directory anew", path_,
-             "it was removed, and there are checkpoints of another run",
-             "Move them away, and the next checkpoint of this run goes there.");
+        fail("cannot recreate the run directory", path_,
+             "it was removed, and checkpoints of another run exist there",
+             "Move them away. Then the next checkpoint of this run is written there.");
     }
     const storage::HeldFolder now{path_};
     lock(now, path_);
@@ -202,10 +206,10 @@ void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
         return;
     }
     const std::string number = std::to_string(move_aside(earlier));
-    notes_.push_back("kept " + std::to_string(earlier.size()) + " files of an earlier run in '" + path_ +
-                     "' as '#<name>." + number + "#'" +
-                     (newest.empty() ? "" : ", with its checkpoints up to " + newest) +
-                     "; this run begins afresh");
+    notes_.push_back("renamed " + std::to_string(earlier.size()) + " files of an earlier run in '" + path_ +
+                     "' to '#<name>." + number + "#'" +
+                     (newest.empty() ? "" : ", including its checkpoints up to " + newest) +
+                     "; this run starts from scratch");
 }
 
 int RunDirectory::move_aside(const std::vector<std::string>& names) {
@@ -218,7 +222,7 @@ int RunDirectory::move_aside(const std::vector<std::string>& names) {
         std::error_code failure;
         fs::rename(in_folder(name), in_folder(aside), failure);
         if (failure) {
-            fail("cannot keep the earlier run's", file(name), failure.message(),
+            fail("cannot rename the earlier run's", file(name), failure.message(),
                  "Set run.dir to a directory of its own.");
         }
     }
@@ -230,24 +234,24 @@ void RunDirectory::go_on_from(std::int64_t step) {
     if (cut.lines > 0) {
         const auto again = cut.last_step - step;
         notes_.push_back(
-            (again > 0 ? "the run had come to step " + std::to_string(cut.last_step) + ": " +
+            (again > 0 ? "the run had reached step " + std::to_string(cut.last_step) + ": " +
                              (again == 1 ? "it is trained again"
                                          : "the last " + std::to_string(again) + " steps are trained again") +
                              ". "
                        : "") +
-            "metrics.jsonl goes on after step " + std::to_string(step) + "; " + std::to_string(cut.lines) +
-            (cut.lines == 1 ? " line of what came after it is kept in '"
-                            : " lines of what came after it are kept in '") +
+            "metrics.jsonl continues after step " + std::to_string(step) + "; " + std::to_string(cut.lines) +
+            (cut.lines == 1 ? " later line was moved to '"
+                            : " later lines were moved to '") +
             cut.kept_in + "'");
     }
     if (!cut.missing_steps.empty()) {
         notes_.push_back(
-            "metrics.jsonl has no rows of the steps " + cut.missing_steps + " (up to " +
+            "metrics.jsonl has no rows for steps " + cut.missing_steps + " (up to step " +
             std::to_string(step) +
-            ", after which the run goes on): they were cut, or lost with the machine. Weights are not "
-            "concerned.");
+            ", after which the run resumes): they were deleted, or lost with the machine. Weights are not "
+            "affected.");
     }
-    std::error_code ignored;  // a DONE that cannot be deleted is replaced at the end
+    std::error_code ignored;  // if DONE cannot be deleted, it is replaced at the end
     fs::remove(file(done_name), ignored);
 }
 

@@ -1,4 +1,4 @@
-/// The folder of a run: its deck, environment, log and metrics.
+/// Run directory: deck, environment, log and metrics of a run.
 #pragma once
 
 #include <cstdint>
@@ -11,70 +11,77 @@
 
 namespace ziggurat::train {
 
-/// `<run.dir>/errors/rank00013.log`: there only when that rank has failed.
+/// Returns `<run.dir>/errors/rank00013.log`. The file exists only if that rank has failed.
 std::string error_file_of(const std::string& run_dir, int rank);
 
-/// Errors: Error{deck} that says what to do, where there are some and run.resume is never
+/// Checks that the run directory has no checkpoints. Call if run.resume is never.
+///
+/// Errors: Error{deck} with a remedy, if there are checkpoints
 void expect_no_checkpoints(const std::string& run_dir);
 
-/// Fate of the checkpoints of an earlier run when one begins afresh in its folder.
+/// Handling of the checkpoints of an earlier run when a run starts from scratch in its directory.
 enum class EarlierCheckpoints {
-    refuse,    ///< an error that says what to do
-    set_aside  ///< kept like the other files
+    refuse,    ///< an error with a remedy
+    set_aside  ///< renamed like the other files
 };
 
-/// What a failed flock of the folder at `path` means for the user; empty for an interruption or another job.
+/// Returns the meaning of a failed flock of the folder at `path`, for the user.
+///
+/// Empty for an interruption, or if another job holds the lock.
 std::string lock_problem_of(int error, const std::string& path);
 
-/// Creates run.dir and holds it for this job alone.
+/// Creates run.dir and locks it for this job.
 ///
-/// Files of an earlier run are never overwritten: they become `#metrics.jsonl.1#` and so on, one number for
-/// all files of one run. The lock dies with the process, and is that of the folder, whatever it is called
-/// meanwhile: what is written after the start goes into the folder that is held.
+/// Files of an earlier run are never overwritten. They are renamed to `#metrics.jsonl.1#` and so on, with one
+/// number for all files of one run. The lock ends with the process. It belongs to the directory, even if that
+/// is renamed: all later writes go to the locked directory.
 ///
 /// Collective: local; rank 0 has one
-/// Errors:     Error{resource} when it cannot be made, written or is in use
+/// Errors:     Error{resource} if it cannot be created or written, or is in use
 class RunDirectory {
   public:
-    /// Touches nothing in it yet.
+    /// Does not change the contents of the directory.
     explicit RunDirectory(const std::string& path);
 
-    /// Makes room for a run that begins afresh.
-    /// Errors: Error{deck} where checkpoints are to be refused and there are some
+    /// Renames the files of an earlier run, for a run that starts from scratch.
+    ///
+    /// Errors: Error{deck} if checkpoints are to be refused and exist
     void begin_afresh(EarlierCheckpoints checkpoints);
-    /// Makes the files those of a run that has come to `step` and goes on: what metrics.jsonl says of later
-    /// steps is cut off and kept, and DONE goes.
+    /// Prepares the files for a run that resumes after `step`.
+    ///
+    /// Moves lines of later steps in metrics.jsonl to another file, and deletes DONE.
     void go_on_from(std::int64_t step);
 
-    /// Why no lock keeps another job out, for a warning; empty: one does.
+    /// Returns the reason why other jobs are not locked out, for a warning; empty if they are.
     const std::string& lock_problem() const noexcept { return lock_problem_; }
 
-    /// The name that it has now.
+    /// Returns the current name of the directory.
     std::string path() const { return folder_.name(); }
-    /// The path of a file in it, as it was called at the start.
+    /// Returns the path of a file in it, under the name that the directory had at the start.
     std::string file(std::string_view name) const;
-    /// The folder as this process holds it.
+    /// Returns the handle of the directory.
     const storage::HeldFolder& held() const noexcept { return folder_; }
-    /// News for the user, once: the folder was renamed, removed or put back.
+    /// Returns a message if the directory was renamed, removed or restored since the last call; else empty.
     std::string news();
-    /// One that was removed is made anew under its name and held.
-    /// Errors: Error{resource}, also when another run has taken its place
+    /// Recreates a removed directory under its name, and locks it.
+    ///
+    /// Errors: Error{resource}, also if another run uses its path
     void renew();
-    /// Writes a whole file; readers see the old one or the new one.
+    /// Writes a whole file. Readers see either the old or the new file.
     void write(std::string_view name, std::string_view text) const;
-    /// DONE, which says to scripts that there is nothing more to do.
+    /// Writes DONE, which shows to scripts that the run has finished.
     void write_done(std::int64_t step) const;
-    /// Adds to the end of a file.
+    /// Appends to a file.
     void append(std::string_view name, std::string_view text) const;
-    /// Notes for the user since the call before, a line each: what became of earlier files.
+    /// Returns notes on earlier files for the user since the previous call, one line each.
     std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   private:
-    /// Under one number for all of them; how many.
+    /// Renames files, all with one number. Returns that number.
     int move_aside(const std::vector<std::string>& names);
 
     FileHandle open(const std::string& way, OpenMode mode) const;
-    /// The path under which a file of that name is written.
+    /// Returns the path for writing a file of that name.
     std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
 
     std::string path_;

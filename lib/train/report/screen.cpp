@@ -12,18 +12,18 @@
 namespace ziggurat::train {
 namespace {
 
-/// The link to what `descriptor` of a process leads to.
+/// Returns the path of the link to the file of `descriptor` in a process.
 std::string link_of(const std::string& process, int descriptor) {
     return "/proc/" + process + "/fd/" + std::to_string(descriptor);
 }
 
-/// What that is, such as `/dev/pts/3`; empty when it cannot be read.
+/// Returns the target of that link, such as `/dev/pts/3`; empty if it cannot be read.
 std::string target_of(const std::string& process, int descriptor) {
     std::error_code failure;
     return std::filesystem::read_symlink(link_of(process, descriptor), failure).string();
 }
 
-/// The parent of a process; empty at the end of the line.
+/// Returns the parent of a process; empty for the first process.
 std::string parent_of(const std::string& process) {
     std::ifstream status{"/proc/" + process + "/status"};
     for (std::string word; status >> word;) {
@@ -54,8 +54,8 @@ Screen Screen::behind_launcher(int file, Escapes escapes) {
     if (!theirs.starts_with("/dev/pts/") && !theirs.starts_with("/dev/tty")) {
         return {};
     }
-    // Opened only to ask for its size; where it may not be, the terminal of this rank stands for it, whose
-    // size nobody has set.
+    // Opened only to read the terminal size. If this is not permitted, the terminal of this rank is used
+    // instead, whose size is not set.
     FileHandle opened{
         ::open(link_of(process, STDOUT_FILENO).c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
     const int shown_on = opened ? opened.get() : file;

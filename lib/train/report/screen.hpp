@@ -1,36 +1,39 @@
-/// Terminal that lines are shown on: its width, and whether it has colours.
+/// Terminal on which lines are shown: its width, and its colours.
 #pragma once
 
 #include "base/file_handle.hpp"
 
 namespace ziggurat::train {
 
-/// Abilities of a terminal that people want used; each includes those before it.
+/// Capabilities of a terminal that may be used. Each includes those before it.
 enum class Escapes {
-    none,       ///< lines below each other
-    rewriting,  ///< a line at the bottom that is rewritten in place
+    none,       ///< lines only
+    rewriting,  ///< a live line at the bottom, rewritten in place
     colours,
 };
 
-/// A terminal, or nothing that anybody watches. Collective: local
+/// Terminal, or an output that is not a terminal. Collective: local
 class Screen {
   public:
-    /// A pipe or a file: no live line, no colours, lines of any length.
+    /// Constructs a screen for a pipe or a file: no live line, no colours, lines of any length.
     Screen() = default;
 
-    /// The screen that `file` is; it stays the caller's and open. `escapes` hold where it is a terminal.
+    /// Returns the screen of `file`, which the caller owns and keeps open.
+    ///
+    /// `escapes` apply if it is a terminal.
     static Screen of(int file, Escapes escapes = Escapes::rewriting);
 
-    /// The same for a rank that a launcher started: the pseudo-terminal that Open MPI gives each rank says
-    /// nothing about where mpirun's own output goes. Looks at the launcher, the nearest ancestor with another
-    /// output.
+    /// Same as of(), for a rank that a launcher has started.
+    ///
+    /// Open MPI gives each rank a pseudo-terminal, which does not show where the output of mpirun goes. So
+    /// this function checks the launcher, which is the nearest ancestor process with another output.
     static Screen behind_launcher(int file, Escapes escapes = Escapes::rewriting);
 
     bool is_terminal() const noexcept { return file_ >= 0; }
-    /// Whether a line can be rewritten in place.
+    /// Returns true if a line can be rewritten in place.
     bool has_live_line() const noexcept { return is_terminal() && escapes_ >= Escapes::rewriting; }
     bool has_colours() const noexcept { return is_terminal() && escapes_ >= Escapes::colours; }
-    /// Columns now, since a window changes its size; 0 where they are not known.
+    /// Returns the current number of columns, which changes with the window; 0 if unknown.
     int columns() const noexcept;
 
   private:
@@ -38,7 +41,7 @@ class Screen {
         : owned_{std::move(owned)}, file_{file}, escapes_{escapes} {}
 
     FileHandle owned_;
-    int file_ = -1;  ///< the terminal, or what is open on it
+    int file_ = -1;  ///< descriptor of the terminal
     Escapes escapes_ = Escapes::none;
 };
 

@@ -41,7 +41,7 @@ double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& m
     double slowest = 0;
     for (const auto& text : texts) {
         if (text.empty()) {
-            continue;  // a rank whose whole share is padding
+            continue;  // the rank has only padding
         }
         const auto shard = json::parse(text, nullptr, false);
         ZG_EXPECTS(!shard.is_discarded());
@@ -81,17 +81,16 @@ void expect_files_here(const std::string& folder,
             if (!std::filesystem::exists(folder, ignored)) {
                 throw Error{
                     ErrorKind::resource,
-                    fmt::format("'{}' was removed while the checkpoint was written. Check that nothing "
-                                "removes files of the run while it goes on.",
+                    fmt::format("'{}' was removed while the checkpoint was written. Check that no process "
+                                "removes files of the run.",
                                 folder)};
             }
             if (seconds_between(begin_ns, monotonic_ns()) >= patience) {
                 throw Error{
                     ErrorKind::resource,
                     fmt::format(
-                        "rank 0 does not see '{}' as its writer has left it ({}). Check that "
-                        "nothing removes files of the run while it goes on, or set run.dir to a file system "
-                        "that all nodes share.",
+                        "rank 0 does not see the complete file '{}' ({}). Check that no process removes "
+                        "files of the run, or set run.dir to a file system that all nodes share.",
                         path, problem ? problem.message() : "it has another size")};
             }
             std::this_thread::sleep_for(std::chrono::milliseconds{20});

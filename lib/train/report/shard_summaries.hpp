@@ -1,4 +1,4 @@
-/// Summaries of the files of a checkpoint, sent by the ranks that wrote them to rank 0.
+/// Summaries of checkpoint files, which ranks send to rank 0 after writing them.
 #pragma once
 
 #include <string>
@@ -9,22 +9,24 @@
 
 namespace ziggurat::train {
 
-/// Files and pieces of one rank as text. Collective: local
+/// Returns files and pieces of one rank as text. Collective: local
 std::string text_of(const checkpoint::ShardSummary& summary);
 
-/// Adds the files and pieces of all ranks to `manifest`, in rank order. Returns the seconds of the rank that
-/// took longest to write.
+/// Adds the files and pieces of all ranks to `manifest`, in rank order.
 ///
-/// Collective: local; no MPI, for a thread beside training
-/// Errors:     contract, when a text is not of text_of()
+/// Returns the seconds of the slowest writer.
+///
+/// Collective: local; no MPI, so a background thread may call it
+/// Errors:     contract, if a text is not from text_of()
 double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest);
 
-/// Looks whether rank 0 sees what the others have written, for so long at most: file systems of several nodes
-/// may take a moment. On a file system of this machine alone, or in a folder that is gone, nothing is waited
-/// for.
+/// Waits until rank 0 sees the files that other ranks have written, at most `patience_seconds`.
 ///
-/// Collective: local; no MPI, for a thread beside training
-/// Errors:     Error{resource} when a file of `manifest` is not in `folder`, or has another size
+/// A file system that several nodes share may show new files late. Does not wait if the file system is local
+/// or if the folder was removed.
+///
+/// Collective: local; no MPI, so a background thread may call it
+/// Errors:     Error{resource} if a file of `manifest` is not in `folder`, or has another size
 void expect_files_here(const std::string& folder,
                        const checkpoint::Manifest& manifest,
                        double patience_seconds);

@@ -24,12 +24,12 @@
 namespace ziggurat::train {
 namespace {
 
-/// For what another node has just written: file systems of a network keep for a while what they have seen.
+/// Time to wait for a file of another node. Clients of network file systems cache directory contents.
 constexpr double network_patience_seconds = 30;
 constexpr double local_patience_seconds = 0.5;
 constexpr std::chrono::milliseconds nap{10};
 
-/// The folder, or the nearest one above it that is there.
+/// Returns the folder, or its nearest ancestor that exists.
 std::string nearest_there(const std::string& folder) {
     std::error_code unreadable;
     auto path = std::filesystem::absolute(folder, unreadable).lexically_normal();
@@ -39,7 +39,7 @@ std::string nearest_there(const std::string& folder) {
     return path.string();
 }
 
-/// What is wrong with the folder on this node.
+/// Returns the problem with the folder on this node; empty if there is no problem.
 std::string look_for(const std::string& run_dir, const std::string& mark, double most_seconds) {
     const std::int64_t begin_ns = monotonic_ns();
     const auto path = run_dir + "/" + mark;
@@ -50,8 +50,8 @@ std::string look_for(const std::string& run_dir, const std::string& mark, double
                                     ? local_patience_seconds
                                     : std::min(network_patience_seconds, most_seconds);
         if (seconds_between(begin_ns, monotonic_ns()) > patience) {
-            return !has_folder        ? "it is not there"
-                   : reason == ENOENT ? "a folder of that name is there, but another one"
+            return !has_folder        ? "it does not exist"
+                   : reason == ENOENT ? "another folder of that name exists"
                                       : std::strerror(reason);
         }
         std::this_thread::sleep_for(nap);
@@ -70,17 +70,17 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
     if (world.rank() == 0) {
         mark = fmt::format(".seen-by-all-{}-{}", ::getpid(), monotonic_ns());
         const FileHandle file{::open((run_dir + "/" + mark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
-        mark = file ? mark : "";  // writing there tells why that cannot be
+        mark = file ? mark : "";  // a later write to the folder reports the reason
     }
     mark = comm::broadcast(world, mark);
     std::string problem;
     if (!mark.empty() && nodes.rank_in_node == 0) {
-        // Long before the ranks that wait for this take it for a hang.
+        // Shorter than the timeout of the ranks that wait for this.
         problem = look_for(run_dir, mark, spec.run.hang_timeout_seconds / 3);
         if (!problem.empty()) {
             problem = fmt::format(
-                "run.dir: '{}' is not the same folder on all nodes (seen by rank {} on {}: {}). Name a "
-                "folder on storage that all nodes share and may write to.",
+                "run.dir: '{}' is not the same folder on all nodes (seen by rank {} on {}: {}). Set run.dir "
+                "to a folder on storage that all nodes share and can write to.",
                 printable(run_dir), world.rank(), printable(comm::machine_name()), problem);
         }
     }

@@ -1,4 +1,4 @@
-/// Check that all nodes see the same folder of the run.
+/// Check that all nodes see the same run directory.
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@ namespace ziggurat::train {
 
 class Reporter;
 
-/// Names the first node that does not see run.dir as rank 0 does, or may not write into it: as an error where
-/// the run saves, else as a warning. A network file system gets half a minute to show a new file to all.
+/// Checks that all nodes see run.dir as rank 0 does and may write to it.
+///
+/// Reports the first node that does not: as an error if the run saves checkpoints, else as a warning. Waits
+/// up to half a minute until a network file system shows a new file on all nodes.
 ///
 /// \pre run.dir exists on rank 0
 /// Collective: over `world`
-/// Errors:     Error{resource} on all ranks alike
+/// Errors:     Error{resource} on all ranks
 void expect_folder_on_all_nodes(const spec::RunSpec& spec,
                                 const comm::NodeTopology& nodes,
                                 const comm::Context& world,

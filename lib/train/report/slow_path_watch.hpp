@@ -1,4 +1,4 @@
-/// Notice, given once, of an NVMe path that holds up the others.
+/// Notice, printed once, of an NVMe path that is slower than the others.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ class SlowPathWatch {
     SlowPathWatch(const comm::Context& world, Assembly& assembly, Reporter& reporter)
         : world_{world}, assembly_{assembly}, reporter_{reporter} {}
 
-    /// Sends what this rank finds with the end of the next step; then rank 0 says what the first has found.
+    /// Sends a slow path that this rank has found at the end of the next step. Rank 0 prints the first one.
     ///
     /// \param agreed  the step_requests of all ranks at the end of this step
-    /// Collective: over all ranks when some rank has found a slow path, else local
+    /// Collective: over all ranks if a rank has found a slow path, else local
     void step_ended(const StepRequests& agreed);
 
   private:

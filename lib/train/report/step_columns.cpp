@@ -13,13 +13,13 @@ namespace ziggurat::train {
 namespace {
 
 constexpr std::string_view bar = " | ";
-/// From here on a share of the time that was waited for is worth a look.
+/// Share of the step time from which a stall is highlighted.
 constexpr double large_stall = 0.2;
-/// Columns of three tiers with their budgets and the bar before them: the same for lines and headings.
+/// Width of three tiers with their budgets and the bar before them; the same for lines and headings.
 constexpr int most_memory = 49;
-/// Columns of the time of day and its bar.
+/// Width of the time of day and its bar.
 constexpr int time_width = 15;
-/// Less rounds to nothing.
+/// Smallest share that is shown. Smaller shares round to 0.
 constexpr double least_stall = 0.0005;
 
 template <class... Arguments>
@@ -46,7 +46,7 @@ void set_loss(std::string& text, const std::optional<double>& loss) {
     }
 }
 
-/// `1.2/2.0G`, `12M/60G`, `61G`.
+/// Appends used bytes and budget, such as `1.2/2.0G`, `12M/60G`; without a budget `61G`.
 void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes) {
     const auto used = format_bytes_short(bytes);
     if (budget_bytes <= 0) {
@@ -59,7 +59,7 @@ void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes
                    std::string_view{used}.substr(0, used.size() - (is_same_unit ? 1 : 0)), budget);
 }
 
-/// `09:14:02 UTC`.
+/// Sets a time such as `09:14:02 UTC`.
 void set_time(std::string& text, double now_s) {
     constexpr std::int64_t day_s = 24 * 60 * 60;
     const auto second = static_cast<std::int64_t>(now_s >= 0 ? std::min(now_s, 1e15) : 0) % day_s;
@@ -102,7 +102,7 @@ void StepColumns::fill(const StepNumbers& numbers) {
     fill_memory(numbers, false, memory_alone_.text);
 }
 
-/// The largest shares first.
+/// Sets the cells of the two largest stalls.
 void StepColumns::fill_stalls(const StepNumbers& numbers) {
     std::array<double, num_stalls> left = numbers.stall_share;
     stalls_.style = Style::plain;
@@ -120,7 +120,7 @@ void StepColumns::fill_stalls(const StepNumbers& numbers) {
     }
 }
 
-/// Every tier with its name.
+/// Sets the cell of memory: each tier with its name.
 void StepColumns::fill_memory(const StepNumbers& numbers, bool with_budgets, std::string& text) const {
     constexpr std::array<std::string_view, 3> names{"dev ", " host ", " nvme "};
     text.clear();
@@ -139,12 +139,12 @@ void StepColumns::fill_heading() {
     set(time_left_.text, "{:<12}", "time left");
     set(mfu_.text, "{:>9}", "mfu");
     set(per_step_.text, "{:>8}", "per step");
-    set(stalls_.text, "{:<17}", "waiting, % time");
+    set(stalls_.text, "{:<17}", "stall, % of step");
     set(second_stall_.text, "{:<12}", "");
     set(norm_.text, "{:>13}", "gradient norm");
     set(per_rank_.text, "{:>11}", "per rank");
     set(time_.text, "{:<12}", "time of day");
-    set(memory_.text, "memory of budget");
+    set(memory_.text, "memory used/budget");
     set(memory_alone_.text, "memory");
     mfu_.text.resize(facts_.tells_mfu ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);

@@ -1,4 +1,4 @@
-/// Columns of the step line, and the choice of those that fit.
+/// Columns of the step line, and the selection of columns that fit.
 #pragma once
 
 #include <array>
@@ -12,42 +12,42 @@
 
 namespace ziggurat::train {
 
-/// What is known of a run at its start.
+/// Facts of a run that are known at its start.
 struct StepLineFacts {
-    std::int64_t total_steps = 0;                ///< the last step's number
-    std::int64_t ranks = 1;                      ///< 1: no column for the speed of each
+    std::int64_t total_steps = 0;                ///< number of the last step
+    std::int64_t ranks = 1;                      ///< 1: no column for the speed of each rank
     std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
-    std::array<bool, num_stalls> can_stall{};    ///< which of them may be more than 0
-    bool tells_host = true;                      ///< whether more than control values lies there
-    bool tells_mfu = false;                      ///< whether the peak is known
-    bool tells_time = false;                     ///< of day, on a terminal with room for it
+    std::array<bool, num_stalls> can_stall{};    ///< stalls that can be nonzero
+    bool tells_host = true;                      ///< the host holds more than control values
+    bool tells_mfu = false;                      ///< the peak is known
+    bool tells_time = false;                     ///< show the time of day, on a wide terminal
 };
 
-/// Contents of one line.
+/// Values of one line.
 struct StepNumbers {
     std::int64_t step = 0;
-    std::optional<double> loss;  ///< nothing: no step had targets
+    std::optional<double> loss;  ///< nullopt: no step had target tokens
     bool is_spike = false;
     double lr = 0;
     double tok_s = 0;
     double mfu = 0;
     double left_s = 0;
     double step_s = 0;
-    std::array<double, num_stalls> stall_share{};  ///< of the time
+    std::array<double, num_stalls> stall_share{};  ///< fraction of the time
     double grad_norm = 0;
     std::array<std::int64_t, 3> used_bytes{};  ///< peaks, by spec::Tier
-    int num_tiers = 1;                         ///< those that hold something in this run
-    double now_s = 0;                          ///< since 1970, UTC
+    int num_tiers = 1;                         ///< tiers that hold data in this run
+    double now_s = 0;                          ///< seconds since 1970, UTC
 };
 
-/// The cells of one line from left to right, padded so that those of all lines stand below each other.
+/// Cells of one line from left to right, padded so that the columns of all lines are aligned.
 ///
-/// The order is fixed, and a terminal shows as many as it has room for: step, loss, learning rate, speed,
-/// time left (80 columns), model FLOPs utilisation, time per step (100), the lane that was waited for longest
-/// (120), gradient norm, speed of each rank, memory by tier (200); with room to spare for all of them, the
-/// lane waited for next too, and then, before the memory, the time of day (250). Where not even the first
-/// five fit, these go, in this order: the number of steps, the rate, the speed, the time left. Files and
-/// pipes get all of them but the time of day, which metrics.jsonl has.
+/// The order is fixed, and a terminal shows the columns that fit: step, loss, learning rate, speed, time left
+/// (80 columns), model FLOPs utilisation, time per step (100), the longest stall (120), gradient norm, speed
+/// of each rank, memory by tier (200). If all of these fit, the second longest stall is shown too, and then
+/// the time of day, before the memory (250). If the first five do not fit, these are omitted in this order:
+/// total number of steps, learning rate, speed, time left. Files and pipes get all columns except the time of
+/// day, which metrics.jsonl has.
 ///
 /// No allocation after the construction. Collective: local
 class StepColumns {
@@ -57,7 +57,7 @@ class StepColumns {
     void fill(const StepNumbers& numbers);
     void fill_heading();
 
-    /// The line in at most `columns`; 0: of any length. False when the waits have no room in it.
+    /// Sets `line` to at most `columns`; 0: no limit. Returns false if the stalls do not fit.
     bool fit(int columns, StyledText& line) const;
 
   private:
@@ -72,7 +72,7 @@ class StepColumns {
 
     StepLineFacts facts_;
     int step_width_;
-    Cell step_, step_alone_, loss_, rate_, speed_, time_left_;  // always, if there is room
+    Cell step_, step_alone_, loss_, rate_, speed_, time_left_;  // always shown, if they fit
     Cell mfu_, per_step_, stalls_, second_stall_, norm_, per_rank_, time_, memory_,
         memory_alone_;  // in wide lines
 };

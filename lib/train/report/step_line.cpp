@@ -54,7 +54,7 @@ StepNumbers StepLine::numbers() {
                      .step_s = seconds / steps,
                      .grad_norm = last_.grad_norm};
     if (last_.mfu && last_.tok_s > 0) {
-        made.mfu = made.tok_s * (*last_.mfu / last_.tok_s);  // against the peak as it is now
+        made.mfu = made.tok_s * (*last_.mfu / last_.tok_s);  // relative to the current peak
     }
     if (window_losses_ > 0) {
         made.loss = window_loss_ / static_cast<double>(window_losses_);
@@ -102,7 +102,7 @@ std::optional<Lines> StepLine::explanation(int columns) {
     if (!is_to_show && is_explained_in_log_) {
         return std::nullopt;
     }
-    std::string text = "# stall: what computing waited for:";
+    std::string text = "# stall = % of step time that compute waited for:";
     for (std::size_t i = 0; i < num_stalls; ++i) {
         if (facts_.can_stall[i]) {
             const auto names = names_of(static_cast<Stall>(i));

@@ -1,4 +1,4 @@
-/// The line that a person follows while a run trains.
+/// Step lines, which show the progress of a run to the user.
 #pragma once
 
 #include <array>
@@ -14,36 +14,37 @@
 
 namespace ziggurat::train {
 
-/// A line as a terminal shows it, and as it is written where nobody watches, which may both be empty: nothing
-/// to say there. Valid until the next call.
+/// Text for a terminal, and text for logs and pipes. Each may be empty: nothing to print.
+///
+/// Valid until the next call.
 struct Lines {
     const StyledText& shown;
     std::string_view logged;
 };
 
-/// Turns step reports into lines, `|` between the columns, `step` at their start (StepColumns).
+/// Converts step reports to lines with `|` between the columns (StepColumns).
 ///
-/// Loss and seconds are means since the last line, stalls are shares of that time, lr and norm are the last
-/// step's. No allocation after the construction but in explanation(). Collective: local.
+/// Loss and seconds are means since the last line. Stalls are fractions of that time. Learning rate and norm
+/// are those of the last step. No allocation after construction except in explanation(). Collective: local.
 class StepLine {
   public:
     explicit StepLine(const StepLineFacts& facts);
 
-    /// Every step, before line() and live().
+    /// Adds a step. Call for every step, before line() and live().
     void add(const StepReport& report);
 
-    /// The line for the steps added since the last one, for a terminal of so many columns; 0: not known.
+    /// Returns the line for the steps since the last line, for a terminal of `columns`; 0: unknown.
     ///
-    /// \param now_s  since 1970, UTC, for StepLineFacts::tells_time
+    /// \param now_s  seconds since 1970, UTC, for StepLineFacts::tells_time
     Lines line(int columns, double now_s = 0);
-    /// The heading of the columns when it is due, which is before the first line and every 50 lines.
+    /// Returns the heading of the columns if it is due: before the first line and every 50 lines.
     std::optional<Lines> heading(int columns);
-    /// The meaning of the short names of lanes, once: under the first heading that has their column.
+    /// Returns the legend of the lanes' short names, once: under the first heading with their column.
     std::optional<Lines> explanation(int columns);
-    /// One short line for a terminal: where the run is, how fast, and when it ends.
+    /// Returns a short live line for a terminal: step, loss, speed and time left.
     std::string_view live();
 
-    /// Seconds that one step takes, without the first two; 0 before any is known.
+    /// Returns the seconds of one step, without the first two steps; 0 if unknown.
     double seconds_per_step() const noexcept { return seconds_per_step_; }
 
   private:
@@ -58,16 +59,16 @@ class StepLine {
     std::int64_t window_steps_ = 0;
     std::int64_t window_tokens_ = 0;
     double window_loss_ = 0;
-    std::int64_t window_losses_ = 0;  ///< steps that had one
+    std::int64_t window_losses_ = 0;  ///< number of steps with a loss
     std::int64_t steps_seen_ = 0;
     double seconds_per_step_ = 0;
     std::int64_t lines_ = 0;
-    int num_tiers_ = 1;  ///< never fewer than in a line before
+    int num_tiers_ = 1;  ///< never fewer than in an earlier line
     LossSpike spike_;
-    bool shows_stalls_ = false;  ///< the latest heading
+    bool shows_stalls_ = false;  ///< of the latest heading
     bool is_explained_on_screen_ = false, is_explained_in_log_ = false;
-    StyledText shown_, logged_;  ///< reused
-    std::string live_;           ///< reused
+    StyledText shown_, logged_;  ///< reused between calls
+    std::string live_;           ///< reused between calls
 };
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// A line whose parts a terminal may show in colour.
+/// Line of text with styles, which a terminal may show in colour.
 #pragma once
 
 #include <string>
@@ -7,16 +7,18 @@
 
 namespace ziggurat::train {
 
-/// Meaning of a part of a line; its look follows from it.
+/// Meaning of a part of a line, which determines its colour.
 enum class Style {
     plain,
-    aside,    ///< of use once, or to look something up
-    heading,  ///< the beginning of a line of another kind than those around it
-    caution,  ///< worth a look
-    alarm     ///< something is wrong
+    aside,    ///< secondary information
+    heading,  ///< beginning of a line of another kind than the lines around it
+    caution,  ///< should be checked
+    alarm     ///< an error
 };
 
-/// Plain text with styles beside it, so that its width is that of its text. Reused, it does not allocate.
+/// Plain text with styles stored separately, so that its width is that of the plain text.
+///
+/// No allocation if it is reused.
 class StyledText {
   public:
     StyledText() {
@@ -30,12 +32,12 @@ class StyledText {
     }
     void add(std::string_view text, Style style = Style::plain);
     std::string_view plain() const noexcept { return text_; }
-    /// Leaves the first `bytes` of it.
+    /// Truncates the text to its first `bytes`.
     void cut(int bytes);
-    /// Leaves no blanks at its end.
+    /// Removes trailing blanks.
     void trim();
 
-    /// Appends the text to `out`, with escape sequences around what is not plain when `has_colours`.
+    /// Appends the text to `out`, with escape sequences around styled parts if `has_colours`.
     void append_to(std::string& out, bool has_colours) const;
 
   private:
@@ -45,10 +47,10 @@ class StyledText {
     };
 
     std::string text_;
-    std::vector<Part> parts_;  ///< adjoining
+    std::vector<Part> parts_;  ///< contiguous
 };
 
-/// The escape sequence that begins `style`; that of Style::plain ends all others.
+/// Returns the escape sequence that starts `style`; that of Style::plain ends all others.
 std::string_view escape_of(Style style);
 
 }  // namespace ziggurat::train

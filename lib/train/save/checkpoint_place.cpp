@@ -34,8 +34,8 @@ CheckpointPlace::Ready CheckpointPlace::make(std::int64_t step,
         const auto free = checkpoint::free_bytes(root());
         if (free && *free < needed_bytes) {
             ready.trouble = fmt::format(
-                "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
-                "with checkpoint.keep.",
+                "not enough space in '{}' (needs {}, {} free). Free some space, or keep fewer "
+                "checkpoints with checkpoint.keep.",
                 said(root()), format_bytes(needed_bytes), format_bytes(*free));
         }
     } catch (const std::exception& error) {
@@ -51,7 +51,7 @@ CheckpointPlace::Ready CheckpointPlace::make_watched(std::int64_t step,
     if (liveness == nullptr) {
         return make(step, needed_bytes, commit);
     }
-    checkpoint::remove_unfinished(root());  // of a save that failed; that may take long
+    checkpoint::remove_unfinished(root());  // leftovers of a failed save; this may take long
     liveness->waits_for("the folder of a checkpoint in '" + said(root()) + "'");
     auto ready = make(step, needed_bytes, commit);
     liveness->moves();
@@ -74,7 +74,7 @@ CheckpointPlace::Ready CheckpointPlace::prepare(std::int64_t step,
 
 void CheckpointPlace::hold_anew(bool is_renewed) {
     if (is_renewed || folder_.look() == storage::Whereabouts::gone) {
-        // A node that does not see the new one yet meets that as it writes, and comes here again.
+        // A node that does not see the new directory yet fails when it writes. It then runs this code again.
         if (const storage::HeldFolder now{run_dir_}; now.is_held()) {
             folder_.renew(now);
         }
@@ -86,11 +86,11 @@ std::int64_t CheckpointPlace::newest_left(std::int64_t saved_step) const {
         std::int64_t newest = -1;
         for (const auto& path : checkpoint::list_complete(root())) {
             const auto step = checkpoint::step_of_folder(path).value_or(-1);
-            newest = step <= saved_step ? step : newest;  // later ones were damaged when the run began
+            newest = step <= saved_step ? step : newest;  // later ones were corrupt when the run started
         }
         return newest;
     } catch (const Error&) {
-        return -1;  // nobody can read it now
+        return -1;  // the folder cannot be read at the moment
     }
 }
 

@@ -1,4 +1,4 @@
-/// Folder of a run's checkpoints: `ckpt` in the run's folder, even if that is renamed meanwhile.
+/// Folder of a run's checkpoints: `ckpt` in the run directory. It stays valid if that is renamed.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,37 @@ class Reporter;
 
 class CheckpointPlace {
   public:
-    /// Words of rank 0 to all before a save.
+    /// Result of the preparation of a save, which rank 0 broadcasts.
     struct Ready {
-        bool is_renewed = false;  ///< the run's folder had been removed, with all checkpoints in it
-        std::string trouble;      ///< the reason why the save cannot be begun, else nothing
+        bool is_renewed = false;  ///< the run directory had been removed, with all checkpoints in it
+        std::string trouble;      ///< the reason why the save cannot start; empty if it can
     };
 
     CheckpointPlace(std::string run_dir, const comm::Context& world, Reporter& reporter);
 
-    /// This rank's way into the run's folder.
+    /// Returns this rank's path to the run directory (see storage::HeldFolder).
     const std::string& way() const noexcept { return folder_.way(); }
     std::string root() const { return folder_.way() + "/ckpt"; }
-    /// The unfinished folder of a step.
+    /// Returns the folder of a step while its checkpoint is not complete.
     std::string folder_of(std::int64_t step) const;
-    /// `text` with names in the place of ways, for people.
+    /// Returns `text` with the user's path instead of the path of the handle.
     std::string said(std::string_view text) const { return folder_.said(text); }
 
-    /// Makes the folder of a step, on rank 0 alone into `commit`; a run's folder that is gone is made anew.
-    /// All ranks hold then what rank 0 holds.
+    /// Creates the folder of a step; on rank 0 also `commit`. Recreates a run directory that was removed.
+    ///
+    /// Afterwards all ranks have the same directory open as rank 0.
     ///
     /// Collective: over all ranks
     Ready prepare(std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit);
 
-    /// The newest step up to `saved_step` that is still there, as somebody may have removed some; -1: none.
-    /// Reads the folder: one rank is enough.
+    /// Returns the newest step up to `saved_step` whose checkpoint still exists; -1 without one.
+    ///
+    /// Users may have removed checkpoints. It reads the folder, so one rank is enough.
     std::int64_t newest_left(std::int64_t saved_step) const;
 
   private:
     Ready make(std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit);
-    /// The same; whoever watches for hangs sees what is waited for.
+    /// Calls make() and registers the wait, so that the hang detector can report it.
     Ready make_watched(std::int64_t step,
                        std::int64_t needed_bytes,
                        std::optional<checkpoint::Commit>& commit);

@@ -22,11 +22,11 @@
 namespace ziggurat::train {
 namespace {
 
-/// For COMPLETE, master.h5 and the folder, beside the shards; by piece of a shard.
+/// Disk space for COMPLETE, master.h5 and the folder, in addition to the shards; and for each piece.
 constexpr std::int64_t spare_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t spare_bytes_of_piece = 1024;
 
-/// A save takes memory for once; what is left of it would make every save look like a leak of the next few.
+/// Frees cached memory after a save, which would otherwise look like a leak in later steps.
 void give_back_memory() {
     storage::tidy_hdf5();
     give_back_heap();
@@ -64,7 +64,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       account_{account},
       place_{spec.run.dir, world, reporter},
       saving_activity_{account.activity("Checkpoint", Part::between_steps)},
-      stall_activity_{account.activity("Checkpoint stall", Part::between_steps)},
+      stall_activity_{account.activity("Blocked by checkpoint", Part::between_steps)},
       stream_{state.stream_to_save},
       snapshot_{state},
       protocol_{world.size(), world.rank()},
@@ -106,7 +106,7 @@ bool Checkpointer::after_step(std::int64_t step,
         const ScopedActivity time{account_, stall_activity_};
         wait();
     }
-    mine_[StepRequest::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
+    mine_[StepRequest::checkpoint] = 0;  // a save that became due by time during the wait is this save
     save_now(progress());
     return true;
 }
@@ -173,7 +173,7 @@ void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_a
     const auto sources = is_async ? snapshot_.copied() : snapshot_.live();
     task_.start([this, sources, folder, streams = streams_, writer = world_.rank()]() -> std::string {
         if (sources.empty()) {
-            return "";  // all of this rank's share is padding
+            return "";  // this rank's whole share is padding
         }
         return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.places(), stream_,
                                                       task_.gives_up())
@@ -190,7 +190,7 @@ double Checkpointer::stood_still_seconds() const {
 
 SaveNews Checkpointer::learn(const StepRequests& counts) {
     if (protocol_.owes_word() && counts[StepRequest::save_failed] > 0) {
-        task_.give_up();  // what the others write is of no use any more
+        task_.give_up();  // the save has failed, so this rank's part is useless
     }
     const auto news = protocol_.learn(counts, mine_);
     switch (news) {
@@ -238,7 +238,7 @@ void Checkpointer::commit() {
 }
 
 void Checkpointer::succeed() {
-    const auto notes = std::exchange(result_, {}).text;  // on rank 0
+    const auto notes = std::exchange(result_, {}).text;  // empty except on rank 0
     commit_.reset();
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
@@ -272,8 +272,8 @@ void Checkpointer::fail(const std::string& reason) {
     if (failures_in_a_row_ > most_failures && may_throw_) {
         throw Error{
             ErrorKind::resource,
-            fmt::format("{} checkpoints in a row could not be written, the last at step {}: {} The run "
-                        "ends, as it would lose all that it does; {}.",
+            fmt::format("{} checkpoints in a row failed, the last at step {}: {} The run stops, because "
+                        "it cannot save its work; {}.",
                         failures_in_a_row_, progress_.step, reason,
                         newest < 0 ? std::string{"there is no checkpoint"}
                                    : fmt::format("the newest checkpoint is of step {}", newest))};

@@ -1,4 +1,4 @@
-/// Checkpointer: saves the state of a run beside training.
+/// Checkpointer: saves the state of a run asynchronously, during training.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +28,26 @@ namespace ziggurat::train {
 class DataGuard;
 struct RunContext;
 
-/// `<run.dir>/ckpt`.
+/// Returns `<run.dir>/ckpt`.
 std::string checkpoint_root(const spec::RunSpec& spec);
 
-/// Saves when a checkpoint is due: every rank copies its part (Snapshot), or takes what lies on NVMe from
-/// the next updates as they read it (SaveStream), and goes on training while a thread of its own writes;
-/// when all have written, rank 0 makes the checkpoint complete, beside training as well. Progress of a save
-/// travels with the small sum at the end of each step (SaveProtocol), so ranks need no exchange for it. One
-/// save is under way at a time; the next one waits for it.
+/// Writer of the checkpoints of a run, one at a time; a new save waits for the running one.
 ///
-/// A save that fails on any rank fails on all: it is told, training goes on and what was complete stays.
-/// Messages go through the reporter; time for which training stands still, into the account.
+/// Every rank copies its part of the state (Snapshot). It copies state on NVMe when the next updates read it
+/// (SaveStream). Training continues while a separate thread writes. After all ranks have written, a thread of
+/// rank 0 completes the checkpoint, also during training. The reduction at the end of each step carries the
+/// progress of a save (SaveProtocol), so a save needs no communication of its own.
+///
+/// A save that fails on any rank fails on all. The failure is reported, training continues, and complete
+/// checkpoints stay. The reporter prints all messages. Time for which training is blocked is accounted.
 class Checkpointer {
   public:
-    /// So many saves in a row may fail; with the next one the run ends.
+    /// Number of consecutive failed saves that a run survives; the next failure ends the run.
     static constexpr int most_failures = 5;
 
-    /// \param mine        this rank's step_requests, which take its word along
+    /// \param mine        this rank's step_requests, which carry its reports to the other ranks
     /// \param saved_step  the newest step of which run.dir has a checkpoint; -1: none
-    /// \param data        looked at before each save, and recorded with it; outlives this; null: neither
+    /// \param data        checked before each save and recorded with it; outlives this. nullptr: neither
     /// Collective: over `world`
     Checkpointer(const spec::RunSpec& spec,
                  const RunContext& context,
@@ -58,87 +59,92 @@ class Checkpointer {
                  std::int64_t saved_step,
                  DataGuard* data = nullptr);
 
-    /// Whether the run saves without being asked.
+    /// Returns true if the run saves periodically (checkpoint.every).
     bool is_on() const noexcept { return spec_.checkpoint.every.has_value(); }
 
-    /// Somebody asks for a checkpoint after the step under way. Any rank may; local.
+    /// Requests a checkpoint after the current step. Any rank may call it. Collective: local
     void request() noexcept { mine_[StepRequest::checkpoint] = 1; }
 
-    /// Between ops: whether this rank's part is done, or time is up. Cheap, no allocation unless something
-    /// is.
+    /// Checks between ops if this rank's part is written, or if a checkpoint is due by time.
+    ///
+    /// The call is cheap: it allocates only if one of the two is true.
     ///
     /// Collective: local
     void look();
 
-    /// Between steps: what all ranks have learned, and a new save where one is due.
+    /// Advances the running save between steps and starts a due one; returns true if it started a save.
     ///
-    /// \param step      steps done, and tokens consumed by them
+    /// \param step      number of completed steps; `tokens` is the number of tokens consumed by them
     /// \param counts    step_requests of all ranks at the end of the step
-    /// \param progress  as it will be found when the run goes on; asked for when a save begins
-    /// Returns whether one has begun.
+    /// \param progress  returns the progress that a resumed run will read; called when a save starts
     ///
     /// Collective: over all ranks
-    /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
+    /// Errors:     Error{resource} on all ranks after most_failures + 1 failures in a row
     bool after_step(std::int64_t step,
                     std::int64_t tokens,
                     const StepRequests& counts,
                     const std::function<checkpoint::TrainingProgress()>& progress);
 
-    /// From now on the checkpoints of these steps stay for their validation losses. Collective: local
+    /// Protects the checkpoints of these steps from deletion (best validation losses). Collective: local
     void keep(std::vector<std::int64_t> best) { best_ = std::move(best); }
-    /// Saves this step where it is one of those that stay for their losses and is not saved yet.
+    /// Saves this step if it is one of the steps of keep() and is not saved yet.
     ///
-    /// Collective: over all ranks, alike on all
-    /// Errors:     as of after_step()
+    /// Collective: over all ranks, with the same arguments
+    /// Errors:     those of after_step()
     void save_best(const checkpoint::TrainingProgress& progress);
 
-    /// No steps follow for a while: what the save under way would have taken from their updates it takes from
-    /// where it lies. A step that follows all the same waits for it with its updates. Collective: local
+    /// Prepares the running save for a pause in stepping. Collective: local
+    ///
+    /// The save then reads the remaining state from its home tier instead of from the next updates. If a step
+    /// follows nevertheless, its updates wait for the save.
     void expect_standstill();
-    /// Where there are no steps whose end would tell: what all ranks have learned of the save under way.
+    /// Advances the running save without a step, with a reduction of its own (for example in a validation).
     ///
     /// Collective: over all ranks
-    /// Errors:     as of after_step()
+    /// Errors:     those of after_step()
     void learn_beside_steps();
 
-    /// What is under way ends; nothing new begins. Collective: over all ranks
+    /// Waits for the running save; starts no new one. Collective: over all ranks
     void drain();
 
-    /// At the end of a run: what is under way ends; then, if the run saves at all and this step is not saved
-    /// yet, it is, from where the state lies. False when that failed.
+    /// Completes all saves at the end of a run; returns false if the last one failed.
+    ///
+    /// It waits for the running save. If is_on() and this step is not saved yet, it then saves this step
+    /// directly from the state, without a copy.
     ///
     /// Collective: over all ranks
     bool finish(const checkpoint::TrainingProgress& progress);
 
-    /// The newest step of which there is a complete checkpoint; -1: none.
+    /// Returns the newest step with a complete checkpoint; -1 without one.
     std::int64_t saved_step() const noexcept { return saved_step_; }
-    /// Of the slowest save so far, from its first byte to its end, without what it waited for steps to end.
-    /// On rank 0; 0 elsewhere.
+    /// Returns the duration of the slowest save so far, without its waits for the ends of steps.
+    ///
+    /// Units: seconds, from the first byte to the end. Valid on rank 0; 0 on the other ranks.
     double slowest_seconds() const noexcept { return slowest_seconds_; }
-    /// This rank's way into the run's folder, whatever somebody calls it meanwhile.
+    /// Returns this rank's path to the run directory, which stays valid if that is renamed.
     const std::string& way() const noexcept { return place_.way(); }
-    /// Bytes on disk of a checkpoint, of all ranks.
+    /// Returns the bytes of a checkpoint on disk, summed over all ranks.
     std::int64_t bytes() const noexcept { return bytes_; }
 
   private:
-    /// Beside training where there is room for a copy of the state, else at once.
+    /// Saves asynchronously if the program has a buffer for a copy of the state, else synchronously.
     void save_now(const checkpoint::TrainingProgress& progress);
-    /// All ranks begin, or all have failed already.
+    /// Starts a save on all ranks, or fails it on all ranks.
     void begin(const checkpoint::TrainingProgress& progress, bool is_async);
-    /// Goes on with the save by what all ranks have told.
+    /// Advances the save with the reports of all ranks.
     SaveNews learn(const StepRequests& counts);
     std::string reason_of_all();
     void commit();
     void succeed();
-    /// Of all ranks.
+    /// Ends the save as failed, on all ranks.
     void fail(const std::string& reason);
-    /// The newest step that is still there, as rank 0 sees it.
+    /// Returns on all ranks the newest step whose checkpoint still exists, as rank 0 reads the folder.
     std::int64_t newest_left() const;
-    /// Waits until nothing is under way, or files have not answered for too long.
+    /// Waits until no save is running; ends the job if no bytes are written for too long.
     void wait();
-    /// The save under way never ends: all ranks leave, and say whose part is missing.
+    /// Ends the job on all ranks because the running save hangs; the message names the missing rank.
     [[noreturn]] void leave_hanging_save();
-    /// Training, for the save under way.
+    /// Returns the time for which the running save has blocked training, in seconds.
     double stood_still_seconds() const;
 
     const spec::RunSpec& spec_;
@@ -153,24 +159,24 @@ class Checkpointer {
     SaveStream& stream_;
     Snapshot snapshot_;
     SaveProtocol protocol_;
-    BackgroundTask::Result result_;             ///< of the task, from the word on to the end of the phase
-    std::optional<checkpoint::Commit> commit_;  ///< on rank 0, while a save is under way
-    std::optional<Due> due_;                    ///< by steps and tokens, which all ranks count alike
+    BackgroundTask::Result result_;             ///< result of the task, until the end of the phase
+    std::optional<checkpoint::Commit> commit_;  ///< on rank 0, while a save is running
+    std::optional<Due> due_;                    ///< by steps and tokens, which all ranks count identically
     std::int64_t last_begin_ns_;
-    bool is_asynchronous_ = false;           ///< the save under way
-    bool streams_ = false;                   ///< of it this rank's part, from what updates let pass
-    bool may_throw_ = true;                  ///< a failure too many
-    checkpoint::TrainingProgress progress_;  ///< of the save under way
-    std::int64_t bytes_ = 0;                 ///< of the shards
-    std::int64_t needed_ = 0;                ///< on disk while a checkpoint is written
+    bool is_asynchronous_ = false;           ///< the running save is asynchronous
+    bool streams_ = false;                   ///< this rank's part of it comes from a SaveStream
+    bool may_throw_ = true;                  ///< one failure too many ends the run
+    checkpoint::TrainingProgress progress_;  ///< progress that the running save records
+    std::int64_t bytes_ = 0;                 ///< bytes of the shards
+    std::int64_t needed_ = 0;                ///< free bytes on disk that a save needs
     std::int64_t saved_step_;
-    std::vector<std::int64_t> best_;  ///< steps whose checkpoints stay
+    std::vector<std::int64_t> best_;  ///< steps whose checkpoints are kept
     DataGuard* data_;
     int failures_in_a_row_ = 0;
     double slowest_seconds_ = 0;
-    double copy_seconds_ = 0;  ///< until training could go on beside the save under way
-    double work_seconds_ = 0;  ///< of rank 0's task: what the save under way has taken
-    BackgroundTask task_;      ///< last: it ends before what it works on
+    double copy_seconds_ = 0;  ///< from the start of the running save until training could continue
+    double work_seconds_ = 0;  ///< duration of the running save, set by rank 0's task
+    BackgroundTask task_;      ///< last member: it is destroyed before the objects that it uses
 };
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// Waiting for the save under way, in step with all ranks, and leaving one that never ends.
+/// Waiting for the running save in lockstep with all ranks, and the end of the job if a save hangs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Between two looks at a save that is waited for.
+/// Polling interval of the wait for a save.
 constexpr std::chrono::milliseconds nap{1};
 
 }  // namespace
@@ -52,10 +52,10 @@ void Checkpointer::learn_beside_steps() {
 
 void Checkpointer::wait() {
     expect_standstill();
-    // In step with the others, so that nobody waits long for anybody: writing may take longer than the
-    // patience of the watch for hangs. Rank 0's clock says when files have stood still for too long.
+    // All ranks wait in lockstep, because writing may take longer than the timeout of the hang detector. So
+    // no rank waits long for another rank. The clock of rank 0 decides when a save has stalled for too long.
     const auto watch = [this] {
-        // Rank 0 may have to wait for others' files to appear, and moves nothing meanwhile.
+        // Rank 0 may have to wait until files of other nodes appear. It writes no bytes during that time.
         const double least = protocol_.phase() == SavePhase::committing ? seconds_until_files_appear : 0;
         return StallDetector{std::max(spec_.run.hang_timeout_seconds, least)};
     };
@@ -82,7 +82,7 @@ void Checkpointer::wait() {
         if (news == StallDetector::News::warn) {
             reporter_.say(
                 message(Severity::warning,
-                        fmt::format("the save of step {} has moved nothing for {:.0f} s; waiting on",
+                        fmt::format("checkpoint of step {}: nothing written for {:.0f} s, still waiting",
                                     progress_.step, stall_detector.seconds())));
         }
         gives_up = news == StallDetector::News::give_up;
@@ -96,14 +96,14 @@ void Checkpointer::leave_hanging_save() {
     const auto who = comm::first_text(world_, mine);
     const auto text = fmt::format(
         "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "
-        "run.hang_timeout, and {} is not done. {}. Look at the disks of that rank, or raise "
+        "run.hang_timeout, and {} is not done. {}. Check the disks of that rank, or raise "
         "run.hang_timeout.",
         progress_.step, place_.said(place_.root()), who,
         saved_step_ < 0 ? std::string{"There is no checkpoint"}
                         : fmt::format("The newest checkpoint is of step {}", saved_step_));
     if (auto* liveness = world_.liveness()) {
         std::fflush(nullptr);
-        liveness->fail(static_cast<int>(ErrorKind::resource), text);  // at once: what hangs is not waited for
+        liveness->fail(static_cast<int>(ErrorKind::resource), text);  // at once, not after the hanging write
     }
     throw Error{ErrorKind::resource, text};
 }

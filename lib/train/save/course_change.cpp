@@ -15,7 +15,7 @@ namespace {
 
 using Changes = std::vector<checkpoint::DeckChange>;
 
-/// Rates that differ by a smaller share are the same.
+/// Relative tolerance: rates that differ by less are equal.
 constexpr double rate_tolerance = 1e-6;
 
 bool is_length(const std::string& key) {
@@ -31,7 +31,7 @@ const checkpoint::DeckChange* find(const Changes& deck, std::string_view key) {
     return at == deck.end() ? nullptr : &*at;
 }
 
-/// `train.steps 60 -> 120, schedule.kind cosine -> linear`: those that `counts` takes.
+/// Lists the changes that `counts` accepts: `train.steps 60 -> 120, schedule.kind cosine -> linear`.
 template <class Counts>
 std::string names_of(const Changes& deck, const Counts& counts) {
     std::vector<std::string> names;
@@ -47,7 +47,7 @@ bool are_same(double a, double b) {
     return std::abs(a - b) <= rate_tolerance * std::max(a, b);
 }
 
-/// How a run that became longer goes on without a jump.
+/// Describes how a lengthened run continues without a jump of the learning rate.
 std::string remedy(const spec::RunSpec& spec,
                    const TrainingCourse& course,
                    const checkpoint::Course& before) {
@@ -55,9 +55,8 @@ std::string remedy(const spec::RunSpec& spec,
         spec.schedule.when_extended != spec::WhenExtended::rescale) {
         return "";
     }
-    return " schedule.when_extended=hold keeps to the schedule that the run had, and then to its last "
-           "learning "
-           "rate; restart begins one of its own here, warm-up and all.";
+    return " schedule.when_extended=hold keeps the original schedule and then its last learning rate; "
+           "restart starts a new schedule here, including warm-up.";
 }
 
 }  // namespace
@@ -72,7 +71,7 @@ CourseNews judge_course(const spec::RunSpec& spec,
     const auto step_tokens = spec.train.global_batch * spec.data.seq;
     const auto lengths = names_of(deck, is_length);
     if (const auto* batch = find(deck, "train.global_batch")) {
-        news.warnings.push_back(fmt::format("{}: from step {} on, steps take {} tokens; {} are left",
+        news.warnings.push_back(fmt::format("{}: from step {} on, steps take {} tokens; {} steps are left",
                                             checkpoint::describe(*batch), next, format_grouped(step_tokens),
                                             format_grouped(left)));
     }
@@ -91,18 +90,18 @@ CourseNews judge_course(const spec::RunSpec& spec,
     if (!before.course.is_known()) {
         if (!rates.empty()) {
             news.warnings.push_back(fmt::format(
-                "{}: step {} takes a learning rate of {:.4g}; what it would have taken is not known (another "
-                "version wrote the checkpoint)",
+                "{}: step {} takes a learning rate of {:.4g}; the rate without the change is unknown "
+                "(another version wrote the checkpoint)",
                 rates, next, is));
         }
     } else if (const double was = before.course.next_rate; !are_same(was, is)) {
         news.warnings.push_back(
             fmt::format("{}: step {} takes a learning rate of {:.4g}, and would have taken {:.4g}.{}",
-                        causes.empty() ? "the schedule is another" : causes, next, is, was,
+                        causes.empty() ? "the schedule differs" : causes, next, is, was,
                         remedy(spec, course, before.course)));
     } else if (!rates.empty() || (!lengths.empty() && !are_same(is, last))) {
         news.notes.push_back(
-            fmt::format("{}: the learning rate goes on at {:.4g} and comes to {:.4g} in step {}", causes, is,
+            fmt::format("{}: the learning rate continues at {:.4g} and reaches {:.4g} in step {}", causes, is,
                         last, format_grouped(course.end_step())));
     }
     return news;

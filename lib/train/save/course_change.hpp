@@ -1,4 +1,4 @@
-/// Comparison of a run's length and learning rate with those of the checkpoint that it goes on from.
+/// Comparison of a run's length and learning rate with those of the checkpoint that it resumes from.
 #pragma once
 
 #include <string>
@@ -11,14 +11,16 @@
 namespace ziggurat::train {
 
 struct CourseNews {
-    std::vector<std::string> warnings;  ///< the training is another one
+    std::vector<std::string> warnings;  ///< changes of the training
     std::vector<std::string> notes;
 };
 
-/// What changed keys of length, batch and learning rate mean: steps that are left, and the learning rate at
-/// the seam where it is another than it would have been.
+/// Reports the effect of changed deck keys for length, batch size and learning rate.
 ///
-/// \param deck  differences between the deck of the checkpoint and the present one
+/// The messages contain the number of remaining steps. They contain the learning rate of the next step if it
+/// differs from the rate without the change.
+///
+/// \param deck  differences between the deck of the checkpoint and the present deck
 CourseNews judge_course(const spec::RunSpec& spec,
                         const checkpoint::TrainingProgress& before,
                         const std::vector<checkpoint::DeckChange>& deck);

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t look_every_ns = 5'000'000'000;
-/// Looking takes at most this share of the time.
+/// The check takes at most 1/look_share of the time.
 constexpr int look_share = 100;
 constexpr std::size_t most_told = 4;
 
@@ -47,7 +47,9 @@ DataOfNode parse_node(const std::string& text, int first_rank) {
     return node;
 }
 
-/// The same number on two nodes that read the same: no files are told of where all is well.
+/// Returns a hash that is equal on nodes with the same data.
+///
+/// The list of files is sent only if hashes differ.
 std::string digest_of(const std::vector<data::FileFingerprint>& files) {
     const std::string text = text_of("", files);
     return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
@@ -57,7 +59,7 @@ std::string size_text(std::int64_t bytes) {
     return bytes < 0 ? std::string{"missing"} : format_grouped(bytes) + " bytes";
 }
 
-/// Errors: on all ranks, the Error{deck} of the first that has one
+/// Errors: on all ranks, the error of the first rank that has one, as Error{deck}
 void on_every_rank(const comm::Context& world, const std::function<void()>& open) {
     std::string problem;
     try {
@@ -98,7 +100,7 @@ std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec:
 
 std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
     const DataOfNode& first = nodes.front();
-    std::vector<data::FileChange> different;  // each once, as the first node that differs has it
+    std::vector<data::FileChange> different;  // each file once, as on the first node that differs
     for (const DataOfNode& node : nodes) {
         for (auto& change : data::changes(first.files, node.files)) {
             const bool is_known = std::ranges::any_of(different, [&](const data::FileChange& known) {
@@ -120,7 +122,7 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
             if (change.key == told.key && change.path == told.path) {
                 const bool is_of_size = change.bytes_after == change.bytes_before;
                 const auto size =
-                    is_of_size ? std::string{"as many, but others"} : size_text(change.bytes_after);
+                    is_of_size ? std::string{"same size, but other bytes"} : size_text(change.bytes_after);
                 if (others.size() < most_told) {
                     others.push_back(size + " for " + name_of(node));
                 } else {
@@ -139,7 +141,7 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
             names.push_back("'" + printable(different[i].path) + "'");
         }
         text += fmt::format(
-            " So {} {}{}.", different.size() == 2 ? "is" : "are", fmt::join(names, ", "),
+            " The same applies to {}{}.", fmt::join(names, ", "),
             different.size() > most_told ? fmt::format(" and {} more", different.size() - most_told) : "");
     }
     return text + " Copy one version to every node, or name files on storage that all nodes share.";

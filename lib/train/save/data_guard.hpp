@@ -1,4 +1,4 @@
-/// Guard that all ranks train on the same bytes, from the first step to the last.
+/// Check that all ranks train on the same bytes, from the first step to the last.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,18 @@ namespace ziggurat::train {
 
 class Reporter;
 
-/// The data of the run, on every rank.
+/// Opens the data of the run on every rank.
 ///
 /// \param open  opens each source
 /// Collective: over `world`
-/// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
+/// Errors:     on all ranks: the Error{deck} of the first rank that cannot read the data
 data::Corpus open_corpus(const spec::RunSpec& spec,
                          const comm::Context& world,
                          const data::OpenSource& open = data::open_source);
 
-/// The tokenizer of validate.sample; null without one. Collective and errors: as of open_corpus().
+/// Opens the tokenizer of validate.sample; returns nullptr without one.
+///
+/// Collective and errors: as open_corpus().
 std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,
                                                                      const comm::Context& world);
 
@@ -38,37 +40,39 @@ struct DataOfNode {
     std::vector<data::FileFingerprint> files;
 };
 
-/// Names the files that nodes have otherwise than the first, and these nodes, as the message of an error;
-/// empty when there are none.
+/// Returns an error message that names files which differ from those of the first node, with the nodes.
+///
+/// It is empty if no file differs.
 std::string describe_different_data(const std::vector<DataOfNode>& nodes);
 
-/// Compares the nodes' data at the start, by the fingerprints that one rank of each makes, and watches the
-/// files from then on.
+/// Guard of the data files: compares the nodes at the start, then monitors the files for changes.
+///
+/// One rank of each node computes the fingerprints of the files.
 class DataGuard {
   public:
-    /// \param corpus    outlives this
-    /// \param reporter  outlives this; told what rank 0 warns of
+    /// \param corpus    outlives this object
+    /// \param reporter  outlives this object; prints the warnings of rank 0
     /// Collective: over `world`
-    /// Errors:     Error{deck} on all ranks alike, which names files and nodes that differ
+    /// Errors:     Error{deck} on all ranks; it names the files and nodes that differ
     DataGuard(const data::Corpus& corpus,
               const comm::NodeTopology& nodes,
               const comm::Context& world,
               Reporter& reporter);
 
-    /// On the first rank of each node; empty elsewhere.
+    /// Returns the fingerprints on the first rank of each node; empty on other ranks.
     const std::vector<data::FileFingerprint>& files() const noexcept { return files_; }
 
-    /// Before a save: what was trained on must be what the files hold. Collective: local
+    /// Checks before a save that the files still have the bytes of training. Collective: local
     /// Errors: Error{resource} that names a file whose bytes have changed
     void look();
-    /// The same between steps, every now and then: where looking takes long, less often. Collective: local
+    /// Calls look() from time to time between steps; less often if the check is slow. Collective: local
     void look_at_times();
 
   private:
     std::vector<data::FileFingerprint> files_;
     std::optional<data::FileWatch> watch_;  ///< on the first rank of each node
     Reporter& reporter_;
-    bool is_reporting_;  ///< this rank's reporter is heard
+    bool is_reporting_;  ///< this rank's reporter prints (rank 0)
     std::int64_t next_look_ns_ = 0;
 };
 

@@ -13,10 +13,10 @@ using layout::ElementRange;
 
 namespace {
 
-/// Of what is zeroed at a time.
+/// Size of the buffer of zeros that is written at a time.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
-/// Without rows of padding.
+/// Returns the shape of a parameter without padding rows.
 std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
     auto shape = parameter.extents;
     if (parameter.valid_rows >= 0) {
@@ -25,8 +25,9 @@ std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
     return shape;
 }
 
-/// What a rank of the tensor axis has of the tensor, without rows of padding. These are its last rows, so
-/// the rest lies at the beginning of the parameter's flat range.
+/// Returns the box of the tensor that a tensor-parallel rank holds, without padding rows.
+///
+/// Padding rows are the last rows, so the box is at the start of the parameter's flat range.
 Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     Box window;
     window.extent = layout::local_extents(parameter, tensor);
@@ -42,7 +43,7 @@ Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     return window;
 }
 
-/// Appends what of one parameter lies in `range` of its unit's flat range.
+/// Appends the pieces of one parameter that are in `range` of its unit's flat range.
 void add_pieces(const schedule::ModelLayout& model,
                 const schedule::Program& program,
                 int buffer_index,

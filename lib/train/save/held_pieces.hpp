@@ -1,4 +1,4 @@
-/// Pieces of the model's tensors that a rank's state is made of.
+/// Pieces of the model's tensors in the state of a rank.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,36 @@
 
 namespace ziggurat::train {
 
-/// A box of one tensor of one kind, and where a buffer of this rank holds it row by row.
+/// A box of one tensor of one kind, and the location of its rows in a buffer of this rank.
 struct HeldPiece {
     checkpoint::Piece piece;
-    int buffer = -1;                ///< of the program
-    std::int64_t offset_bytes = 0;  ///< in the buffer
-    bool is_saved = false;          ///< this rank's to save: with those of all ranks, every element once
+    int buffer = -1;                ///< buffer of the program
+    std::int64_t offset_bytes = 0;  ///< offset in the buffer
+    bool is_saved = false;          ///< this rank saves it; over all ranks, each element is saved once
 };
 
-/// Part of each buffer that pieces are made of.
+/// Part of each buffer that pieces cover.
 enum class PieceExtent {
-    held,   ///< all of it; ranks that hold the same shard have the same pieces
-    finest  ///< what remains when it is cut over the whole data axis: data ranks have nothing in common
+    held,   ///< the whole buffer; ranks that hold the same shard have the same pieces
+    finest  ///< this rank's shard over the whole data axis; data ranks have no elements in common
 };
 
-/// Pieces of the persistent buffers of `program` whose kinds checkpoints keep: master weights (with f32
-/// compute the parameters), both moments, frozen parameters. By buffer, then ascending. Neither padding
-/// between parameters nor rows of padding are in any piece.
+/// Returns the pieces of the persistent buffers of `program` that checkpoints store.
+///
+/// Their kinds are master weights (with f32 compute the parameters), both moments, and frozen parameters.
+/// They are sorted by buffer, then by offset. Padding between parameters and padding rows are not included.
 ///
 /// Collective: local; pure
 std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
                                    PieceExtent extent);
 
-/// A piece as what a checkpoint is written from, or read into: where it lies, whatever tier that is. `state`
-/// must outlive it.
+/// Returns a piece as source or target of a checkpoint. Its bytes stay in their home, on any tier.
+///
+/// `state` must outlive the result.
 checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held);
 checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held);
-/// Makes the piece zero, where it lies.
+/// Sets the piece to zero in its home.
 void fill_zero(const HeldState& state, const HeldPiece& held);
 
 }  // namespace ziggurat::train

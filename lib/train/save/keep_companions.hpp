@@ -1,4 +1,4 @@
-/// Companion files of the published model that a run's weights come from, kept beside its checkpoints.
+/// Companion files of the Hugging Face model that a run starts from, kept next to its checkpoints.
 #pragma once
 
 #include <string>
@@ -8,8 +8,10 @@
 
 namespace ziggurat::train {
 
-/// Keeps them (checkpoint/hf/companion_files.hpp) for a run that begins with a published model, or with
-/// a checkpoint of a run that has kept some; a run that resumes its own checkpoint has them already.
+/// Copies the companion files (checkpoint/hf/companion_files.hpp) of the model that a run starts from.
+///
+/// The run starts from a Hugging Face model, or from a checkpoint of a run that has kept such files. A run
+/// that resumes its own checkpoint already has them.
 ///
 /// \param root  the folder of the run's checkpoints
 /// Errors: Error{resource}

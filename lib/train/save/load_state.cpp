@@ -30,7 +30,7 @@ namespace {
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
-/// By tensor; of those that the checkpoint has anything of `kind` of.
+/// Returns the shape of each tensor of which the checkpoint has pieces of `kind`.
 Shapes stored_shapes(const checkpoint::Manifest& manifest, PieceKind kind) {
     Shapes shapes;
     for (const auto& stored : manifest.pieces) {
@@ -41,13 +41,15 @@ Shapes stored_shapes(const checkpoint::Manifest& manifest, PieceKind kind) {
     return shapes;
 }
 
-/// Whether the kind is zero for a tensor that was frozen when the checkpoint was written.
+/// Returns true if the kind starts at zero for a tensor that was frozen in the checkpoint.
 bool may_be_missing(layout::StateKind kind) {
     return layout::row_of(kind).restore == layout::Restore::read_or_zero;
 }
 
-/// The pieces that this rank reads, those that it would save: other ranks have the same of the others. What
-/// `without_moments` are without becomes zero.
+/// Returns the pieces that this rank reads: those that it would save.
+///
+/// Other ranks read the other pieces. Missing moments, those of the tensors `without_moments`, are set to
+/// zero.
 std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
                                                 const std::set<std::string>& without_moments) {
     std::vector<checkpoint::PieceTarget> targets;
@@ -65,10 +67,12 @@ std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
     return targets;
 }
 
-/// Lets `read_targets` read what this rank reads, and gives every rank what it holds besides, of the kinds
-/// that are read. Returns the bytes read, by all ranks, of which `read_targets` returns those of this one.
+/// Calls `read_targets`, which reads this rank's pieces, then replicates the state to all ranks.
 ///
-/// \param path  of what is read
+/// Returns the bytes read by all ranks; `read_targets` returns those of this rank.
+///
+/// \param path     path of the checkpoint or model, for messages
+/// \param is_read  true for the kinds that are read and must be replicated
 std::int64_t read(const comm::Context& world,
                   const HeldState& state,
                   const std::string& path,
@@ -82,7 +86,7 @@ std::int64_t read(const comm::Context& world,
     return bytes;
 }
 
-/// The same of a checkpoint.
+/// Reads `targets` from a checkpoint and replicates them.
 std::int64_t read(const comm::Context& world,
                   const HeldState& state,
                   checkpoint::CheckpointReader& reader,
@@ -97,9 +101,9 @@ std::int64_t read(const comm::Context& world,
         is_read);
 }
 
-/// The pieces of weights that this rank reads.
+/// Returns the pieces of weights that this rank reads.
 ///
-/// \param has_adapters  what is read; without them adapters stay as they are
+/// \param has_adapters  true if the source has adapters; if not, adapters keep their values
 std::vector<checkpoint::PieceTarget> targets_of_weights(const HeldState& state, bool has_adapters) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
@@ -115,8 +119,9 @@ bool is_weights(layout::StateKind kind) {
     return layout::row_of(kind).piece == PieceKind::weights;
 }
 
-/// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
-/// another shape. Empty: it fits.
+/// Returns the reason why a checkpoint does not match the model; empty if it matches.
+///
+/// The reason is a tensor that only one of the two has, or that has another shape.
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
     auto stored = stored_shapes(manifest, PieceKind::weights);
     for (const auto& unit : table.units) {
@@ -130,13 +135,14 @@ std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest&
                 return fmt::format("it has no tensor '{}'", parameter.name);
             }
             if (at->second != shape) {
-                return fmt::format("'{}' is [{}] in it and [{}] in this model", parameter.name,
+                return fmt::format("'{}' has shape [{}] in it and [{}] in this model", parameter.name,
                                    fmt::join(at->second, ", "), fmt::join(shape, ", "));
             }
             stored.erase(at);
         }
     }
-    return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
+    return stored.empty() ? ""
+                          : fmt::format("it has '{}', which this model does not have", stored.begin()->first);
 }
 
 void refuse_misfit(const layout::FamilyTable& table,
@@ -199,11 +205,12 @@ void expect_same_weights(const layout::FamilyTable& table,
     if (has_adapters(manifest)) {
         refuse_misfit(
             table, manifest, path,
-            "Give this run the adapters of the checkpoint, or merge them: `ziggurat export --merge` "
-            "makes a model that model.init takes.");
+            "Configure the adapters of the checkpoint in train.lora, or merge them with "
+            "`ziggurat export --merge` and set model.init to the result.");
     } else {
         refuse_misfit(without_adapters(table), manifest, path,
-                      "Let model.init name one of this model, or make the model that of the checkpoint.");
+                      "Set model.init to a checkpoint of this model, or change the model to that of the "
+                      "checkpoint.");
     }
 }
 

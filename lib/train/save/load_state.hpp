@@ -12,64 +12,66 @@
 
 namespace ziggurat::train {
 
-/// Fills master weights, moments, frozen parameters and, from them, parameters on all ranks.
+/// Loads master weights, moments and frozen parameters on all ranks, and sets the parameters from them.
 ///
-/// Every rank reads what it would save: its own piece over the whole data axis, whatever the shard degrees,
-/// of the slices that it counts. So ranks together read a checkpoint once that was cut over tensor ranks
-/// alike. Those that hold the same slice, copy or shard then get the rest from each other; nothing but a
-/// small window is staged in memory of its own. Parameters of a lower precision than their master are its
-/// rounding; moments of tensors_without_moments() are zero. Returns the bytes read from files, by all ranks.
+/// Returns the bytes read from files, summed over all ranks.
+///
+/// Every rank reads the pieces that it would save: its shard over the whole data axis, for any shard degree,
+/// of the slices that it counts. So the ranks together read a checkpoint once if it has the same split over
+/// tensor ranks. Ranks that hold the same slice, copy or shard then send each other the rest. Only a small
+/// window is staged in additional memory. Parameters of a lower precision are rounded from their masters.
+/// Moments of tensors_without_moments() are zero.
 ///
 /// Collective: over `world`
-/// Numerics:   values as stored; converted only where the stored type is another
-/// Errors:     on all ranks alike: Error{deck} when the checkpoint is of another model; Error{checkpoint}
-/// when
-///             it is damaged, Error{resource} when a disk fails: then the state is neither the old nor the
-///             stored one
+/// Numerics:   values as stored; converted only if the stored type differs
+/// Errors:     on all ranks: Error{deck} if the checkpoint belongs to another model; Error{checkpoint} if it
+///             is corrupt, Error{resource} if a disk fails. After the last two, the state is undefined
 std::int64_t load_state(const comm::Context& world,
                         const HeldState& state,
                         checkpoint::CheckpointReader& reader);
 
-/// Fills weights alone, of a state that is as it was made: moments stay zero, and adapters as they were drawn
-/// where the checkpoint has none.
+/// Loads only the weights, into a newly created state.
+///
+/// Moments stay zero. If the checkpoint has no adapters, adapters keep their random initial values.
 ///
 /// Collective: over `world`
-/// Errors:     as load_state()
+/// Errors:     those of load_state()
 std::int64_t load_weights(const comm::Context& world,
                           const HeldState& state,
                           checkpoint::CheckpointReader& reader);
 
-/// The same from a published model, which has no adapters and which every rank opens for itself and reads
-/// what it holds of.
+/// Loads only the weights, from a Hugging Face model, which has no adapters.
 ///
-/// \param told  of bytes of this rank, done and in all; may be empty
+/// Every rank opens the model itself and reads the parts that it holds.
+///
+/// \param told  progress callback: bytes of this rank that are read, and their total; may be empty
 /// Collective: over `world`
-/// Errors:     on all ranks alike: those of checkpoint::hf::PublishedWeights
+/// Errors:     on all ranks: those of checkpoint::hf::PublishedWeights
 std::int64_t load_published_weights(const comm::Context& world,
                                     const HeldState& state,
                                     const spec::Model& model,
                                     std::function<void(std::int64_t, std::int64_t)> told = {});
 
-/// A checkpoint of `path` with this manifest has the tensors of the model in its shapes, and no others.
+/// Throws unless the checkpoint at `path` has exactly the tensors of the model, in the same shapes.
 ///
 /// Collective: local; pure, the same on all ranks
-/// Errors:     Error{deck} that names one which differs
+/// Errors:     Error{deck} that names a tensor which differs
 void expect_same_tensors(const layout::FamilyTable& table,
                          const checkpoint::Manifest& manifest,
                          const std::string& path);
 
-/// The same for weights alone, which may be without adapters.
+/// Throws as expect_same_tensors(), but for loading only weights: the checkpoint may lack adapters.
 void expect_same_weights(const layout::FamilyTable& table,
                          const checkpoint::Manifest& manifest,
                          const std::string& path);
 
-/// Trained tensors that the checkpoint has weights alone of: they were frozen when it was written.
+/// Returns the trained tensors of which the checkpoint has only weights: they were frozen in it.
 ///
 /// Collective: local; pure, the same on all ranks
 std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
                                               const checkpoint::Manifest& manifest);
 
-/// Whether the checkpoint has adapters. Collective: local; pure, the same on all ranks
+/// Returns true if the checkpoint has adapters. Collective: local; pure, the same on all ranks
 bool has_adapters(const checkpoint::Manifest& manifest);
 
 }  // namespace ziggurat::train

@@ -11,7 +11,7 @@ bool gives_another(const comm::Context& world,
                    checkpoint::ReadChoice& choice,
                    const checkpoint::CheckpointReader& failed) {
     constexpr const char* another = "another";
-    std::string verdict;  // or why there is none; empty: the error is what it says
+    std::string verdict;  // `another` or the text of an error; empty: there is no other checkpoint to read
     if (world.rank() == 0) {
         try {
             verdict = choice.gives_another(failed) ? another : "";

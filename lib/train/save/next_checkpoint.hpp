@@ -1,4 +1,4 @@
-/// Agreement of ranks on the checkpoint to read after one that was removed meanwhile.
+/// Agreement of ranks on the next checkpoint to read after the selected one was removed.
 #pragma once
 
 #include "checkpoint/checkpoint_reader.hpp"
@@ -7,11 +7,13 @@
 
 namespace ziggurat::train {
 
-/// ReadChoice::gives_another() as rank 0 finds it, on all ranks, which have met an error in reading alike.
+/// Returns the result of ReadChoice::gives_another() on rank 0, on all ranks.
 ///
-/// \param choice, failed  mean something on rank 0
+/// It is called after a read error, which all ranks have received.
+///
+/// \param choice, failed  used only on rank 0
 /// Collective: over `world`
-/// Errors:     on all ranks alike: those of ReadChoice::gives_another()
+/// Errors:     on all ranks: those of ReadChoice::gives_another()
 bool gives_another(const comm::Context& world,
                    checkpoint::ReadChoice& choice,
                    const checkpoint::CheckpointReader& failed);

@@ -16,7 +16,7 @@ namespace {
 
 using Record = data::OrderRecord;
 
-/// Shares that differ by less are the same.
+/// Tolerance: shares that differ by less are equal.
 constexpr double share_tolerance = 1e-9;
 constexpr std::size_t most_parts = 6;
 
@@ -37,7 +37,7 @@ std::string joined(std::vector<std::string> parts) {
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// Everything that is compared, source by source.
+/// Comparison of two sample orders, source by source.
 class Change {
   public:
     Change(const OrderBefore& before, const OrderNow& now, const SourceMatch& match)
@@ -61,11 +61,11 @@ class Change {
         return is_same;
     }
 
-    /// From the next sample on, each source from where it was.
+    /// Returns the order from the next sample on; each source continues at its position.
     Record next() const {
         Record next = now_.order;
         next.first_sample = before_.next_sample;
-        std::uint32_t unused = 0;  // a stream that no source has shuffled by
+        std::uint32_t unused = 0;  // first random stream that no source has used for shuffling
         for (const auto& source : before_.order.sources) {
             unused = std::max(unused, source.stream + 1);
         }
@@ -77,7 +77,7 @@ class Change {
         return next;
     }
 
-    /// What each source gives of the sequences, where that changes; and those that come or go.
+    /// Describes changed shares of sources, and sources that are new or removed.
     std::vector<std::string> shares() const {
         std::vector<std::string> told;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
@@ -95,14 +95,14 @@ class Change {
         }
         for (const int gone : match_.gone) {
             const auto b = static_cast<std::size_t>(gone);
-            told.push_back(fmt::format("'{}', which gave {:.3g} %, is left out behind {}",
+            told.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
                                        before_.sources[b].name(), 100 * share_of(before_.order, b),
                                        place_of(b)));
         }
         return told;
     }
 
-    /// Keys by which sequences of the same tokens are others.
+    /// Describes changed keys that cut the same tokens into different sequences.
     std::vector<std::string> causes() const {
         std::vector<std::string> keys;
         const auto& was = before_.order;
@@ -121,7 +121,7 @@ class Change {
         return keys;
     }
 
-    /// Tokens that come twice in the epochs under way.
+    /// Describes tokens that are read twice in the current epochs.
     std::vector<std::string> repeats(const data::TrainingOrder& after) const {
         std::vector<std::string> told;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
@@ -133,8 +133,8 @@ class Change {
                 data::repeated_tokens(order_, static_cast<int>(b), places_[b], after, static_cast<int>(s));
             if (repeated.tokens > 0) {
                 told.push_back(
-                    fmt::format("{}{} tokens of '{}' come a second time in its epoch {}, and about "
-                                "as many are passed over",
+                    fmt::format("{}{} tokens of '{}' are read a second time in its epoch {}, and about "
+                                "the same number are skipped",
                                 repeated.is_exact ? "" : "about ", format_grouped(repeated.tokens),
                                 now_.sources[s].name(), places_[b].epoch + 1));
             }
@@ -142,7 +142,7 @@ class Change {
         return told;
     }
 
-    /// Tokens that move between training and validation.
+    /// Describes tokens that move between training and validation.
     std::vector<std::string> held_out() const {
         std::vector<std::string> told;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
@@ -159,8 +159,8 @@ class Change {
                                            format_grouped(trained_now), name));
             } else if (held_now > 0) {
                 told.push_back(
-                    fmt::format("{} tokens of '{}' that were there to be trained on are held out "
-                                "from here, so the model may know what it is validated with",
+                    fmt::format("{} tokens of '{}' that were training data are held out from here on, so "
+                                "the model may be validated with data that it was trained on",
                                 format_grouped(held_now), name));
             }
         }
@@ -172,7 +172,7 @@ class Change {
         return static_cast<std::size_t>(match_.sources[source].before);
     }
 
-    /// The source goes on from where one was.
+    /// Returns true if the source continues at the position of a source of the checkpoint.
     bool continues(std::size_t source) const {
         const auto& [before, is_same] = match_.sources[source];
         return before != SourceMatch::none &&
@@ -217,7 +217,8 @@ void tell_names(const OrderBefore& before,
         }
     }
     if (!told.empty()) {
-        verdict.notes.push_back(fmt::format("data.train names the same data otherwise: {}", joined(told)));
+        verdict.notes.push_back(
+            fmt::format("data.train uses new names for the same data: {}", joined(told)));
     }
 }
 
@@ -241,22 +242,22 @@ void tell_order_change(const OrderBefore& before,
     const auto step = format_grouped(before.step + 1);
     if (const auto shares = change.shares(); !shares.empty()) {
         verdict.warnings.push_back(fmt::format(
-            "data.train: other sources give the sequences from step {} on: {}", step, joined(shares)));
+            "data.train: the mix of sources changes from step {} on: {}", step, joined(shares)));
     } else if (match.has_moved()) {
         verdict.notes.emplace_back(
-            "data.train lists its sources in another order: each gives the same share and goes on where it "
-            "was");
+            "data.train lists its sources in another order: each keeps its share and continues at its "
+            "position");
     }
     if (const auto causes = change.causes(); !causes.empty()) {
         const auto repeats = change.repeats(data::TrainingOrder{verdict.order});
         verdict.warnings.push_back(fmt::format(
-            "{}: sequences are others from step {} on; {}", fmt::join(causes, ", "), step,
-            repeats.empty() ? "none of their tokens comes a second time in its epoch, or is passed over"
+            "{}: sequences differ from step {} on; {}", fmt::join(causes, ", "), step,
+            repeats.empty() ? "none of their tokens is read a second time in its epoch, or skipped"
                             : joined(repeats)));
     }
     if (const auto held_out = change.held_out(); !held_out.empty()) {
         verdict.warnings.push_back(fmt::format(
-            "data.held_out: {}. Validation losses before and after do not compare.", joined(held_out)));
+            "data.held_out: {}. Validation losses before and after are not comparable.", joined(held_out)));
     }
 }
 

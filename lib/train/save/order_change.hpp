@@ -1,4 +1,4 @@
-/// Change of the order of training samples where a run goes on with other sources, weights or sequences.
+/// Change of the sample order if a run resumes with other sources, weights or sequences.
 #pragma once
 
 #include <vector>
@@ -9,26 +9,29 @@
 
 namespace ziggurat::train {
 
-/// The order that a checkpoint was written in, and where it had come to.
+/// Sample order of a checkpoint, and the position that it had reached.
 struct OrderBefore {
     const data::OrderRecord& order;
     const std::vector<KnownSource>& sources;
-    std::int64_t step = 0;         ///< done
-    std::int64_t next_sample = 0;  ///< of `order`
+    std::int64_t step = 0;         ///< number of completed steps
+    std::int64_t next_sample = 0;  ///< next sample of `order`
 };
 
-/// The order that the present deck asks for.
+/// Sample order that the present deck specifies.
 struct OrderNow {
-    const data::OrderRecord& order;  ///< of a run that begins
+    const data::OrderRecord& order;  ///< order of a run that starts from scratch
     const std::vector<KnownSource>& sources;
 };
 
-/// A source with other bytes goes on behind as many tokens where it is the same file, which has changed; what
-/// is another file begins at its beginning.
+/// Returns true if a source with changed bytes continues after the same number of tokens.
+///
+/// This is the case for a changed version of the same file. A different file is read from its start.
 bool goes_on_in_place(const KnownSource& before, const KnownSource& now);
 
-/// Sets verdict.order: where nothing has changed the checkpoint's own, else another, in which each source
-/// goes on where it was. Tells what that means: shares, and tokens that come twice.
+/// Sets verdict.order and reports the consequences: shares, and tokens that are read twice.
+///
+/// The order is the checkpoint's own if it has not changed. Otherwise it is a new order, in which each source
+/// continues at its position.
 void tell_order_change(const OrderBefore& before,
                        const OrderNow& now,
                        const SourceMatch& match,

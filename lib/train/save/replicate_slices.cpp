@@ -19,7 +19,7 @@ using schedule::Buffer;
 
 namespace {
 
-/// Elements of a unit's flat range that ranks have alike.
+/// Elements of a unit's flat range that several ranks hold.
 struct CommonRun {
     int buffer = -1;
     ElementRange elements;
@@ -33,7 +33,9 @@ std::int64_t bytes_of(const HeldState& state, const CommonRun& run) {
     return run.elements.size() * schedule::element_bytes(buffer_of(state, run));
 }
 
-/// By kind, unit and place, however a rank has cut them between its tiers.
+/// Sorts by kind, unit and first element.
+///
+/// This order does not depend on how a rank splits the elements between its tiers.
 void sort(const HeldState& state, std::vector<CommonRun>& runs) {
     std::ranges::sort(runs, {}, [&](const CommonRun& run) {
         const auto& buffer = buffer_of(state, run);
@@ -41,8 +43,10 @@ void sort(const HeldState& state, std::vector<CommonRun>& runs) {
     });
 }
 
-/// Calls `use` with the part of each run, one behind the other, that lies in `size` bytes from `first` on:
-/// its buffer, the offset in it, and the bytes of `window` that stand for it.
+/// Calls `use` for the part of each range that is in `window`, with the ranges concatenated.
+///
+/// `window` covers the concatenation from byte `first` on. The arguments of `use` are the buffer, the offset
+/// in the buffer, and the corresponding bytes of `window`.
 template <class Use>
 void for_window(const HeldState& state,
                 const std::vector<CommonRun>& runs,
@@ -66,7 +70,7 @@ void for_window(const HeldState& state,
     }
 }
 
-/// Sends the runs of the first member to all others of the group, which have as many bytes of them.
+/// Broadcasts the ranges of the first member to the group, whose members have the same number of bytes.
 void pass_on(const comm::Context& world,
              const comm::Communicator& group,
              const HeldState& state,
@@ -108,7 +112,7 @@ void pass_on(const comm::Context& world,
     }
 }
 
-/// What this rank has in common with `holders` tensor ranks, itself among them.
+/// Returns the ranges that this rank has in common with `holders` tensor ranks, itself included.
 std::vector<CommonRun> runs_of_slices(const HeldState& state,
                                       const std::vector<schedule::SavedRun>& saved,
                                       int holders) {
@@ -141,7 +145,7 @@ void replicate_slices(const comm::Context& world,
     std::erase_if(saved, [&](const schedule::SavedRun& run) {
         return !is_sent(state.program.buffers[static_cast<std::size_t>(run.buffer)].state);
     });
-    std::vector<CommonRun> table;  // of the embedding
+    std::vector<CommonRun> table;  // ranges of the embedding
     for (const auto& run : saved) {
         if (state.program.buffers[static_cast<std::size_t>(run.buffer)].unit == 0) {
             table.push_back({run.buffer, run.elements});

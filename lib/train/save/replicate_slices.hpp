@@ -9,11 +9,13 @@
 
 namespace ziggurat::train {
 
-/// The ranks that count a parameter (ModelLayout::counts) have their pieces of it (schedule::saved_runs) in
-/// place; afterwards all tensor ranks that hold the same slice have them, and the copy of the embedding on
-/// the last stage has those of the first.
+/// Sends restored slices to all tensor ranks that hold the same slice.
 ///
-/// \param is_sent  whether a kind is sent; the same on all ranks
+/// Before the call, the ranks that count a parameter (ModelLayout::counts) have their pieces of it
+/// (schedule::saved_runs). Afterwards the other holders also have them. The copy of the embedding on the last
+/// stage also receives the pieces of the first stage.
+///
+/// \param is_sent  true for the kinds that are sent; the same on all ranks
 /// Collective: over `world`; outside of any step
 void replicate_slices(const comm::Context& world,
                       const HeldState& state,

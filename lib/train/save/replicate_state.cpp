@@ -17,7 +17,7 @@ using schedule::StateKind;
 
 namespace {
 
-/// Whether a checkpoint or the masters give its values.
+/// Returns true if the buffer's values come from a checkpoint or from the masters.
 bool is_restored(const schedule::Buffer& buffer) {
     return buffer.lifetime == Lifetime::persistent && layout::is_restored(buffer.state);
 }
@@ -31,18 +31,18 @@ layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b)
     return {std::max(a.begin, b.begin), std::max(std::max(a.begin, b.begin), std::min(a.end, b.end))};
 }
 
-/// Where elements of the unit's flat range lie in a buffer that holds them.
+/// Returns the byte offset of elements of the unit's flat range in a buffer that holds them.
 std::int64_t offset_of(const schedule::Buffer& buffer, layout::ElementRange range) {
     return (range.begin - buffer.first_element) * schedule::element_bytes(buffer);
 }
 
-/// The first of `range`, as many as are moved at a time.
+/// Returns the part of `range` that transfer number `round` moves.
 layout::ElementRange window(layout::ElementRange range, std::int64_t round, std::int64_t elements) {
     const auto begin = std::min(range.begin + round * elements, range.end);
     return {begin, std::min(begin + elements, range.end)};
 }
 
-/// Rounds elements of a master that lie in this buffer of the parameters.
+/// Rounds the elements of a master that are in this buffer of the parameters.
 void round_into(const HeldState& state,
                 const schedule::Buffer& master,
                 const schedule::Buffer& parameters,
@@ -61,7 +61,7 @@ void round_into(const HeldState& state,
     }
 }
 
-/// The rank's own piece of the parameters, from that of their masters.
+/// Computes this rank's piece of the parameters from its piece of the masters.
 void round_masters(const HeldState& state) {
     for (const auto& master : state.program.buffers) {
         if (master.state != StateKind::master || master.lifetime != Lifetime::persistent) {
@@ -84,8 +84,9 @@ void round_masters(const HeldState& state) {
     }
 }
 
-/// Exchanges the pieces of all state of one shard degree among the data ranks that hold the same shard of it,
-/// as much of each at a time as fits into a small window.
+/// Gathers all state of one shard degree among the data ranks that hold the same shard.
+///
+/// Each transfer fills a small window.
 void share(const comm::Context& world, const HeldState& state, int shard_degree) {
     const auto& model = state.model;
     const auto members = layout::data_group(model.data_rank, shard_degree, model.spans.data);
@@ -119,7 +120,7 @@ void share(const comm::Context& world, const HeldState& state, int shard_degree)
         if (!is_restored(buffer) || layout::shard_degree(buffer.state, model.spans) != shard_degree) {
             continue;
         }
-        // Those that hold the same shard have cut it alike between their tiers.
+        // Ranks that hold the same shard split it identically between their tiers.
         std::vector<layout::ElementRange> pieces;
         std::int64_t most = 0;
         for (const int member : members) {

@@ -8,14 +8,16 @@
 
 namespace ziggurat::train {
 
-/// Bytes in memory at a time, of all that is on its way between ranks.
+/// Size of the staging window for transfers between ranks, in bytes.
 constexpr std::int64_t replication_window_bytes = std::int64_t{4} << 20;
 
-/// Every rank has its own piece (schedule::saved_runs) of master weights, moments and frozen parameters in
-/// place; afterwards it has the whole shard of each kind that the shard degrees give it, and parameters that
-/// are the rounding of their masters. Data travels from where it lies to where it belongs.
+/// Gathers restored state over the data axis, so that each rank has its whole shard of each kind.
 ///
-/// Collective: over `world`; exchanges among data ranks, outside of any step
+/// Before the call, every rank has its own piece (schedule::saved_runs) of master weights, moments and frozen
+/// parameters. Afterwards it has the whole shard of each kind according to the shard degrees. Parameters are
+/// rounded from their masters. Source and target of the transfers are the homes of the state.
+///
+/// Collective: over `world`; communicates among data ranks, outside of any step
 void replicate_state(const comm::Context& world, const HeldState& state);
 
 }  // namespace ziggurat::train

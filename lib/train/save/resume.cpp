@@ -28,14 +28,14 @@ namespace {
 
 using nlohmann::json;
 
-/// What rank 0 has decided, on all ranks.
+/// Decision of rank 0, as broadcast to all ranks.
 struct Decision {
-    std::string path;  ///< empty: afresh
+    std::string path;  ///< empty: start from scratch
     bool is_own = true;
     std::string manifest;  ///< the text of COMPLETE, with the order of the samples that follow
 };
 
-/// Runs `decide` on rank 0 and gives its answer, or its error, to all.
+/// Calls `decide` on rank 0 and broadcasts its result, or its error, to all ranks.
 Decision decide_on_first(const comm::Context& world, const std::function<Decision()>& decide) {
     json said;
     if (world.rank() == 0) {
@@ -56,7 +56,7 @@ Decision decide_on_first(const comm::Context& world, const std::function<Decisio
     return {heard["path"], heard["is_own"], heard["manifest"]};
 }
 
-/// Tells what was not told before.
+/// Prints the messages that were not printed before.
 void tell(const StartNews& news, std::set<std::string>& told, Reporter& reporter) {
     const auto tell_all = [&](Severity severity, const std::vector<std::string>& lines) {
         for (const auto& line : lines) {
@@ -79,12 +79,12 @@ std::string resumed_line(const spec::RunSpec& spec,
                        manifest.layout, format_bytes(resumed.bytes_read), format_duration(seconds), rate);
 }
 
-/// How far this rank has come with what it reads.
+/// Shows the progress of this rank's reads.
 void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
     reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
 }
 
-/// Weights of a run that begins afresh, from a published model.
+/// Loads the weights of a run that starts from scratch from a Hugging Face model.
 void begin_with_published_weights(const Intent& intent,
                                   const comm::Context& world,
                                   const HeldState& state,
@@ -108,12 +108,12 @@ checkpoint::Manifest manifest_of(const Decision& decision) {
     return checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
 }
 
-/// True if no step has changed the weights that the checkpoint's run began with.
+/// Returns true if no step has changed the weights that the checkpoint's run started from.
 bool keeps_base(const checkpoint::Manifest& manifest) {
     return manifest.progress.step == 0 || has_adapters(manifest);
 }
 
-/// What rank 0 has chosen, on another rank; nothing on rank 0, which has it open.
+/// Opens rank 0's checkpoint on another rank; returns nullopt on rank 0, which has it open already.
 std::optional<checkpoint::CheckpointReader> open_elsewhere(const comm::Context& world,
                                                            const Decision& decision) {
     std::optional<checkpoint::CheckpointReader> reader;
@@ -123,13 +123,14 @@ std::optional<checkpoint::CheckpointReader> open_elsewhere(const comm::Context& 
     return reader;
 }
 
-/// Whether all ranks meet such an error alike.
+/// Returns true if all ranks receive errors of this kind.
 bool is_of_reading(const Error& error) {
     return error.kind() == ErrorKind::checkpoint || error.kind() == ErrorKind::resource;
 }
 
-/// Whether `error`, which all ranks have met alike, comes of a training that has removed what rank 0 has
-/// chosen. Collective: over `world`
+/// Returns true if `error`, which all ranks have received, is due to a removed checkpoint.
+///
+/// Another training can remove the checkpoint that rank 0 has selected. Collective: over `world`
 bool was_removed(const comm::Context& world,
                  const Error& error,
                  const std::optional<checkpoint::CheckpointReader>& chosen) {
@@ -137,11 +138,11 @@ bool was_removed(const comm::Context& world,
 }
 
 struct TakenWeights {
-    std::string path;  ///< of the checkpoint
+    std::string path;  ///< path of the checkpoint
     checkpoint::Manifest manifest;
 };
 
-/// Weights of a run that begins afresh, from a checkpoint of another.
+/// Loads the weights of a run that starts from scratch from a checkpoint of another run.
 TakenWeights begin_with_weights(const Intent& intent,
                                 const comm::Context& world,
                                 const HeldState& state,
@@ -149,8 +150,8 @@ TakenWeights begin_with_weights(const Intent& intent,
     const auto begin_ns = monotonic_ns();
     checkpoint::ReadChoice choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
                                   [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
-    std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
-    std::set<std::string> told;                          // by rank 0
+    std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
+    std::set<std::string> told;                          // messages that rank 0 has printed
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             chosen.emplace(choice.open());
@@ -183,10 +184,10 @@ Resumed resume(const spec::RunSpec& spec,
                Reporter& reporter,
                const TrainingData& data) {
     const Intent intent{spec, deck, data};
-    std::optional<ResumeChoice> choice;                  // of rank 0
-    std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
-    std::set<std::string> told;                          // by rank 0
-    std::string trouble;                                 // with what was chosen before; the same on all ranks
+    std::optional<ResumeChoice> choice;                  // on rank 0
+    std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
+    std::set<std::string> told;                          // messages that rank 0 has printed
+    std::string trouble;  // error of the previously selected checkpoint; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             if (choice) {
@@ -230,7 +231,7 @@ Resumed resume(const spec::RunSpec& spec,
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;
         } catch (const Error& error) {
-            // A disk that fails for what was removed says so in its own way.
+            // Reading a removed checkpoint can also fail with Error{resource}.
             const bool may_be_damaged = error.kind() == ErrorKind::checkpoint;
             if (!may_be_damaged && !was_removed(world, error, chosen)) {
                 throw;

@@ -16,31 +16,33 @@ namespace ziggurat::train {
 class Reporter;
 
 struct Resumed {
-    std::string path;     ///< of the checkpoint; empty: the run begins afresh
-    bool is_own = false;  ///< it lies in run.dir
-    bool lacks_adapters =
-        false;  ///< weights are those of another run or model, which brings none for this one
-    std::string weights_from = {};     ///< afresh: the checkpoint that the weights are of; empty: none
-    bool has_weights_of_base = false;  ///< they are, adapters aside, those of the published model that the
-                                       ///< checkpoint's run began with
+    std::string path;     ///< path of the checkpoint; empty: the run starts from scratch
+    bool is_own = false;  ///< the checkpoint is in run.dir
+    /// The weights come from another run or model that has no adapters for this run.
+    bool lacks_adapters = false;
+    std::string weights_from = {};  ///< from scratch: checkpoint that the weights come from; may be empty
+    /// Apart from adapters, the weights are those of the Hugging Face model that the checkpoint's run started
+    /// from.
+    bool has_weights_of_base = false;
     checkpoint::TrainingProgress progress;
-    std::int64_t bytes_read = 0;  ///< by all ranks
+    std::int64_t bytes_read = 0;  ///< sum over all ranks
 
     bool is_afresh() const noexcept { return path.empty(); }
 };
 
-/// Finds what run.resume asks for, and loads it: the newest checkpoint of run.dir that verifies and can be
-/// read, or the one that was named (where run.dir has none of its own yet). Tells which, and what was passed
-/// over or differs from its deck. Rank 0 decides for all.
+/// Selects the checkpoint that run.resume specifies, and loads it.
 ///
-/// \param deck  the effective deck; empty: differences are not looked for
-/// \param data  on rank 0: what is trained on, its files for_manifest(); an order that is not known: it is
-/// not
-///              compared with that of the checkpoint
+/// This is the newest checkpoint of run.dir that verifies and can be read. If run.dir has no checkpoint yet,
+/// it is the one that run.resume names. Prints the selected checkpoint, the skipped ones, and differences
+/// from its deck. Rank 0 decides for all ranks.
+///
+/// \param deck  the effective deck; empty: it is not compared with the checkpoint's deck
+/// \param data  on rank 0: the training data; its files must come from for_manifest(). An unknown order is
+///              not compared with the order of the checkpoint
 /// Collective: over `world`
-/// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
-///             Error{deck} when the deck asks for another model, or training files have changed;
-///             Error{resource} when a disk fails
+/// Errors:     on all ranks: Error{checkpoint} if a checkpoint is needed and none can be used;
+///             Error{deck} if the deck specifies another model, or if training files have changed;
+///             Error{resource} if a disk fails
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
                const comm::Context& world,

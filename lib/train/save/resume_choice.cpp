@@ -16,7 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// After so many, another training removes checkpoints faster than this one reads them.
+/// Number of removals after which the selection stops.
+///
+/// Another training then removes checkpoints faster than this process reads them.
 constexpr int most_removals = 10;
 
 fs::path resolved(const fs::path& path) {
@@ -25,26 +27,26 @@ fs::path resolved(const fs::path& path) {
     return error ? path : absolute;
 }
 
-/// What says that there have been checkpoints in `root`, which has none; empty: nothing does.
+/// Returns the evidence that `root` has had checkpoints; empty if there is no evidence.
 std::string evidence_of_checkpoints(const std::string& root) {
     try {
         if (const auto latest = checkpoint::read_latest(root)) {
             return fmt::format("LATEST names {}", latest->name);
         }
     } catch (const Error&) {
-        return "there is a damaged LATEST";
+        return "LATEST exists but is corrupt";
     }
     std::error_code error;
     const bool is_done = fs::exists(root, error) && fs::exists(fs::path{root}.parent_path() / "DONE", error);
-    return is_done ? "DONE says that the run has come to its end" : "";
+    return is_done ? "DONE marks the run as finished" : "";
 }
 
-/// Whoever lost all checkpoints of a run would not want it trained again from nothing.
+/// Throws if the run has lost all its checkpoints: it must not silently start again from scratch.
 void expect_never_any(const std::string& root) {
     if (const auto evidence = evidence_of_checkpoints(root); !evidence.empty()) {
         throw Error{ErrorKind::checkpoint,
-                    fmt::format("the checkpoints of '{}' are gone ({}, and there is none). Put them back, "
-                                "begin afresh with run.resume=never, or set another run.dir.",
+                    fmt::format("the checkpoints of '{}' are missing ({}, but no checkpoint exists). Restore "
+                                "them, start from scratch with run.resume=never, or set another run.dir.",
                                 root, evidence)};
     }
 }
@@ -91,16 +93,16 @@ void ResumeChoice::choose_newest(const std::string& root, bool is_needed) {
     }
     if (!found.is_empty) {
         throw Error{ErrorKind::checkpoint,
-                    fmt::format("no checkpoint in '{}' can be used (each is damaged or not complete). Look "
-                                "at them with `ziggurat inspect --verify`, name one with run.resume=PATH, "
-                                "or begin afresh in another run.dir.{}",
+                    fmt::format("no checkpoint in '{}' can be used (each is corrupt or incomplete). Check "
+                                "them with `ziggurat inspect --verify`, name one with run.resume=PATH, "
+                                "or start from scratch in another run.dir.{}",
                                 root, listed_notes())};
     }
     expect_never_any(root);
     if (is_needed) {
         throw Error{ErrorKind::checkpoint,
                     fmt::format("there is no checkpoint in '{}' (run.resume needs one). Check run.dir, or "
-                                "begin afresh with run.resume=auto.",
+                                "start from scratch with run.resume=auto.",
                                 root)};
     }
 }
@@ -111,7 +113,7 @@ std::string ResumeChoice::loss() const {
         return "";
     }
     const auto lost = saved_step_ - *step;
-    return fmt::format("goes on from step {}, though step {} was saved: {} trained again{}", *step,
+    return fmt::format("resumes from step {}, although step {} was saved: {} trained again{}", *step,
                        saved_step_, lost == 1 ? "1 step is" : fmt::format("{} steps are", lost),
                        listed_notes());
 }
@@ -125,9 +127,8 @@ void ResumeChoice::choose_named(const spec::RunSpec& spec, const std::string& ro
         if (step && newest && *newest > *step) {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("cannot go on from '{}' in its own run.dir (there are newer checkpoints, up "
-                            "to step {}, which the new ones would be mixed with). Move those away, or "
-                            "set another run.dir.",
+                fmt::format("cannot resume from '{}' in its own run.dir: newer checkpoints exist, up to "
+                            "step {}. Move them away, or set another run.dir.",
                             named.string(), *newest)};
         }
         path_ = named.string();
@@ -182,12 +183,12 @@ void ResumeChoice::pass_over(const checkpoint::CheckpointReader& failed, const s
     if (root_.empty() || !step) {
         throw Error{ErrorKind::checkpoint, why};
     }
-    notes_.push_back(fmt::format("'{}' is passed over: {}", *path_, why));
+    notes_.push_back(fmt::format("skips '{}': {}", *path_, why));
     take(checkpoint::find_newest(root_, *step));
     if (!path_) {
         throw Error{ErrorKind::checkpoint,
-                    fmt::format("no checkpoint in '{}' can be read (each is damaged). Look at them with "
-                                "`ziggurat inspect --verify`, or begin afresh in another run.dir.{}",
+                    fmt::format("no checkpoint in '{}' can be read (each is corrupt). Check them with "
+                                "`ziggurat inspect --verify`, or start from scratch in another run.dir.{}",
                                 root_, listed_notes())};
     }
 }

@@ -1,4 +1,4 @@
-/// Choice of the checkpoint that a run resumes from, as rank 0 sees the folders.
+/// Selection of the checkpoint that a run resumes from, as rank 0 reads the folders.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,43 @@
 
 namespace ziggurat::train {
 
-/// The checkpoints that run.resume allows, one after another, the best first.
+/// Checkpoints that run.resume allows, one after another, the best one first.
 ///
-/// A run that has had checkpoints, by its LATEST or DONE, and has none any more is not begun afresh unless
-/// run.resume says so. Collective: local; rank 0 has one
+/// LATEST or DONE show that a run has had checkpoints. If such a run has lost all of them, it starts from
+/// scratch only with run.resume=never. Collective: local; only rank 0 has an object
 class ResumeChoice {
   public:
-    /// Errors: Error{checkpoint} when one is needed, or was there, and there is none that verifies;
-    /// Error{deck} when going on from an older checkpoint would mix two trainings in one folder
+    /// Errors: Error{checkpoint} if one is needed, or existed before, and no checkpoint verifies;
+    /// Error{deck} if resuming from an older checkpoint would mix two trainings in one folder
     explicit ResumeChoice(const spec::RunSpec& spec);
 
-    /// The folder to try; nothing: the run begins afresh.
+    /// Returns the folder to try; nullopt if the run starts from scratch.
     const std::optional<std::string>& path() const noexcept { return path_; }
-    /// It lies in run.dir.
+    /// Returns true if path() is in run.dir.
     bool is_own() const noexcept { return is_own_; }
-    /// run.resume names one elsewhere, and path() is of run.dir: the same command was started before.
+    /// Returns true if run.resume names a checkpoint outside of run.dir, but path() is in run.dir.
+    ///
+    /// This means that the same command was started before.
     bool is_instead_of_named() const noexcept { return is_instead_of_named_; }
-    /// Notes for people: what was passed over and why.
+    /// Returns human-readable notes: the skipped checkpoints, with the reasons.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
-    /// The same as one warning, with the steps that are trained again, where a later checkpoint was saved
-    /// than path(); empty where none was.
+    /// Returns a warning if a later checkpoint than path() was saved; otherwise an empty string.
+    ///
+    /// The warning contains the number of steps that are trained again, and notes().
     std::string loss() const;
 
-    /// Opens what is at path(), its files held; nothing where the run begins afresh. One that its training
-    /// removes meanwhile gives way to the next newest.
+    /// Opens the checkpoint at path() and its files; returns nullopt if the run starts from scratch.
+    ///
+    /// If another training removes this checkpoint in the meantime, the next newest one is opened.
     ///
     /// Errors: those of CheckpointReader and look_again()
     std::optional<checkpoint::CheckpointReader> open();
 
-    /// Moves on to the next older one, as this one cannot be read after all, or to the newest where `failed`,
-    /// as open() has given it, was removed meanwhile.
+    /// Skips `failed`, which open() has returned, because it cannot be read.
     ///
-    /// Errors: Error{checkpoint} when there is none, or what was removed was named itself
+    /// The next older checkpoint is selected; if `failed` was removed in the meantime, the newest one.
+    ///
+    /// Errors: Error{checkpoint} if no checkpoint is left, or if a removed one was named itself
     void pass_over(const checkpoint::CheckpointReader& failed, const std::string& why);
 
   private:
@@ -53,11 +58,11 @@ class ResumeChoice {
     void take(const checkpoint::FoundCheckpoint& found);
     std::string listed_notes() const;
 
-    std::string root_;  ///< where older ones lie; empty: this one or none
+    std::string root_;  ///< folder of older checkpoints; empty: only path() is allowed
     std::optional<std::string> path_;
     bool is_own_ = true;
     bool is_instead_of_named_ = false;
-    std::int64_t saved_step_ = -1;  ///< the highest that a checkpoint was seen of, whatever it is worth
+    std::int64_t saved_step_ = -1;  ///< highest step of any checkpoint found, valid or not
     int removals_ = 0;
     std::vector<std::string> notes_;
 };

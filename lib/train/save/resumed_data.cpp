@@ -17,31 +17,31 @@ std::string describe(const data::FileChange& change) {
         return fmt::format("'{}' is new, with {} bytes", change.path, format_grouped(change.bytes_after));
     }
     if (change.bytes_after < 0) {
-        return fmt::format("'{}', which had {} bytes, is not there any more", change.path,
+        return fmt::format("'{}', which had {} bytes, no longer exists", change.path,
                            format_grouped(change.bytes_before));
     }
     if (change.bytes_before == change.bytes_after) {
-        return fmt::format("'{}' has other bytes, {} then and now", change.path,
+        return fmt::format("'{}' has different content (still {} bytes)", change.path,
                            format_grouped(change.bytes_before));
     }
     return fmt::format("'{}' had {} bytes and has {} now", change.path, format_grouped(change.bytes_before),
                        format_grouped(change.bytes_after));
 }
 
-/// The first change, and how many more there are.
+/// Describes the first change, and the number of further changes.
 std::string describe(const std::vector<data::FileChange>& changes) {
     const auto first = describe(changes.front());
     return changes.size() == 1 ? first
                                : fmt::format("{}; {} more files have changed", first, changes.size() - 1);
 }
 
-/// What stands in the place of another source.
+/// Describes the source `now` that replaces the source `before`.
 std::string describe_replaced(const KnownSource& before, KnownSource now) {
     const bool is_renamed = std::ranges::none_of(now.files, [&](const data::FileFingerprint& file) {
         return std::ranges::find(before.files, file.path, &data::FileFingerprint::path) != before.files.end();
     });
     if (is_renamed) {
-        return fmt::format("'{}' with {} bytes stands where '{}' with {} bytes, which are others, did",
+        return fmt::format("'{}' ({} bytes) replaces '{}' ({} bytes), which has different content",
                            now.name(), format_grouped(now.bytes()), before.name(),
                            format_grouped(before.bytes()));
     }
@@ -49,12 +49,12 @@ std::string describe_replaced(const KnownSource& before, KnownSource now) {
         file.key = before.key;
     }
     const auto changes = data::changes(before.files, now.files);
-    return changes.empty() ? fmt::format("'{}' is read as {} tokens, and was as {}", now.name(),
+    return changes.empty() ? fmt::format("'{}' is read as {} tokens, previously as {}", now.name(),
                                          format_grouped(now.tokens), format_grouped(before.tokens))
                            : describe(changes);
 }
 
-/// Validation files with bytes that no validation file of the checkpoint had, and the other way round.
+/// Returns the validation files whose bytes only one of the two lists has.
 std::vector<data::FileChange> validation_changes(std::vector<data::FileFingerprint> before,
                                                  std::vector<data::FileFingerprint> now) {
     const auto is_training = [](const data::FileFingerprint& file) {
@@ -74,7 +74,7 @@ std::vector<data::FileChange> validation_changes(std::vector<data::FileFingerpri
     return data::changes(before, now);
 }
 
-/// Sources without files, of which the deck alone says what they are.
+/// Warns of changed sources without files: only the deck describes them.
 void warn_of_unknown_sources(const std::vector<checkpoint::DeckChange>& deck,
                              const std::vector<KnownSource>& sources,
                              DataVerdict& verdict) {
@@ -83,7 +83,7 @@ void warn_of_unknown_sources(const std::vector<checkpoint::DeckChange>& deck,
         if (at != sources.end() && at->files.empty()) {
             verdict.warnings.push_back(
                 checkpoint::describe(change) +
-                ": whether its tokens are others is for the program to say that brings them.");
+                ": only the calling program can check whether its tokens changed.");
         }
     }
 }
@@ -107,8 +107,8 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
     const auto& order = manifest.progress.order;
     if (manifest.data.empty() && !order.is_known()) {
         verdict.notes.emplace_back(
-            "the checkpoint does not say what its data files were like (another version wrote it): whether "
-            "they have changed since is not known");
+            "the checkpoint has no record of its data files (another version wrote it): changes of these "
+            "files cannot be detected");
         return verdict;
     }
     const auto& files = now.files;
@@ -127,15 +127,15 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
                         present[s].key, step, describe_replaced(replaced, present[s]));
         if (!is_accepted) {
             verdict.refusal = what +
-                              ". Put back what was there, or set run.accept_data_change=true to go on with "
-                              "what is there now, in another order of samples.";
+                              ". Restore the earlier data, or set run.accept_data_change=true to continue "
+                              "with the present data, in another order of samples.";
             return verdict;
         }
         verdict.warnings.push_back(fmt::format(
-            "{}. As run.accept_data_change says, the run goes on with what is there now, {}.", what,
+            "{}. run.accept_data_change is set: the run continues with the present data, {}.", what,
             goes_on_in_place(replaced, present[s])
-                ? "behind as many tokens as it was: samples of this epoch may come twice, or not at all"
-                : "from its beginning"));
+                ? "after the same number of tokens: samples of this epoch may be repeated or skipped"
+                : "from its start"));
     }
     warn_of_unknown_sources(deck, present, verdict);
     if (order.is_known() && now.order.is_known()) {
@@ -147,16 +147,16 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
                           change.key == "run.seed";
                })) {
         verdict.warnings.push_back(fmt::format(
-            "the checkpoint does not say how far each source was read (another version wrote it): from step "
-            "{} on, samples come as if the run had begun with the present data section, and some may come "
-            "twice, or not at all",
+            "the checkpoint does not record how far each source was read (another version wrote it): from "
+            "step {} on, the sample order is that of a run that started with the present data section; "
+            "samples may be repeated or skipped",
             format_grouped(manifest.progress.step + 1)));
     }
     const auto validation = validation_changes(manifest.data, files);
     if (!validation.empty()) {
         verdict.warnings.push_back(fmt::format(
             "{}: the validation data has changed since the checkpoint of step {} ({}): losses before and "
-            "after do not compare",
+            "after are not comparable",
             validation.front().key, step, describe(validation)));
     }
     return verdict;

@@ -12,33 +12,36 @@
 
 namespace ziggurat::train {
 
-/// What a run trains on, as its first rank sees it.
+/// Training data of a run, as its first rank reads it.
 struct TrainingData {
-    std::vector<data::FileFingerprint> files;  ///< none: nothing is compared
-    data::OrderRecord order;                   ///< of a run that begins
+    std::vector<data::FileFingerprint> files;  ///< empty: files are not compared
+    data::OrderRecord order;                   ///< order of a run that starts from scratch
 };
 
-/// Judgement of the data before a run goes on.
+/// Result of the comparison of the data before a run resumes.
 struct DataVerdict {
-    std::string refusal;  ///< the message of an error; empty: the run may go on
+    std::string refusal;  ///< the message of an error; empty: the run may resume
     std::vector<std::string> warnings;
     std::vector<std::string> notes;
-    data::OrderRecord order;  ///< of the samples that follow
+    data::OrderRecord order;  ///< order of the samples that follow
 };
 
-/// Sources are known by their bytes, whatever they are called and wherever they stand in the list, and each
-/// goes on where it was. One with other bytes than the one in whose place it stands refuses, since a sample
-/// is a function of them; with `is_accepted` it warns. So do files of validation data. What other weights,
-/// sources, sequences, seeds and held-out shares mean is told in figures.
+/// Compares the data of a run with the data of its checkpoint.
 ///
-/// \param deck  differences between the deck of the checkpoint and the present one
-/// \param now   its files for_manifest()
+/// Sources are identified by their bytes, not by name or position in the list. Each source continues at the
+/// position that it had reached. A source with other bytes than the source that it replaces is refused,
+/// because a sample is a function of these bytes. With `is_accepted` this is only a warning. Changed files of
+/// validation data are also only a warning. Changes of weights, sources, sequences, seeds and held-out shares
+/// are reported in figures.
+///
+/// \param deck  differences between the deck of the checkpoint and the present deck
+/// \param now   its files must come from for_manifest()
 DataVerdict judge_data(const checkpoint::Manifest& manifest,
                        const std::vector<checkpoint::DeckChange>& deck,
                        const TrainingData& now,
                        bool is_accepted);
 
-/// As a manifest keeps them: paths that anybody can read, and may, with variables for secrets.
+/// Returns `files` as a manifest stores them: printable paths, and variables instead of secrets.
 std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
                                                 std::span<const Secret> secrets = {});
 

@@ -16,7 +16,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// The spread that wrote a checkpoint, for people.
+/// Returns the parallel layout that wrote a checkpoint, in human-readable form.
 std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
     return fmt::format(
@@ -26,7 +26,7 @@ std::string layout_line(const spec::RunSpec& spec) {
         spec.sharding.gradients, spec.sharding.optimizer);
 }
 
-/// Flushes `file`, if there is one. Returns a warning where that fails, else nothing.
+/// Flushes `file` if it is open. Returns a warning if that fails, otherwise an empty string.
 std::string flush_or_warn(const FileHandle& file, const std::string& path) {
     try {
         if (file) {

@@ -1,4 +1,4 @@
-/// Commit of a save on rank 0: its manifest, and the work that makes a complete checkpoint of all shards.
+/// Commit of a save on rank 0: creates the manifest and completes the checkpoint from all shards.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,36 @@ namespace ziggurat::train {
 class DataGuard;
 struct RunContext;
 
-/// So long rank 0 waits for files that ranks of other nodes have written to appear.
+/// Time for which rank 0 waits until files written by ranks of other nodes appear.
 inline constexpr double seconds_until_files_appear = 30;
 
-/// All of the manifest but its files and pieces.
+/// Returns the manifest without its files and pieces.
 ///
-/// \param ranks  that write a part each
-/// \param data   of the run; null: none is recorded
+/// \param ranks  number of ranks, each of which writes a part
+/// \param data   data of the run; nullptr: no data is recorded
 checkpoint::Manifest manifest_of_save(const spec::RunSpec& spec,
                                       const RunContext& context,
                                       int ranks,
                                       const checkpoint::TrainingProgress& progress,
                                       const DataGuard* data);
 
-/// A commit that has succeeded.
+/// Result of a successful commit.
 struct CommittedSave {
-    double seconds = 0;  ///< of the slowest shard and of commit_save() together
-    std::string notes;   ///< lines for people
+    double seconds = 0;  ///< duration of the slowest shard plus that of commit_save()
+    std::string notes;   ///< messages for the console, one per line
 };
 
-/// Adds `shards`, the ranks' summaries of their files, to `manifest`, waits until those files are seen here,
-/// and completes the checkpoint. Keeps as many earlier ones as `keep` says, those of the steps `best`, and
-/// all while updates are skipped: those may be the last good ones.
+/// Completes a checkpoint after all ranks have written their shards.
 ///
-/// \param metrics  metrics.jsonl, flushed first, so that a machine that loses power keeps the rows of what it
-///                 keeps the weights of; none: not flushed
-/// Collective: local; on rank 0, for a thread beside training
-/// Errors:     those of checkpoint::Commit::finish; Error{resource} when files do not appear
+/// It adds the shards to the manifest and waits until their files appear on this node. Then it completes the
+/// checkpoint and removes earlier ones. It keeps those that `keep` selects and those of the steps `best`. It
+/// removes none while updates are skipped, because earlier checkpoints may be the last good ones.
+///
+/// \param shards   the ranks' summaries of their files
+/// \param metrics  metrics.jsonl. It is flushed first, so that a power failure does not lose rows of steps
+///                 whose weights are saved. An empty handle: it is not flushed
+/// Collective: local; on rank 0, on a thread that runs during training
+/// Errors:     those of checkpoint::Commit::finish; Error{resource} if files do not appear
 CommittedSave commit_save(checkpoint::Commit& commit,
                           checkpoint::Manifest manifest,
                           const std::vector<std::string>& shards,

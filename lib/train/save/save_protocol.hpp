@@ -1,4 +1,4 @@
-/// Protocol by which ranks agree on the phases of one save, beside training.
+/// Protocol with which ranks agree on the phases of one save during training.
 #pragma once
 
 #include "train/step/step_requests.hpp"
@@ -9,21 +9,23 @@ namespace ziggurat::train {
 enum class SavePhase {
     idle,
     writing,    ///< every rank writes its part
-    committing  ///< rank 0 makes it complete
+    committing  ///< rank 0 completes the checkpoint
 };
 
-/// News of a save at the end of a step.
+/// Phase transition of a save at the end of a step.
 enum class SaveNews {
     none,
     written,       ///< all parts are on disk: rank 0 may commit
-    not_written,   ///< some part is not: the save has failed
-    complete,      ///< the checkpoint is one
+    not_written,   ///< at least one part could not be written: the save has failed
+    complete,      ///< the checkpoint is complete
     not_complete,  ///< rank 0 could not commit
 };
 
-/// A small state machine, one copy on each rank, which moves by the step_requests `save_ended` and
-/// `save_failed` alone: they come with the step's own small sum, so all copies move at the end of the same
-/// step. Each rank that works in a phase says once how it went; when all have, the phase is over.
+/// State machine of a save, with one copy on each rank.
+///
+/// Its only inputs are the step_requests `save_ended` and `save_failed`. The reduction at the end of each
+/// step carries them, so all copies change state at the end of the same step. Each rank that works in a phase
+/// reports its result once. The phase ends when all of these ranks have reported.
 ///
 /// Collective: local; the ranks call learn() at the end of each step
 class SaveProtocol {
@@ -31,20 +33,24 @@ class SaveProtocol {
     SaveProtocol(int ranks, int rank) : ranks_{ranks}, rank_{rank} {}
 
     SavePhase phase() const noexcept { return phase_; }
-    /// This rank has work in the phase and has not said yet how it went.
+    /// Returns true if this rank works in the current phase and has not reported its result yet.
     bool owes_word() const noexcept {
         return !has_told_ &&
                (phase_ == SavePhase::writing || (phase_ == SavePhase::committing && rank_ == 0));
     }
 
+    /// Starts the writing phase.
+    ///
     /// \pre phase() is idle
     void begin();
-    /// This rank's work of the phase is done; `mine` takes the word along.
+    /// Reports the result of this rank's work in the current phase through `mine`.
     ///
     /// \pre owes_word()
     void tell(bool is_well, StepRequests& mine);
-    /// \param counts  over all ranks
-    /// \param mine    loses what was told once the phase is over
+    /// Changes the phase if all ranks that work in it have reported.
+    ///
+    /// \param counts  sums over all ranks
+    /// \param mine    this rank's report; cleared at the end of the phase
     SaveNews learn(const StepRequests& counts, StepRequests& mine);
 
   private:

@@ -26,7 +26,7 @@ Snapshot::Snapshot(const HeldState& state)
     }
     struct Copy {
         const std::byte* at;
-        std::int64_t offset;  // in the buffer, of what is copied
+        std::int64_t offset;  // offset of the copied range in the buffer
     };
     std::map<int, Copy> copies;  // by buffer
     std::int64_t used = 0;

@@ -1,5 +1,4 @@
-/// Snapshot of the state that a rank writes into a checkpoint: its place in memory, or a copy
-/// that training does not touch.
+/// Snapshot of the state that a rank writes into a checkpoint: live memory, or a copy of it.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +11,41 @@
 
 namespace ziggurat::train {
 
-/// The pieces that this rank saves, and the program's buffer `snapshot` where it has one.
+/// Pieces that this rank saves, and their copy in the program's buffer `snapshot` if it has one.
 ///
-/// Frozen parameters never change: of them there is no copy. Neither is there of what lies on NVMe.
+/// Frozen parameters are not copied, because they never change. State on NVMe is not copied either.
 /// Collective: local
 class Snapshot {
   public:
-    /// Touches the memory of the copy, so that the first save is not the one that pays for it.
+    /// Touches the pages of the copy, so that the first save is not slowed down by page faults.
     explicit Snapshot(const HeldState& state);
     Snapshot(const Snapshot&) = delete;
     Snapshot& operator=(const Snapshot&) = delete;
 
-    /// The run saves beside training.
+    /// Returns true if the program has a snapshot buffer: the run saves asynchronously.
     bool has_copy() const noexcept { return has_copy_; }
-    /// Copies the state as it is now.
+    /// Copies the current state into the snapshot buffer.
     ///
     /// \pre has_copy()
-    /// Async: what the host copies is spread over its threads; done on return
+    /// Async: host copies are spread over the host's threads; all copies are complete on return
     void take();
-    /// Returns when live() is what the steps done have made of it. Collective: over all ranks
+    /// Waits until live() contains the results of all completed steps. Collective: over all ranks
     void drain() const { state_.drain(); }
 
-    /// Of take(); where nothing is copied the same as live(). What lies on NVMe is where it is at home.
+    /// Returns the pieces as take() copied them. Pieces that are not copied are the same as in live().
+    ///
+    /// Pieces on NVMe are read from their home.
     std::span<const checkpoint::PieceSource> copied() const noexcept { return copied_; }
-    /// Homes of the pieces, in the order of copied() and live().
+    /// Returns the homes of the pieces, in the order of copied() and live().
     std::span<const HomePlace> places() const noexcept { return places_; }
-    /// The pieces where training works on them.
+    /// Returns the pieces in the memory that training uses.
     std::span<const checkpoint::PieceSource> live() const noexcept { return live_; }
-    /// Of all pieces.
+    /// Returns the total bytes of all pieces.
     std::int64_t payload_bytes() const noexcept { return payload_bytes_; }
 
   private:
     struct CopyRange {
-        const device::Stream* stream;  ///< of the processor of what is copied
+        const device::Stream* stream;  ///< stream of the processor that holds the source
         std::byte* to;
         const std::byte* from;
         std::int64_t bytes;

@@ -9,7 +9,7 @@ namespace {
 
 using Present = SourceMatch::Present;
 
-/// Pairs sources that nobody has paired yet and that `are_alike`, the same place of the list first.
+/// Pairs unpaired sources for which `are_alike` is true; those with the same index first.
 template <class AreAlike>
 void pair(std::span<const KnownSource> before,
           std::span<const KnownSource> now,

@@ -1,4 +1,4 @@
-/// Training sources of a run, matched with those of the checkpoint that it goes on from.
+/// Training sources of a run, matched with those of the checkpoint that it resumes from.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,50 @@
 
 namespace ziggurat::train {
 
-/// A training source, as its files are.
+/// A training source, identified by the content of its files.
 struct KnownSource {
     std::string key;                                ///< data.train[0].path
     std::int64_t tokens = -1;                       ///< -1: not known
-    std::vector<data::FileFingerprint> files = {};  ///< none: its tokens come from no file
+    std::vector<data::FileFingerprint> files = {};  ///< empty: its tokens do not come from files
 
-    /// The path of its first file, else its key.
+    /// Returns the path of its first file, or its key if it has no files.
     std::string name() const { return files.empty() ? key : files.front().path; }
     std::int64_t bytes() const;
-    /// Has the same bytes, by size and hash of each file in turn, and reads the same number of tokens in
-    /// them, whatever they are called.
+    /// Returns true if both have the same files (size and hash) and the same number of tokens.
+    ///
+    /// The names of the files do not matter.
     bool is_same_as(const KnownSource& other) const;
 };
 
-/// The sources of data.train, in its order.
+/// Returns the sources of data.train, in the order of the deck.
 ///
-/// \param files  of all sources, with printable paths; those of data.validation are passed over
-/// \param order  of the same run; unknown: then there are as many sources as have files
+/// \param files  files of all sources, with printable paths; those of data.validation are skipped
+/// \param order  order of the same run; if it is unknown, only sources with files are returned
 std::vector<KnownSource> training_sources(std::span<const data::FileFingerprint> files,
                                           const data::OrderRecord& order);
 
-/// Which source of a checkpoint each present one is.
+/// Mapping from each present source to a source of the checkpoint.
 struct SourceMatch {
     static constexpr int none = -1;
 
     struct Present {
-        int before = none;     ///< which of the checkpoint's sources it is, or takes the place of
-        bool is_same = false;  ///< it is that one, not another in its place
+        int before = none;     ///< index of the checkpoint's source that it is, or that it replaces
+        bool is_same = false;  ///< true: it is that source; false: it replaces that source
     };
     std::vector<Present> sources;
-    std::vector<int> gone;  ///< sources of the checkpoint that are not there any more
+    std::vector<int> gone;  ///< sources of the checkpoint that no longer exist
 
-    /// Some source has other bytes than the one in whose place it stands.
+    /// Returns true if a source has other bytes than the source that it replaces.
     bool has_replaced() const;
-    bool has_moved() const;  ///< the sources that are the same stand at other places of the list
-    bool has_new() const;    ///< a source that takes nobody's place
+    /// Returns true if the matched sources are in another order than before.
+    bool has_moved() const;
+    /// Returns true if a source is new: it replaces no other source.
+    bool has_new() const;
 };
 
-/// By what they are, else by their place: what is left over on both sides is paired in the order of the
-/// lists, first where key and path are the same.
+/// Matches sources by their content first.
+///
+/// Then it pairs the remaining sources that have the same key and path, and last the others in list order.
 SourceMatch match_sources(std::span<const KnownSource> before, std::span<const KnownSource> now);
 
 }  // namespace ziggurat::train

@@ -42,7 +42,7 @@ std::vector<checkpoint::Piece> weights_of(const checkpoint::Manifest& manifest) 
     return weights;
 }
 
-/// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
+/// Returns and reports the differences between the two decks. Throws if the models differ.
 std::vector<DeckChange> compare_decks(const std::string& before, const std::string& now, StartNews& news) {
     auto found = checkpoint::changes(before, now);
     if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
@@ -53,7 +53,7 @@ std::vector<DeckChange> compare_decks(const std::string& before, const std::stri
     return found;
 }
 
-/// What run.resume names is where this run came from, or the choice is that of whoever asks.
+/// Throws if the run in run.dir did not start from the checkpoint that run.resume names.
 void expect_same_origin(const Intent& intent,
                         const std::vector<DeckChange>& deck,
                         const std::string& chosen,
@@ -62,16 +62,16 @@ void expect_same_origin(const Intent& intent,
         if (change.key == "run.resume") {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("cannot begin with '{}' in '{}' (run.resume names it, but run.dir has "
-                            "checkpoints up to step {} of a run that did not begin with it: its run.resume "
-                            "was {}). Go on from '{}' with run.resume=auto, or set another run.dir.",
+                fmt::format("cannot start from '{}' in '{}' (run.resume names it, but run.dir has "
+                            "checkpoints up to step {} of a run that did not start from it: its run.resume "
+                            "was {}). Resume from '{}' with run.resume=auto, or set another run.dir.",
                             printable(intent.spec.run.resume_path), printable(intent.spec.run.dir), step,
                             change.before, printable(chosen))};
         }
     }
 }
 
-/// Length, learning rate and dropout's masks.
+/// Compares the length of the run, the learning rate and the dropout masks.
 void compare_course(const Intent& intent,
                     const checkpoint::Manifest& manifest,
                     const std::vector<DeckChange>& deck,
@@ -82,7 +82,7 @@ void compare_course(const Intent& intent,
     for (const auto& change : deck) {
         if (change.key == "run.seed" && intent.spec.model.dropout > 0) {
             news.warnings.push_back(checkpoint::describe(change) +
-                                    ": dropout draws other masks from here on");
+                                    ": dropout uses other masks from here on");
         }
     }
 }
@@ -101,7 +101,9 @@ data::OrderRecord compare_data(const Intent& intent,
     return std::move(verdict.order);
 }
 
-/// Differences that give weights another meaning: an error, unless the deck accepts them.
+/// Compares deck keys that change the interpretation of weights.
+///
+/// Throws unless the deck accepts the change.
 void compare_meaning(const std::string& before,
                      const std::string& now,
                      const std::string& path,
@@ -114,7 +116,7 @@ void compare_meaning(const std::string& before,
     add(news.notes, std::move(found.notes));
 }
 
-/// Adapters that are taken over mean the same where their factor does.
+/// Throws if the checkpoint has adapters and its train.lora.alpha differs from that of the deck.
 void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
     if (now.empty() || !has_adapters(before)) {
         return;
@@ -123,8 +125,8 @@ void expect_same_alpha(const checkpoint::Manifest& before, const std::string& no
         if (change.key == "train.lora.alpha") {
             throw Error{
                 ErrorKind::deck,
-                fmt::format("the adapters of '{}' would mean something else ({}). Give the deck its value, "
-                            "or merge them first: `ziggurat export --merge`.",
+                fmt::format("the adapters of '{}' need another scale ({}). Use the checkpoint's value in "
+                            "the deck, or merge them first: `ziggurat export --merge`.",
                             path, describe(change))};
         }
     }

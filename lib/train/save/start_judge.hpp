@@ -1,4 +1,4 @@
-/// Judgement of what a run begins with, before any of it is loaded.
+/// Checks of the state that a run starts from, before it is loaded.
 #pragma once
 
 #include <string>
@@ -12,39 +12,41 @@
 
 namespace ziggurat::train {
 
-/// What a run is about to do.
+/// Request to start a run: its spec, deck and data.
 struct Intent {
     const spec::RunSpec& spec;
-    const std::string& deck;   ///< the effective one; empty: differences are not looked for
-    const TrainingData& data;  ///< an order that is not known: it is not compared with that of the checkpoint
+    const std::string& deck;   ///< effective deck; empty: it is not compared with the checkpoint's deck
+    const TrainingData& data;  ///< an unknown order is not compared with the order of the checkpoint
 };
 
 struct StartNews {
-    std::vector<std::string> warnings;  ///< work is lost, or the training is another one
+    std::vector<std::string> warnings;  ///< lost work, or changes of the training
     std::vector<std::string> notes;
 };
 
 /// A checkpoint as the start of a run.
 struct JudgedStart {
     checkpoint::Manifest manifest;  ///< with the order of the samples that follow
-    bool is_finished = false;       ///< nothing is left to do
+    bool is_finished = false;       ///< all steps of the run are done
     StartNews news;
 };
 
-/// Judges what `choice` has opened.
+/// Checks the checkpoint that `choice` has opened.
 ///
-/// Errors: Error{deck} when the deck asks for another model than that of the checkpoint, or training files
-///         have changed, or run.resume names one that the run in run.dir did not begin with
+/// Errors: Error{deck} if the model of the deck differs from that of the checkpoint, if training files have
+///         changed, or if run.resume names a checkpoint that the run in run.dir did not start from
 JudgedStart judge_resume(const Intent& intent,
                          const ResumeChoice& choice,
                          const checkpoint::CheckpointReader& chosen);
 
-/// Judges a checkpoint of another run, whose weights this one begins with.
+/// Checks a checkpoint of another run whose weights this run starts from.
 ///
-/// Errors: Error{deck} when they are those of another model, or mean something else with this deck
+/// Errors: Error{deck} if the weights belong to another model, or if this deck interprets them differently
 StartNews judge_weights(const Intent& intent, const checkpoint::CheckpointReader& chosen);
 
-/// Judges a published model by the headers of its files, and a second copy of a tied embedding by its values.
+/// Checks a Hugging Face model by the headers of its files.
+///
+/// A second copy of a tied embedding is checked by its values.
 ///
 /// Errors: those of checkpoint::hf::PublishedWeights
 StartNews judge_published_weights(const Intent& intent);

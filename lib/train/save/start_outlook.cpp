@@ -54,7 +54,7 @@ StartOutlook look_ahead(const Intent& intent) {
     const auto& progress = judged.manifest.progress;
     const auto end = TrainingCourse{intent.spec, progress}.end_step();
     return {judged.is_finished
-                ? fmt::format("nothing is left to do: step {} of {} is done, by {}", progress.step, end,
+                ? fmt::format("no steps remain: step {} of {} is done, according to {}", progress.step, end,
                               printable(chosen->path()))
                 : fmt::format("after step {} of {}, from {}", progress.step, end, printable(chosen->path())),
             std::move(judged.news)};

@@ -1,4 +1,4 @@
-/// Outlook on what `train` would begin with here and now.
+/// Preview of the state that `train` would start from.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 namespace ziggurat::train {
 
 struct StartOutlook {
-    std::string line;  ///< `after step 8 of 12, from ...`; empty: afresh, with initial values
+    std::string line;  ///< `after step 8 of 12, from ...`; empty: from scratch, with initial values
     StartNews news;
 };
 
-/// Looks at the checkpoints and models that the run would begin with, as resume() does before it loads them:
-/// names, sizes, headers and the hashes that are quickly checked.
+/// Checks the checkpoints and models that the run would start from, as resume() does before loading.
+///
+/// It checks names, sizes, headers, and the hashes that can be checked quickly.
 ///
 /// Collective: local
 /// Errors:     those of resume(), and of RunDirectory::begin_afresh() without a backup

@@ -13,7 +13,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Of what is read from home, so much is in memory at a time.
+/// Size of the buffer for state that is read from its home.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
 std::vector<checkpoint::Piece> pieces_of(std::span<const checkpoint::PieceSource> sources) {
@@ -72,12 +72,12 @@ class StreamedShard {
     }
 
   private:
-    /// Takes what there is; whether more may come.
+    /// Writes the ranges that the stream has now; returns true if more may follow.
     bool let_pass(bool waits) {
         while (true) {
             if (gives_up_.load()) {
                 throw Error{ErrorKind::resource,
-                            fmt::format("writing '{}' was given up (it was asked to end). Save again.",
+                            fmt::format("writing '{}' was cancelled (the save was stopped). Save again.",
                                         output_.path())};
             }
             const auto next = stream_.next(waits);
@@ -88,11 +88,11 @@ class StreamedShard {
         }
     }
 
-    /// Bytes of a buffer to the pieces that lie in it, in their order.
+    /// Appends a range of a buffer to the pieces that it overlaps, in their order.
     void append(const SaveStream::Part& part) {
         const auto pieces = at_home_.find(part.home);
         if (pieces == at_home_.end()) {
-            return;  // no piece of it is this rank's to save
+            return;  // this rank saves no piece of this buffer
         }
         const auto end_of = [this](std::size_t k) {
             return places_[k].offset_bytes + sources_[k].piece.bytes();
@@ -136,7 +136,7 @@ class StreamedShard {
     std::span<const HomePlace> places_;
     SaveStream& stream_;
     const std::atomic<bool>& gives_up_;
-    std::map<int, std::vector<std::size_t>> at_home_;  ///< by buffer, ascending: what is not in memory
+    std::map<int, std::vector<std::size_t>> at_home_;  ///< by buffer, ascending: pieces not in memory
     checkpoint::ShardWriter output_;
 };
 

@@ -1,4 +1,4 @@
-/// A rank's file of a checkpoint, where some of the state passes by while the file is written.
+/// Checkpoint shard of a rank that takes state on NVMe from updates while the file is written.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,19 @@ namespace ziggurat::train {
 
 /// Home of a source: buffer and offset.
 struct HomePlace {
-    int buffer = -1;                ///< of the train program
-    std::int64_t offset_bytes = 0;  ///< in it
+    int buffer = -1;                ///< buffer of the train program
+    std::int64_t offset_bytes = 0;  ///< offset in this buffer
 };
 
-/// As checkpoint::write_shard(), with `places` of all sources: what passes goes first, so that updates do not
-/// wait; meanwhile what lies in memory; in the end, from home, what has not passed. Leaves the stream,
-/// whatever happens.
+/// Writes a shard like checkpoint::write_shard(), and takes state on NVMe from `stream`.
 ///
-/// Collective: local; on a thread of its own
-/// Errors:     as write_shard()
+/// Ranges from the stream are written first, so that updates do not wait. Between them, it writes the sources
+/// that are in memory. At the end, it reads the ranges that no update has streamed from their home. It always
+/// leaves the stream, also after an error.
+///
+/// \param places  homes of all sources
+/// Collective: local; on its own thread
+/// Errors:     those of write_shard()
 checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
                                               int writer,
                                               std::span<const checkpoint::PieceSource> sources,

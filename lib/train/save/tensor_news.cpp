@@ -57,8 +57,8 @@ std::string rounded_note(const spec::RunSpec& spec,
         return "";
     }
     return fmt::format(
-        "frozen tensors are kept in bf16 (precision.compute): {} {} rounded to it, here and in what this run "
-        "saves and exports. precision.compute=fp32 keeps them as they are.",
+        "frozen tensors are kept in bf16 (precision.compute): {} {} rounded to it, also in checkpoints and "
+        "exports of this run. precision.compute=fp32 keeps them as they are.",
         listed(rounded), rounded.size() == 1 ? "is" : "are");
 }
 

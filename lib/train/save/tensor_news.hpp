@@ -1,4 +1,4 @@
-/// News of tensors that are frozen, or were, for a run that begins with what is stored of them.
+/// Notes about tensors that are frozen, or were frozen in the checkpoint that a run starts from.
 #pragma once
 
 #include <span>
@@ -12,14 +12,16 @@
 
 namespace ziggurat::train {
 
-/// A note of the tensors whose moments begin at zero, as they were frozen when the checkpoint was written;
-/// empty where there are none.
+/// Returns a note of the tensors that were frozen in the checkpoint; empty if there is no such tensor.
+///
+/// The moments of these tensors start at zero.
 std::string unfrozen_note(const layout::FamilyTable& table, const checkpoint::Manifest& manifest);
 
-/// A note of the frozen tensors that are stored in a wider type than precision.compute, in which alone a run
-/// has them; empty where there are none.
+/// Returns a note that lists the frozen tensors that are rounded; empty if there is no such tensor.
 ///
-/// \param stored  weights, in any order
+/// A run keeps frozen tensors only in precision.compute. It rounds those that are stored in a wider type.
+///
+/// \param stored  stored weights, in any order
 std::string rounded_note(const spec::RunSpec& spec,
                          const layout::FamilyTable& table,
                          std::span<const checkpoint::Piece> stored);

@@ -14,7 +14,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Of rank 0's disk, on all ranks.
+/// Reads the record from rank 0's disk and broadcasts it to all ranks.
 checkpoint::ValidationRecord record_of_first(const comm::Context& world, const std::string& root) {
     std::string text, trouble;
     if (world.rank() == 0) {
@@ -53,13 +53,13 @@ void ValidationJudge::add(std::int64_t step, double loss, const std::string& roo
     }
     try {
         std::error_code failure;
-        std::filesystem::create_directories(root, failure);  // where nothing was saved yet
+        std::filesystem::create_directories(root, failure);  // in case that no checkpoint was saved yet
         record_.write(root);
     } catch (const Error& error) {
         reporter.say(
             message(Severity::warning,
-                    fmt::format("the record of validations is not written ({}). A job that continues "
-                                "this run may choose other checkpoints as the best",
+                    fmt::format("cannot write the record of validations ({}). A later job of this run may "
+                                "choose other checkpoints as the best ones",
                                 error.what())));
     }
 }
@@ -79,7 +79,7 @@ std::string ValidationJudge::why_stop() const {
 
 std::string ValidationJudge::why_no_patience() const {
     checkpoint::ValidationRecord::Entry best{.loss = std::numeric_limits<double>::infinity()};
-    std::int64_t waited = 0;  // validations since the best
+    std::int64_t waited = 0;  // validations since the best one
     for (const auto& entry : record_.entries()) {
         const bool is_better = entry.loss < best.loss - when_.min_delta;
         best = is_better ? entry : best;

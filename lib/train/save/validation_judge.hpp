@@ -1,4 +1,4 @@
-/// Judge of validations: which checkpoints stay for their losses, and whether the losses end the run.
+/// Evaluation of validation losses: selects checkpoints to keep and decides on early stopping.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,32 @@ namespace ziggurat::train {
 
 class Reporter;
 
-/// The validations of a run, those of earlier jobs too (checkpoint.keep.best, train.stop_when). All ranks
-/// decide alike.
+/// The validations of a run, including earlier jobs (checkpoint.keep.best, train.stop_when).
 ///
-/// Source: early stopping as Prechelt, "Early Stopping - But When?", 1998, and Keras' EarlyStopping do it,
-/// with
-///         `patience` and `min_delta`
+/// All ranks make the same decisions.
+///
+/// Source: early stopping with `patience` and `min_delta` as in Prechelt, "Early Stopping - But When?", 1998,
+///         and in Keras' EarlyStopping
 class ValidationJudge {
   public:
     /// \param root          `<run.dir>/ckpt`, in which rank 0 keeps the record
-    /// \param resumed_step  of a run that continues from a checkpoint of its own; none: it starts
+    /// \param resumed_step  step of the run's own checkpoint that it resumes from; nullopt: the run is new
     /// Collective: over `world`
-    /// Errors:     on all ranks alike, those of checkpoint::ValidationRecord::read
+    /// Errors:     on all ranks: those of checkpoint::ValidationRecord::read
     ValidationJudge(const spec::RunSpec& spec,
                     const comm::Context& world,
                     const std::string& root,
                     std::optional<std::int64_t> resumed_step);
 
-    /// A validation is over. Rank 0 writes the record, where the run saves; a failing write is a warning.
+    /// Adds the result of a validation.
+    ///
+    /// Rank 0 writes the record if the run saves checkpoints. A failed write is only a warning.
     void add(std::int64_t step, double loss, const std::string& root, Reporter& reporter);
 
-    /// Steps whose checkpoints stay, lowest loss first.
+    /// Returns the steps whose checkpoints are kept, lowest loss first.
     std::vector<std::int64_t> best() const { return record_.best(checkpoint_.keep_best); }
 
-    /// Reason for which the losses so far end the run; empty: it continues.
+    /// Returns the reason why the losses so far end the run; empty if it continues.
     std::string why_stop() const;
 
   private:
@@ -45,7 +47,7 @@ class ValidationJudge {
 
     spec::Checkpoint checkpoint_;
     spec::StopWhen when_;
-    bool writes_;  ///< this rank does
+    bool writes_;  ///< this rank writes the record
     checkpoint::ValidationRecord record_;
 };
 

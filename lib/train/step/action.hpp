@@ -1,4 +1,4 @@
-/// Action: what the executor does for an op.
+/// Action: the functions that the executor calls for an op.
 #pragma once
 
 #include <cstdint>
@@ -6,29 +6,32 @@
 
 namespace ziggurat::train {
 
-/// Work of an op: either `run`, which is done when the stream of its lane has come to its end, or `start`
-/// followed by `poll` until it says true.
+/// Work of an op.
+///
+/// A synchronous op has `run`; it is done when the stream of its lane has completed it. An asynchronous op
+/// has `start`, and `poll`, which is called until it returns true.
 struct Action {
     std::function<void()> run = {};
-    /// Called when it is seen to be done; quick.
+    /// Called when the op is found to be done; it must be fast.
     std::function<void()> when_done = {};
     std::function<void()> start = {};
     std::function<bool()> poll = {};
-    /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
+    /// Returns the bytes moved since the op was bound; empty: they are not counted.
     std::function<std::int64_t()> bytes_moved = {};
-    /// Bytes that it has left out since it was bound, because they were known without moving; nothing: none.
+    /// Returns the bytes that were skipped because their values were known; empty: no bytes are skipped.
     std::function<std::int64_t()> bytes_spared = {};
-    /// Time at which an asynchronous one was done, some time before that is seen; nothing: when it is seen.
+    /// Returns the end time of an asynchronous op, which is before `poll` returns true; empty: that time.
     std::function<std::int64_t()> ended_ns = {};
-    /// Time at which an asynchronous one was begun by who carries it out; nothing: when it was started.
+    /// Returns the time at which an asynchronous op really began; empty: when `start` was called.
     std::function<std::int64_t()> began_ns = {};
-    /// Asked when no op is missing any more, again and again until it says true: then it begins at once. The
-    /// time until then counts to it. Nothing: it may begin.
+    /// Called repeatedly after all dependencies are met, until it returns true; then the op begins at once.
+    ///
+    /// The time until then counts as time of the op. Empty: the op may begin.
     std::function<bool()> may_begin = {};
-    /// For people, what that waits for.
+    /// Human-readable name of the resource that `may_begin` waits for.
     const char* held_for = "";
-    bool may_start_early = false;  ///< while the one in front of it on its lane is under way
-    /// Asynchronous, and done by a thread of this rank that computes: no other rank is waited for.
+    bool may_start_early = false;  ///< may start while the op before it on its lane is running
+    /// Asynchronous, and computed by a thread of this rank: it does not wait for other ranks.
     bool computes_beside = false;
 
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }

@@ -1,4 +1,4 @@
-/// Everything that one rank computes with: the only place where a spec chooses concrete classes.
+/// Assembly of one rank: all objects that it computes with. Only this code maps a spec to classes.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@
 
 namespace ziggurat::train {
 
-/// Programs that an assembly carries out.
+/// Programs that an assembly runs.
 struct Programs {
     schedule::Program train;
     schedule::Program evaluate;
 };
 
-/// Values of parameters and masters when an assembly is made; every other state is zero.
+/// Initial values of parameters and masters; every other state is zero.
 enum class StateAtFirst {
     initial,  ///< state::set_initial_values()
-    zero,     ///< filled by the caller: nothing is written that is written over
+    zero,     ///< the caller sets the values, so they are not initialized twice
 };
 
 /// Collective: local
@@ -45,9 +45,9 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank);
 /// Collective: construction and both executors, over `world`
 class Assembly {
   public:
-    /// Errors: Error{resource} when memory is short; Error{internal} when program and kernels disagree
+    /// Errors: Error{resource} if memory is short; Error{internal} if program and kernels disagree
     Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Processors& processors);
-    /// Carries out these programs of `spec` in the place of those that it builds itself.
+    /// Uses these programs of `spec` instead of building them.
     Assembly(const spec::RunSpec& spec,
              Programs programs,
              const comm::Context& world,
@@ -57,85 +57,106 @@ class Assembly {
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
 
-    /// All ranks, for what they exchange between steps: a rank that waits there goes on with the steps that
-    /// its executors have begun, which others may be waiting for. Lives as long as this.
+    /// Returns the context of all ranks, for communication between steps.
+    ///
+    /// A rank that waits in it advances the started steps of its executors, which other ranks may wait for.
+    /// The context is valid as long as this object.
     comm::Context world() const;
 
-    /// Draws parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
+    /// Initializes parameters and masters; see state::set_initial_values(). Collective: local
+    ///
+    /// \pre no op is running
     void set_initial_values(state::DrawnTensors drawn = state::DrawnTensors::all);
 
-    /// Whether what computes may be under way when calls return.
+    /// Returns true if computation is asynchronous: it may still run when calls return.
     bool computes_late() const;
-    /// One optimizer step over train_slots().
+    /// Returns the executor of one optimizer step over train_slots().
     Executor& train_executor();
-    /// Times at which its ops, and those of the other ranks of this node, began and ended lately.
+    /// Returns the recent start and end times of ops of this rank and of the other ranks of this node.
     const NodeTimes& times() const;
-    /// Forward and losses of one micro-batch, evaluate_slot(), without dropout.
+    /// Returns the executor of forward and losses of one micro-batch, evaluate_slot(), without dropout.
     Executor& evaluator();
     std::span<const BatchSlot> train_slots() const;
     const BatchSlot& evaluate_slot() const;
 
-    /// To be filled before each step.
+    /// Returns the inputs that the caller must fill before each step.
     kernels::StepInputs& step_inputs();
-    /// Requests of this rank, told to every rank with the outcome of the step. They stay until changed.
+    /// Returns the requests of this rank, which each step's end sums over all ranks.
+    ///
+    /// They stay until they are changed.
     StepRequests& step_requests();
     const StepOutcome& outcome() const;
-    /// Of the next step: as StepEnd::limit.
+    /// Sets the limits of the next step; see StepEnd::limit.
     void limit(const SpikeLimits& limits);
-    /// As StepEnd::split_losses, for outcome().by_source.
+    /// Splits outcome().by_source; see StepEnd::split_losses.
     void split_losses(std::function<std::size_t(std::int64_t sample)> source_of);
-    /// Calls `measure` when this rank gives its part of a step's end, for the figures that it tells the
-    /// others: StepOutcome::figures.
+    /// Sets a hook that measures the figures which this rank sends with each step's end.
+    ///
+    /// All ranks receive them in StepOutcome::figures.
     void take_along(std::function<void(StepFigures&)> measure);
-    /// The running step is not to be finished, as StepRequest::stop_after_microbatch says: what is left of
-    /// its passes is left out. Does nothing where the other ranks do not hear of it with this step any more,
-    /// as this rank has given its part of the step's end: they would update by what this one has left out.
+    /// Skips the remaining passes of the running step; see StepRequest::stop_after_microbatch.
+    ///
+    /// It has no effect after this rank has contributed to the step's end. The other ranks would not be
+    /// notified within this step, and would apply an update with the skipped results of this rank.
     void abandon_step();
 
-    /// After a run of the evaluator: logits of one token of the evaluated micro-batch, [vocab].
-    /// `row` is chosen before the run.
+    /// Selects the token of the evaluated micro-batch whose logits the next run of the evaluator keeps.
     void watch_logits(std::int64_t row);
-    /// Collective: over `world`, where the model is cut over the tensor axis or stages, else local
+    /// Returns the logits of the selected token after a run of the evaluator, [vocab].
+    ///
+    /// Collective: over `world` if the model is split over the tensor axis or stages, else local
     std::span<const float> watched_logits() const;
 
-    /// Reason for which collectives inside a node go by MPI; empty when ranks read each other's memory.
-    /// Alike on all ranks.
+    /// Returns the reason why collectives inside a node use MPI; empty if ranks read each other's memory.
+    ///
+    /// It is the same on all ranks.
     const std::string& why_not_shared() const;
-    /// The attention ops of the trainer and the evaluator, by the kernel that serves them.
+    /// Returns the attention ops of the trainer and the evaluator, by the kernel that runs them.
     const kernels::AttentionOps& attention_ops() const;
-    /// Notes for people on tiers that are not as asked for or not as fast as they could be; on rank 0.
+    /// Returns human-readable notes on tiers that differ from the deck or are slower than possible; rank 0.
     const std::vector<std::string>& notes() const;
-    /// Bytes that each path of the NVMe tier has moved for this rank.
+    /// Returns the bytes that each path of the NVMe tier has transferred for this rank.
     std::vector<PathUse> path_uses() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
-    /// Of all tiers, without what other ranks of the node may read.
+    /// Returns the arena bytes of all tiers, without memory that other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
-    /// Bytes that one op of the trainer has moved since construction, counted where this rank copied them or
-    /// gave them to a disk; 0 for what moves none.
+    /// Returns the bytes that one op of the trainer has moved since construction; 0 if it moves none.
+    ///
+    /// They are counted when this rank copies them or submits them to a disk.
     std::int64_t bytes_moved(int op) const;
-    /// Bytes that the op should have moved and has not, since they are zero: moments before they are first
-    /// updated are not read.
+    /// Returns the bytes of the op that were not transferred because they are known to be zero.
+    ///
+    /// These are moments before the first update.
     std::int64_t bytes_spared(int op) const;
-    /// All that the trainer's collectives have moved. After train_executor().finish(): steps done times
-    /// schedule::bytes_sent_by_purpose of its program.
+    /// Returns the bytes that all collectives of the trainer have moved.
+    ///
+    /// After train_executor().finish(), this is the number of steps times schedule::bytes_sent_by_purpose of
+    /// its program.
     schedule::BytesByPurpose bytes_moved() const;
-    /// All that the trainer's ops have moved between tiers. After train_executor().finish(): steps done times
-    /// schedule::bytes_by_link of its program, less bytes_spared().
+    /// Returns the bytes that all ops of the trainer have moved between tiers.
+    ///
+    /// After train_executor().finish(), this is the number of steps times schedule::bytes_by_link of its
+    /// program, minus bytes_spared().
     schedule::BytesByLink bytes_by_link() const;
-    /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of
-    /// it. Rows of padding stay as they are.
+    /// Sets the values of one tensor, in master weights and in parameters.
     ///
-    /// Errors: contract, when the model has no such tensor or it has another size
+    /// Each rank keeps the part that it holds. Padding rows stay unchanged.
+    ///
+    /// Errors: contract, if the model has no such tensor or it has another size
     void set_tensor(const std::string& name, std::span<const float> values);
-    /// All of one tensor of a state kind, on all ranks, without rows of padding. Gradients are those of the
-    /// last step, before clipping. Neither executor has work left.
+    /// Returns one whole tensor of a state kind on all ranks, without padding rows.
     ///
+    /// Gradients are those of the last step, before clipping.
+    ///
+    /// \pre neither executor has work left
     /// Collective: over `world`
-    /// Errors:     contract, when the model has no such tensor or keeps nothing of that kind
+    /// Errors:     contract, if the model has no such tensor or does not keep this kind
     std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
-    /// For checkpoints. Lives as long as this.
+    /// Returns the state for checkpoints. It is valid as long as this object.
     HeldState state() const;
-    /// See train/step/weights_hash.hpp. Neither executor has work left. Collective: over `world`.
+    /// Returns the hash of the weights; see train/step/weights_hash.hpp. Collective: over `world`
+    ///
+    /// \pre neither executor has work left
     std::uint64_t weights_hash() const;
 
   private:

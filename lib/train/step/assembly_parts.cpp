@@ -33,7 +33,7 @@ AnyBinder make_binder(const spec::RunSpec& spec,
                      model.tensor_rank, stream};
 }
 
-/// Lets the ranks of the node read what collectives touch.
+/// Shares the arenas that collectives access with the other ranks of the node.
 state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) {
     for (const auto& arena : memory.shared()) {
         node.share(arena);
@@ -41,7 +41,7 @@ state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) 
     return memory;
 }
 
-/// `action` of an op on `stream`, whose kernels are loaded.
+/// Loads the kernels of `action` on `stream` and returns it.
 Action loaded(const device::Stream& stream, Action action) {
     stream.load(action.run);
     return action;
@@ -98,7 +98,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
                         world.waits(), spec.run.hang_timeout_seconds,
                         &node,         streams.of(evaluate)},
       executors{{&train_executor, &evaluate_executor}} {
-    stream.finish();  // what Stream::load() has run writes where steps do
+    stream.finish();  // kernels that Stream::load() has run write to the buffers of steps
     fill_rotations();
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);

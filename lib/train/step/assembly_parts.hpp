@@ -1,4 +1,4 @@
-/// Parts of an assembly, in the order in which they are made.
+/// Parts of an assembly, in the order of their construction.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@
 
 namespace ziggurat::train {
 
-/// Members are made in this order, each from those above it; actions of the executors use all of them.
+/// Members of an assembly, each constructed from those above it; the actions of the executors use all.
 struct Assembly::Parts {
     spec::RunSpec spec;
     comm::Context world;
     device::Processors processors;
-    device::Stream stream;  ///< of the device: of what computes, also between steps
+    device::Stream stream;  ///< compute stream of the device, also used between steps
     LaneStreams streams;
     schedule::ModelLayout model;
     schedule::Program train;
@@ -41,7 +41,7 @@ struct Assembly::Parts {
     comm::NodeMemory node;
     state::TierMemory memory;
     NvmeLanes nvme;
-    std::deque<std::int64_t> copied;  ///< bytes by copy op
+    std::deque<std::int64_t> copied;  ///< bytes copied, by copy op
     LinkThrottle throttle;
     LayerThrottle layer_throttle;
     SaveStream saves;
@@ -67,10 +67,10 @@ struct Assembly::Parts {
           const device::Processors& on);
 
   private:
-    /// One for each op of `program`.
+    /// Returns one action for each op of `program`.
     std::vector<Action> actions(const schedule::Program& program, GroupCollectives& groups);
     Action action(const schedule::Program& program, const schedule::Op& op, GroupCollectives& groups);
-    /// Writes what no step changes and no checkpoint keeps.
+    /// Writes the rotation tables (RoPE), which no step changes and no checkpoint stores.
     void fill_rotations() const;
     std::function<void()> kernel(const schedule::Program& program, const schedule::Op& op);
 };

@@ -1,4 +1,4 @@
-/// Batch slots: buffers that a program reads a micro-batch from, and leaves its losses in.
+/// Batch slots: buffers from which a program reads a micro-batch, and into which it writes its losses.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct BatchSlot {
     std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
 };
 
-/// One for each micro-batch of the program.
+/// Returns one slot for each micro-batch of the program.
 std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory);
 
 }  // namespace ziggurat::train

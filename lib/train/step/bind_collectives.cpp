@@ -53,7 +53,7 @@ std::byte* base_of(const schedule::Program& program,
     return memory.at(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
 }
 
-/// Those of a group, whose vectors may lie in the device tier.
+/// Creates the collectives of a group, whose vectors may be in the device tier.
 std::unique_ptr<comm::Collectives> collectives_of(const comm::Communicator& members,
                                                   comm::NodeMemory& node,
                                                   const std::string& name,
@@ -74,8 +74,10 @@ std::unique_ptr<comm::Collectives> collectives_of(const comm::Communicator& memb
     return made;
 }
 
-/// Blocks are counted from the first one, as the members' buffers may begin at different elements: stages
-/// that share a tensor may have its gradients in different homes.
+/// Makes the offsets of the blocks relative to the first block.
+///
+/// The buffers of the members may begin at different elements: stages that share a tensor may keep its
+/// gradients in different homes.
 void count_from_first_block(comm::CollectiveCall& call) {
     const auto first = comm::hull(call.blocks).offset_bytes;
     for (auto& block : call.blocks) {
@@ -101,8 +103,8 @@ GroupCollectives::GroupCollectives(const comm::Context& world,
         }
         sum_groups_.push_back(layout::members_summed_together(data_ranks, spec.sharding.sum_group));
     }
-    // In the order of their members and names, which is one order for all ranks: nobody waits for a group
-    // whose other members wait for another one.
+    // Sorting by members and names gives the same order on all ranks. This avoids a deadlock in which members
+    // of one group wait for different groups.
     std::vector<std::size_t> order(program.groups.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::sort(order, {}, [&](std::size_t place) {

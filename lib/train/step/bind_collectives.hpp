@@ -18,10 +18,12 @@ namespace ziggurat::train {
 /// The collectives of each group of a program.
 class GroupCollectives {
   public:
-    /// Makes a communicator for every group of `program`; members of a group know it by one name.
+    /// Creates a communicator for every group of `program`.
     ///
-    /// \param node    has mapped the arenas that the program's collectives touch; outlives this
-    /// \param memory  these arenas; outlives this
+    /// All members of a group use the same name for it.
+    ///
+    /// \param node    has mapped the arenas that the program's collectives access; outlives this object
+    /// \param memory  these arenas; outlives this object
     /// Collective: over the members of each group; every rank of `world` has its program of the same spec
     GroupCollectives(const comm::Context& world,
                      comm::NodeMemory& node,
@@ -29,18 +31,19 @@ class GroupCollectives {
                      const spec::RunSpec& spec,
                      const state::TierMemory& memory,
                      device::Device& device);
-    /// In the order in which they were made: members of some wait for each other.
+    /// Destroys the communicators in the order of their creation: members may wait for each other.
     ~GroupCollectives();
     GroupCollectives(const GroupCollectives&) = delete;
     GroupCollectives& operator=(const GroupCollectives&) = delete;
 
-    /// The calls of `op`, one for each of its operands, reserved and ready to be started together.
+    /// Prepares the calls of `op`, one for each of its operands; the action starts them together.
     ///
     /// Collective: over the op's group; groups bind their ops in program order on all members
     Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
 
-    /// Bytes that the calls of one op have moved since they were bound, counted where this rank copied them
-    /// (comm::Collectives::bytes_moved); 0 for other ops.
+    /// Returns the bytes that the calls of one op have moved since they were bound; 0 for other ops.
+    ///
+    /// They are counted when this rank copies them (comm::Collectives::bytes_moved).
     std::int64_t bytes_moved(int op) const;
 
   private:
@@ -56,9 +59,9 @@ class GroupCollectives {
     };
 
     std::vector<std::unique_ptr<comm::Collectives>> groups_;
-    std::vector<std::size_t> groups_in_order_;  ///< one order for all ranks
+    std::vector<std::size_t> groups_in_order_;  ///< in the order of creation, which all ranks share
     std::vector<BoundOp> ops_;                  ///< by op of the program
-    std::vector<int> sum_groups_;               ///< by group: members summed together before the runs are
+    std::vector<int> sum_groups_;               ///< by group: size of the ranges of members summed first
 };
 
 }  // namespace ziggurat::train

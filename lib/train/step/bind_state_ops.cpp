@@ -32,7 +32,7 @@ VectorAddress<E> run_of(const StateContext& context, const Operand& operand, std
                                 {run.bytes / static_cast<std::int64_t>(sizeof(E))});
 }
 
-/// Operands of an op that play the part `role`, in order: one for each unit of a chunk or bucket.
+/// Returns the operands with this role, in order: one for each unit of a chunk or bucket.
 std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role role) {
     std::vector<const Operand*> found;
     for (const auto& operand : operands) {
@@ -43,7 +43,7 @@ std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role
     return found;
 }
 
-/// A range of one parameter group within one run, in all state kinds.
+/// A range of one parameter group within one range of the chunk, in all state kinds.
 template <class T, class G>
 struct UpdatePiece {
     float weight_decay = 0;
@@ -54,7 +54,7 @@ struct UpdatePiece {
     VectorAddress<T> parameters;
 };
 
-/// Elements of the unit's flat range that run `index` of `operand` holds.
+/// Returns the elements of the unit's flat range that range number `index` of `operand` covers.
 layout::ElementRange elements_of(const StateContext& context, const Operand& operand, std::size_t index) {
     const auto& buffer = buffer_of(context, operand);
     const std::int64_t element_bytes = schedule::element_bytes(buffer);
@@ -120,7 +120,7 @@ bool is_narrow(const StateContext& context, const Operand& operand) {
     return buffer_of(context, operand).type == spec::DType::bf16;
 }
 
-/// Adds gradients of a micro-batch to the accumulator, or the first of a step takes its place.
+/// Binds the accumulation of gradients; the first micro-batch of a step overwrites the sum.
 template <class Sum>
 Action bind_add_as(const StateContext& context, const Op& op) {
     std::vector<std::pair<VectorAddress<const float>, VectorAddress<Sum>>> pairs;
@@ -163,7 +163,7 @@ Action bind_norm_as(const StateContext& context,
 }  // namespace
 
 Action bind_fill(const StateContext& context, const Op& op) {
-    // Zero bits are zero in every type; buffers are whole pairs of bytes.
+    // All bits zero is the value zero in every type. The size of a buffer is a multiple of two bytes.
     std::vector<VectorAddress<bfloat16>> ranges;
     for (const auto& operand : op.writes) {
         for (std::size_t run = 0; run < operand.runs.size(); ++run) {

@@ -1,4 +1,4 @@
-/// Ops that work on state rather than on values: fills, sums, norms and the optimizer.
+/// Ops on state: fills, sums, norms and the optimizer.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace ziggurat::train {
 
-/// Surroundings that state ops are bound with; must outlive the actions.
+/// Context for binding state ops; it must outlive the actions.
 struct StateContext {
     const spec::RunSpec& spec;
     const schedule::ModelLayout& model;
@@ -22,9 +22,9 @@ struct StateContext {
 
 Action bind_fill(const StateContext& context, const schedule::Op& op);
 Action bind_add(const StateContext& context, const schedule::Op& op);
-/// Adds squares to the op's exact sum: all bits zero is an empty one.
+/// Binds a norm op, which adds squares to its exact sum; an empty sum has all bits zero.
 Action bind_norm(const StateContext& context, const schedule::Op& op);
-/// AdamW on the runs of one chunk, each cut where the parameter group changes.
+/// Binds an AdamW update of one chunk; its ranges are split at changes of the parameter group.
 Action bind_update(const StateContext& context, const schedule::Op& op);
 
 }  // namespace ziggurat::train

@@ -23,7 +23,7 @@ const schedule::Buffer& buffer_of(const schedule::Program& program, const schedu
     return program.buffers.at(static_cast<std::size_t>(operand.buffer));
 }
 
-/// Segments that touch in the file and in memory become one.
+/// Appends segments and merges those that are contiguous in the file and in memory.
 void append(std::vector<FileSegment>& all, std::vector<FileSegment> more) {
     for (const auto& segment : more) {
         const bool goes_on = !all.empty() && all.back().file == segment.file &&
@@ -38,7 +38,7 @@ void append(std::vector<FileSegment>& all, std::vector<FileSegment> more) {
     }
 }
 
-/// Whole pages of the NVMe tier and where they are in memory.
+/// Whole pages of the NVMe tier and their address in memory.
 struct PageRange {
     std::int64_t offset_bytes = 0;
     std::int64_t bytes = 0;
@@ -65,7 +65,7 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
     return found;
 }
 
-/// Passes wait for what they use; updates come when there is nothing to be moved for passes.
+/// Returns the priority of a transfer: those for forward and backward passes precede those for updates.
 storage::Urgency urgency_of(const schedule::Program& program, const schedule::Op& op) {
     const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
     return lane.serves_updates ? storage::Urgency::can_wait : storage::Urgency::urgent;
@@ -80,12 +80,12 @@ Action action_of(storage::TransferThread& thread, int transfer) {
 
 }  // namespace
 
-/// Reads a chunk without its moments until they have been written for the first time.
+/// Read of a chunk that skips its moments until they have been written for the first time.
 class NvmeLanes::ReadWithMoments {
   public:
-    /// \param whole    the transfer of all of it
-    /// \param others   and of what is not moments
-    /// \param moments  at home
+    /// \param whole    the transfer of the whole chunk
+    /// \param others   the transfer of all ranges except moments
+    /// \param moments  pages of the moments in their home
     ReadWithMoments(const storage::StripedFile& file,
                     storage::TransferThread& thread,
                     int whole,

@@ -17,25 +17,27 @@
 
 namespace ziggurat::train {
 
-/// A thread for each direction between NVMe and the host, as far as programs use them.
+/// Threads for transfers between NVMe and the host, one for each direction; none without an NVMe tier.
 class NvmeLanes {
   public:
     /// \param node  its bell wakes this rank when a transfer is done
-    /// Errors: Error{resource} when the system has no threads
+    /// Errors: Error{resource} if no thread can be created
     NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, const comm::NodeMemory& node);
 
     ~NvmeLanes();
     NvmeLanes(const NvmeLanes&) = delete;
     NvmeLanes& operator=(const NvmeLanes&) = delete;
 
-    /// A read or a write. Bytes at the end of a buffer's last page travel with it. A read leaves out moments
-    /// as long as nothing was written to where they live: they are zero.
+    /// Binds a read or a write op.
+    ///
+    /// It transfers whole pages, including the bytes after the end of a buffer. A read skips moments that
+    /// were never written: they are zero.
     Action bind(const schedule::Program& program, const schedule::Op& op);
-    /// Bytes that paths have moved so far, in their order.
+    /// Returns the bytes that each path has transferred so far, in the order of the paths.
     std::vector<PathUse> path_uses() const;
-    /// Why disks are asked for one block at a time; empty when they are not.
+    /// Returns the reason why disk I/O is synchronous, one block at a time; empty if it is asynchronous.
     std::string why_not_asynchronous() const;
-    /// Blocks that may be under way at a time on each lane; 0 without NVMe.
+    /// Returns the maximum number of blocks in flight on each lane; 0 without NVMe.
     int depth() const;
 
   private:
@@ -49,10 +51,10 @@ class NvmeLanes {
     std::unique_ptr<storage::TransferThread> reads_, writes_;
 };
 
-/// Between memories that a stream reaches.
+/// Binds a copy between memories that a stream can access.
 ///
-/// \param stream  of the op's lane
-/// \param copied  grows by the bytes when they are copied; outlives the action
+/// \param stream  stream of the op's lane
+/// \param copied  counter of the copied bytes; outlives the action
 Action bind_copy(const schedule::Program& program,
                  const schedule::Op& op,
                  const state::TierMemory& memory,

@@ -1,4 +1,4 @@
-/// Match of ops of a node's ranks that are parts of one collective.
+/// Matching of the ops of a node's ranks that belong to one collective.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,29 @@
 
 namespace ziggurat::train {
 
-/// By op: the same number on all ranks that take part in one collective, in a send and its receive, or in the
-/// end of the step; 0: nobody else takes part. Pure
+/// Returns by op a key that is equal on all ranks of one communication; 0 for other ops.
 ///
-/// Numerics: members of a group do its collectives in the same order, so a group and a place in that order
-/// name one.
+/// A communication is a collective, a send and its receive, or the end of the step. Members of a group run
+/// its collectives in the same order, so a group and an index in that order identify one. Pure
 std::vector<std::uint64_t> collective_keys(const schedule::Program& program);
 
-/// Finds the other ranks' ops of a collective. No allocation after construction.
+/// Lookup of the other ranks' ops of a collective. No allocation after construction.
 class CollectiveMatch {
   public:
     struct Member {
-        int rank = 0;  ///< of the node
-        int op = -1;   ///< of its program
+        int rank = 0;  ///< rank within the node
+        int op = -1;   ///< op of its program
     };
 
     /// \param keys  [rank of the node][op]: collective_keys of its program
     explicit CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& keys);
 
-    /// All of this node that take part in it, the rank itself too; empty: no collective.
+    /// Returns all members on this node, including the rank itself; empty if the op is not a collective.
     std::span<const Member> of(int rank, int op) const noexcept;
 
   private:
-    std::vector<std::vector<int>> collective_of_;  ///< [rank][op], -1: none
-    std::vector<std::size_t> first_member_;        ///< by collective, and one more
+    std::vector<std::vector<int>> collective_of_;  ///< [rank][op]; -1: not a collective
+    std::vector<std::size_t> first_member_;        ///< by collective, with one additional entry at the end
     std::vector<Member> members_;
 };
 

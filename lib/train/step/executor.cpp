@@ -13,16 +13,19 @@
 namespace ziggurat::train {
 namespace {
 
-/// While nothing moves, the end of the job is looked for this often; a rank may sleep as long as that between
-/// two polls.
+/// Interval of the checks for an abort of the job while no lane progresses.
+///
+/// A rank may sleep as long as that between two polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
 
-/// A device is given so much before it is done with what came before: enough for it to have something to do
-/// while this thread does something else, little of a step for one that is given up.
+/// Limits of the number of ops that are issued ahead to a device.
+///
+/// The number is large enough to keep the device busy while this thread does other work. It is a small part
+/// of a step, so that an abandoned step ends soon.
 constexpr std::size_t least_ahead = 16;
 constexpr std::size_t parts_of_step = 32;
 
-/// The caller of run_step fills what it reads, or reads what it writes.
+/// Returns true if the op reads or writes a buffer that the caller of run_step fills or reads.
 bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
     const auto is_input = [&](const schedule::Operand& operand) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
@@ -31,7 +34,7 @@ bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
     return std::ranges::any_of(op.reads, is_input) || std::ranges::any_of(op.writes, is_input);
 }
 
-/// Says so as long as it lives.
+/// Sets a flag for the lifetime of this object.
 class Inside {
   public:
     explicit Inside(bool& is_inside) noexcept : is_inside_{is_inside} { is_inside_ = true; }
@@ -102,7 +105,8 @@ Executor::Executor(const schedule::Program& program,
                 std::min(std::size_t{schedule::most_under_way}, lanes_[lane].ops.size());
         }
     }
-    records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
+    // Each op can have a stall, and work for another lane as a stall; ops of the step before may end late.
+    records_.reserve(8 * program.ops.size() + 16);
 }
 
 std::int64_t Executor::bytes_moved(int op) const {
@@ -123,7 +127,7 @@ void Executor::run_until(const Done& done) {
     is_waiting_ = false;
     std::int64_t next_check = 0;
     int waiting_op = -1, waiting_cause = -1;
-    bool is_held = false;  // then the wait counts to the op itself
+    bool is_held = false;  // if true, the wait counts as time of the op itself
     while (!done()) {
         bool moved = false;
         for (auto& lane : lanes_) {

@@ -6,7 +6,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Whether an event tells of an error rather than of where its stream is.
+/// Returns true if the query of an event reports an error.
 bool tells_error(const device::Event& event) {
     try {
         static_cast<void>(event.is_done());
@@ -23,7 +23,7 @@ Executor::~Executor() {
     for (const auto& lane : lanes_) {
         try {
             lane.stream.finish();
-        } catch (...) {  // which op has failed is asked for below
+        } catch (...) {  // the failed op is determined below
         }
     }
     if (is_under_way && node_ != nullptr) {
@@ -70,7 +70,7 @@ int Executor::failed_before(int op) const {
 }
 
 int Executor::first_failed(int op) const {
-    // What an op waits for was issued before it: so this comes to an end.
+    // The loop terminates: dependencies of an op were issued before it.
     for (int before = failed_before(op); before >= 0; before = failed_before(op)) {
         op = before;
     }
@@ -90,7 +90,7 @@ int Executor::any_failed() const {
 }
 
 bool Executor::is_device_lost() const {
-    // It came in front of all that could fail.
+    // No op that can fail was issued before this event.
     return first_event_ && tells_error(*first_event_);
 }
 
@@ -121,9 +121,9 @@ void Executor::throw_failure(int op) {
         throw;
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::communication) {
-            throw;  // which says what was waited for
+            throw;  // its message already names the operation
         }
-        throw_failure_of({collective.label});  // its copies from and to a device
+        throw_failure_of({collective.label});  // failed copies between a device and the host
     }
 }
 

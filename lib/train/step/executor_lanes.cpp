@@ -9,12 +9,14 @@
 namespace ziggurat::train {
 namespace {
 
-/// Fills values that nothing but its own step reads.
+/// Returns true if the results of the op are used only in its own step.
 bool computes(const schedule::Op& op) {
     return op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss;
 }
 
-/// The time of the thread that has just recorded `event`. On a device that is some time before the event.
+/// Returns the current time of the thread, which has just recorded `event`.
+///
+/// On a device, this is earlier than the time of the event.
 std::int64_t seen_ns(const device::Stream& stream, const device::Event& event) {
     return stream.is_late() ? monotonic_ns() : event.time_ns();
 }
@@ -70,7 +72,7 @@ bool Executor::poll(int op) {
 bool Executor::issue_next(LaneState& lane) {
     const auto place = next_to_issue(lane);
     if (place.step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
-        return false;  // or it would be issued again before it is done
+        return false;  // otherwise the op would be issued again before it is done
     }
     const int op = lane.ops[place.index];
     const auto number = static_cast<std::size_t>(op);
@@ -94,7 +96,7 @@ bool Executor::issue(LaneState& lane, const Place& place, bool is_left_out) {
     const auto& issued = program_.ops[number];
     auto& [begin, end] = events_[number];
     const bool was_held = lane.is_held[index] != 0;
-    // Giving a device work is a wait, for one that hangs takes no more at some time.
+    // Issuing work to a device counts as a wait, because a hanging device stops to accept work at some point.
     auto* const watch = lane.stream.watch();
     if (!was_held) {
         const device::WatchedWait wait{watch, issued.label};

@@ -6,14 +6,14 @@
 namespace ziggurat::train {
 namespace {
 
-/// Work of other lanes on this thread that is shorter is lost in the times of clocks.
+/// Minimum duration of recorded work of other lanes; shorter work is below the clocks' resolution.
 constexpr std::int64_t shortest_noted_ns = 1000;
 
 }  // namespace
 
 std::int64_t Executor::end_of(int op, std::int64_t step) const {
     const auto number = static_cast<std::size_t>(op);
-    // What is done may not have been seen yet: lanes are looked at one by one.
+    // The op may be done but not marked as done yet, because lanes are polled one after another.
     return completed_[number] > step ? ended_ns_[number][static_cast<std::size_t>(step & 1)]
                                      : events_[number].end.time_ns();
 }

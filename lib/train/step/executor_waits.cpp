@@ -27,7 +27,7 @@ std::pair<int, int> Executor::first_wait() const {
 }
 
 int Executor::not_ending(int op) const {
-    // What an issued op waits for is done, or issued before it: so this comes to an end.
+    // The loop terminates: dependencies of an issued op are done, or were issued before it.
     while (true) {
         const auto& lane = lane_of(op);
         const auto number = static_cast<std::size_t>(op);
@@ -69,9 +69,9 @@ void Executor::give_up(int op, int cause, double seconds) const {
             " s for '" + std::string{what} + "'" +
             (group >= 0 ? " of group '" + program_.groups[static_cast<std::size_t>(group)].name + "'" : "") +
             " before '" + before +
-            (is_own ? "' (its own device does not come to its end). Look at the device, "
-                    : "' (a peer is dead, stopped or far behind). Look at the other ranks' "
-                      "messages, ") +
+            (is_own ? "' (its own device has not finished). Check the device, "
+                    : "' (a peer is dead, stopped or too slow). Check the messages of the other "
+                      "ranks, ") +
             "or raise run.hang_timeout."};
 }
 

@@ -1,4 +1,4 @@
-/// Executors of one rank, as work that it goes on with while it waits for others between steps.
+/// Executors of one rank, as background work while it waits for other ranks between steps.
 #pragma once
 
 #include <utility>
@@ -9,10 +9,10 @@
 
 namespace ziggurat::train {
 
-/// Whichever of its executors has begun a step: others may wait for their part of it.
+/// Background work that advances the started steps of all executors: other ranks may wait for them.
 class Executors final : public comm::Background {
   public:
-    /// \param all  outlive this
+    /// \param all  must outlive this object
     explicit Executors(std::vector<Executor*> all) : all_{std::move(all)} {}
 
     void advance() override {

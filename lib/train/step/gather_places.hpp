@@ -8,7 +8,7 @@
 
 namespace ziggurat::train {
 
-/// Places of all ranks, in rank order, on rank 0; empty elsewhere.
+/// Returns the placement of all ranks on rank 0, in rank order; empty on the other ranks.
 ///
 /// Collective: over `world`
 std::vector<RankPlace> gather_places(const comm::Context& world, const RankPlace& mine);

@@ -12,14 +12,14 @@ namespace ziggurat::train {
 
 class SaveStream;
 
-/// The state of one rank: what is where, and the bytes. Borrowed.
+/// Borrowed view of the state of one rank: its layout and its bytes.
 struct HeldState {
     const schedule::ModelLayout& model;
-    const schedule::Program& program;  ///< of training: its persistent buffers are the state
+    const schedule::Program& program;  ///< train program: its persistent buffers are the state
     const state::TierMemory& memory;
     const device::Processors& processors;
-    SaveStream& stream_to_save;   ///< of what lies on NVMe, into checkpoints
-    std::function<void()> drain;  ///< returns when nothing of the steps done is on its way any more
+    SaveStream& stream_to_save;   ///< source of state on NVMe for checkpoints
+    std::function<void()> drain;  ///< waits until the results of all completed steps are in their homes
 };
 
 }  // namespace ziggurat::train

@@ -19,7 +19,7 @@ HostWork::~HostWork() {
     if (thread_ == nullptr) {
         return;
     }
-    thread_->run([] {});  // behind all that was posted
+    thread_->run([] {});  // returns after all posted work is done
     for (auto& [label, task] : posted_) {
         try {
             thread_->is_done(task);
@@ -41,7 +41,7 @@ Action HostWork::applied_to(const schedule::Program& program, const schedule::Op
     action.poll = [this, task] { return thread_->is_done(*task); };
     action.began_ns = [task] { return task->begin_ns; };
     action.ended_ns = [task] { return task->end_ns; };
-    action.may_start_early = true;  // they are done in the order in which they are posted
+    action.may_start_early = true;  // the thread runs tasks in the order in which they are posted
     action.computes_beside = true;
     return action;
 }

@@ -1,4 +1,4 @@
-/// Work of the host's optimizer on a thread of its own.
+/// Ops of the host's optimizer on a separate thread.
 #pragma once
 
 #include <deque>
@@ -13,34 +13,38 @@
 
 namespace ziggurat::train {
 
-/// Lets ops of the host's optimizer run on the thread of the host's kernels, where a device computes beside
-/// it, so that they never keep the thread that issues.
+/// Runner of the host's optimizer ops on the thread of the host's kernels.
+///
+/// It is used if a device computes in the forward and backward passes, so that these ops never block the
+/// issuing thread.
 class HostWork {
   public:
-    /// \param host       its thread, if it has one, outlives this
-    /// \param waits      hears of failures that nobody has seen
-    /// \param when_done  called on that thread when an op is done; quick, throws nothing
+    /// \param host       its thread, if it has one, outlives this object
+    /// \param waits      is notified of failures that were not reported yet
+    /// \param when_done  called on that thread when an op is done; must be fast and must not throw
     HostWork(const device::Stream& host, const comm::WaitContext& waits, std::function<void()> when_done);
-    /// Ends when what was posted is done. An error of it that nobody has seen ends the job, or where another
-    /// error does is told beside it.
+    /// Waits until all posted work is done. An unreported error of it ends the job, or is reported in
+    /// addition to another error that is in flight.
     ~HostWork();
     HostWork(const HostWork&) = delete;
     HostWork& operator=(const HostWork&) = delete;
 
-    /// `action` of `op` as that thread does it; the same action where there is none, or the lane is another.
+    /// Returns `action` of `op` so that it runs on that thread.
+    ///
+    /// Returns `action` unchanged if there is no such thread, or if `op` is on another lane.
     Action applied_to(const schedule::Program& program, const schedule::Op& op, Action action);
 
   private:
     struct Posted {
-        std::string label;  ///< of the op
+        std::string label;  ///< label of the op
         device::Task task;
     };
 
     device::HostThread* thread_;
     comm::WaitContext waits_;
     std::function<void()> when_done_;
-    int num_exceptions_;         ///< under way when this was made
-    std::deque<Posted> posted_;  ///< by op, at places that stay
+    int num_exceptions_;         ///< exceptions in flight when this object was constructed
+    std::deque<Posted> posted_;  ///< by op; a deque, because the addresses must stay valid
 };
 
 }  // namespace ziggurat::train

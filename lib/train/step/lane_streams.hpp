@@ -1,4 +1,4 @@
-/// Streams that the lanes of a rank's programs work on.
+/// Streams of the lanes of a rank's programs.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,22 @@
 
 namespace ziggurat::train {
 
-/// One stream of the device for what computes, and one for each lane between device and host; all programs
-/// share them. The host's optimizer, and lanes that work without a stream, have the host's.
+/// One compute stream of the device, and one stream for each lane between device and host.
+///
+/// All programs share these streams. The host's optimizer, and lanes that need no stream, use the host's.
 class LaneStreams {
   public:
-    /// \param compute  of the device
+    /// \param compute  compute stream of the device
     LaneStreams(const device::Processors& processors, const device::Stream& compute);
 
     const device::Stream& of(const schedule::Lane& lane) const;
-    /// Of the lane of `op`.
+    /// Returns the stream of the lane of `op`.
     const device::Stream& of(const schedule::Program& program, const schedule::Op& op) const;
-    /// By lane.
+    /// Returns the streams of all lanes, by lane.
     std::vector<device::Stream> of(const schedule::Program& program) const;
 
   private:
-    /// Of the lanes of an engine: those that serve passes, updates and control.
+    /// Streams of the lanes of one engine: those that serve passes, updates and control.
     struct OfEngine {
         device::Stream passes, updates, control;
 

@@ -13,7 +13,7 @@ namespace {
 
 std::string with_label(const FailedOp& op, const std::string& problem) {
     return "'" + op.label + "'" +
-           (op.is_certain ? "" : ", or an operation that its device was given after it,") +
+           (op.is_certain ? "" : ", or a later operation of its device,") +
            " failed: " + problem;
 }
 
@@ -34,7 +34,7 @@ void tell_failure_of(const FailedOp& op, const comm::WaitContext& context, int n
     const auto failure = failure_at_hand();
     const auto text = with_label(op, failure.problem);
     if (std::uncaught_exceptions() > num_exceptions) {
-        comm::say_on_stderr("warning: besides, " + text);
+        comm::say_on_stderr("warning: in addition, " + text);
     } else {
         context.fail(failure.exit_code, text);
     }

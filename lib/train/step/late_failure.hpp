@@ -1,5 +1,4 @@
-/// Failure of an op that a processor or a thread beside the one that issues has come upon: what is said of
-/// it.
+/// Reporting of failures of asynchronous ops, which a device or another thread executes.
 #pragma once
 
 #include <string>
@@ -11,26 +10,29 @@ namespace ziggurat::train {
 
 struct FailedOp {
     std::string label;
-    /// False: it, or one that the same device was given after it. A device that is lost says no more.
+    /// False if a later op of the same device may have failed instead. A lost device gives no details.
     bool is_certain = true;
 };
 
-/// Throws the error at hand again, of the same kind, with the op in front.
+/// Rethrows the current exception as an error of the same kind, with the op at the start of its text.
 ///
 /// \pre an exception is being handled
 [[noreturn]] void throw_failure_of(const FailedOp& op);
 
-/// For destructors: ends the job with the error at hand, as a rank ends that has failed; where another error
-/// is on its way, which says how the job ends, it is told as a warning beside it. Without a watch over ranks
-/// it is told, no more.
+/// Ends the job with the current exception. For destructors.
 ///
-/// \param num_exceptions  std::uncaught_exceptions() when what is destroyed was made
+/// If another exception is in flight, that one ends the job, and this one is printed as a warning. Without a
+/// watchdog it is only printed.
+///
+/// \param num_exceptions  std::uncaught_exceptions() when the destroyed object was constructed
 /// \pre an exception is being handled
 void tell_failure_of(const FailedOp& op, const comm::WaitContext& context, int num_exceptions);
 
-/// Ends the job with the error at hand, at once, where it has several ranks that are watched; else returns.
-/// For whoever holds an executor of a late device: that one ends only when its device does, whose collectives
-/// may wait for ranks that wait for this one, and nobody would hear of the error.
+/// Ends the job at once with the current exception; returns if it has one rank or no watchdog.
+///
+/// Owners of an executor with an asynchronous device call it. The destructor of such an executor waits for
+/// the device. Its collectives may wait for ranks that wait for this rank, so the error would never be
+/// reported.
 ///
 /// \pre an exception is being handled
 void end_job_at_once(const comm::Context& world);

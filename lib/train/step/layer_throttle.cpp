@@ -15,7 +15,7 @@ LayerThrottle::LayerThrottle(double seconds, const comm::NodeMemory& node)
 
 bool LayerThrottle::may_end(Pass& pass) {
     if (!pass.begun.is_done()) {
-        return false;  // the rank looks again, as its device is at work
+        return false;  // the executor calls again: it polls while its device is busy
     }
     const auto end_ns = pass.begun.time_ns() + pass.least_ns;
     if (monotonic_ns() >= end_ns) {

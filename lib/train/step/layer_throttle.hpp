@@ -1,4 +1,4 @@
-/// Throttle that makes decoder layers slower than they are.
+/// Throttle that slows down decoder layers, for experiments (debug.throttle.compute).
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,42 @@
 
 namespace ziggurat::train {
 
-/// Lets the last op of a decoder layer's forward begin no sooner than some time after its first one began, by
-/// the clock of their stream, and that of its backward after twice that. Nobody computes meanwhile: lanes of
-/// other engines go on, and a rank that has nothing else to do sleeps. The time counts to the held op. In a
-/// step that is given up nothing is held.
+/// Throttle that gives each decoder layer a minimum duration.
+///
+/// The last op of a layer's forward pass begins no sooner than a given time after its first op began, by the
+/// clock of their stream. For the backward pass it is twice that time. The delay takes no CPU time: lanes of
+/// other engines continue, and an idle rank sleeps. The delay counts as time of the held op. In an abandoned
+/// step, no op is held.
 class LayerThrottle {
   public:
-    /// \param seconds  of a forward; 0: holds nothing
-    /// \param node     its bell wakes this rank when the time of an op has come
-    /// Errors: Error{resource} when the system has no thread
+    /// \param seconds  minimum duration of a forward pass; 0: no throttle
+    /// \param node     its bell wakes this rank when an op may begin
+    /// Errors: Error{resource} if no thread can be created
     LayerThrottle(double seconds, const comm::NodeMemory& node);
     LayerThrottle(const LayerThrottle&) = delete;
     LayerThrottle& operator=(const LayerThrottle&) = delete;
 
-    /// Holds layers of `program`, whose actions are `actions`, by op.
+    /// Throttles the layers of `program`: changes its `actions`, which are ordered by op.
     ///
-    /// \param streams  by lane, of what its actions run on; nothing: on the host
-    /// \pre ops of layers may begin at any time
+    /// \param streams  stream of each lane; empty: all lanes run on the host
+    /// \pre ops of layers have no Action::may_begin
     void hold_layers(const schedule::Program& program,
                      const std::vector<device::Stream>& streams,
                      std::vector<Action>& actions);
 
   private:
-    /// One pass of a layer under way.
+    /// One running pass of a layer.
     struct Pass {
         std::int64_t least_ns = 0;
         device::Event begun;
         bool is_begun = false;
-        bool is_awaited = false;  ///< the alarm knows when it is over
+        bool is_awaited = false;  ///< the alarm is set to the end of the delay
     };
 
     bool may_end(Pass& pass);
 
     std::int64_t least_ns_;
-    std::deque<Pass> passes_;  ///< at places that stay
+    std::deque<Pass> passes_;  ///< a deque, because the addresses must stay valid
     std::unique_ptr<comm::Alarm> alarm_;
 };
 

@@ -53,14 +53,14 @@ std::span<const float> LogitsWatch::logits(const comm::Context& world) {
     return logits_;
 }
 
-/// Of the bits of each logit all ranks but one have zeros, so that their sum is the logit.
+/// Joins the slices by an integer sum: all ranks except one contribute zero bits for a logit.
 void LogitsWatch::join(const comm::Context& world) {
     std::vector<std::uint64_t> words((logits_.size() + 1) / 2);
     if (gives_) {
         const auto first = static_cast<std::size_t>(first_);
         const auto own = std::min(row_of_host_.size() / static_cast<std::size_t>(spec::element_bytes(type_)),
                                   logits_.size() - std::min(first, logits_.size()));
-        if (own > 0) {  // else the slice is padding alone, and begins behind the vocabulary
+        if (own > 0) {  // otherwise the slice is only padding, after the end of the vocabulary
             const auto place = std::as_writable_bytes(std::span{words}).subspan(first * sizeof(float));
             std::memcpy(place.data(), logits_.data() + first, own * sizeof(float));
         }

@@ -16,32 +16,35 @@
 
 namespace ziggurat::train {
 
-/// Brings the logits of one token of the micro-batch to the host, from which a program makes its losses block
-/// by block.
+/// Probe that copies the logits of one token of the micro-batch to the host.
+///
+/// A program computes the losses block by block, so the logits of the micro-batch never exist as a whole.
 class LogitsWatch {
   public:
-    /// \param program  evaluates; may have no logits on this rank
+    /// \param program  evaluation program; it may have no logits on this rank
     LogitsWatch(const spec::RunSpec& spec,
                 const schedule::ModelLayout& model,
                 const schedule::Program& program,
                 const state::TierMemory& memory);
 
-    /// To be said before a run.
+    /// Selects the row (token) of the next run. Call it before the run.
     void set_row(std::int64_t row) noexcept { row_ = row; }
-    /// After a run: those of the row, [vocab], on all ranks: slices of the tensor axis joined, and handed on
-    /// by the last stage.
+    /// Returns the logits of the row after a run, [vocab], on all ranks.
     ///
-    /// Collective: over `world`, where the model is cut over the tensor axis or stages, else local
+    /// The slices of the tensor axis are joined, and the last stage sends them to the other stages.
+    ///
+    /// Collective: over `world` if the model is split over the tensor axis or stages, else local
     std::span<const float> logits(const comm::Context& world);
 
-    /// Whether `op` is one for bind().
+    /// Returns true if bind() must be used for `op`.
     static bool is_watching(const schedule::Program& program, const schedule::Op& op) {
         return program.find_write(op, schedule::Role::watched) != nullptr;
     }
-    /// A copy of the row, if it is one of those of the block that `op` reads. This watch stays where it is
-    /// from then on.
+    /// Binds a copy of the row, which runs if the block that `op` reads contains the row.
     ///
-    /// \param stream  of the op's lane; stays where it is
+    /// This object must not move afterwards.
+    ///
+    /// \param stream  stream of the op's lane; must not move
     Action bind(const schedule::Program& program,
                 const schedule::Op& op,
                 const state::TierMemory& memory,
@@ -51,11 +54,11 @@ class LogitsWatch {
     void join(const comm::Context& world);
 
     spec::DType type_;
-    std::int64_t first_ = 0;  ///< column of this rank's logits
-    bool is_cut_;             ///< over ranks
-    bool gives_;              ///< its logits to all ranks: one replica of each slice does
+    std::int64_t first_ = 0;  ///< first column of this rank's logits
+    bool is_cut_;             ///< the logits are split over ranks
+    bool gives_;              ///< this rank contributes its logits: one replica of each slice does
     std::int64_t row_ = -1;
-    std::span<const std::byte> row_of_host_;  ///< in the type of the logits, padding with it
+    std::span<const std::byte> row_of_host_;  ///< in the type of the logits, including padding
     std::vector<float> logits_;
 };
 

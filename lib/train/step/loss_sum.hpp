@@ -7,7 +7,7 @@
 
 namespace ziggurat::train {
 
-/// Adds every loss to `into`, each exactly: the same bits for any cut into batches and ranks.
+/// Adds the losses to `into` exactly: the bits do not depend on the split into batches and ranks.
 inline void add_losses(std::span<const float> losses, ExactSum& into) {
     for (const float loss : losses) {
         into.add(static_cast<double>(loss));

@@ -8,7 +8,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// What a rank tells of one op, once.
+/// Properties of one op that a rank publishes once.
 struct ToldOp {
     std::uint64_t key;
     std::uint64_t engine;
@@ -65,7 +65,7 @@ NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const 
     for (std::size_t op = 0; op < my_keys.size(); ++op) {
         told_by(me)[op + 1] = {my_keys[op], static_cast<std::uint64_t>(my_engines[op])};
     }
-    comm::barrier(world);  // all have told
+    comm::barrier(world);  // all ranks have published their ops
 
     std::vector<RankTimes> ranks;
     std::vector<std::vector<std::uint64_t>> keys;

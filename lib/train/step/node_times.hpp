@@ -1,4 +1,4 @@
-/// Times of ops on all ranks of a node, and the matching of those that meet in one collective.
+/// Times of ops on all ranks of a node, and the matching of the ops of one collective.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,34 @@
 
 namespace ziggurat::train {
 
-/// One rank of the node.
+/// Times of one rank of the node.
 struct RankTimes {
     int world_rank = 0;
     OpTimes times;
-    std::vector<schedule::Engine> engines;  ///< by op: see engines_of
+    std::vector<schedule::Engine> engines;  ///< by op; see engines_of
 };
 
-/// All ranks of one node on one clock. Only the rank itself where ranks cannot read each other's memory.
+/// Times of all ranks of one node on one clock.
+///
+/// If ranks cannot read each other's memory, it contains only this rank.
 struct NodeTimes {
     std::vector<RankTimes> ranks;
     int me = 0;  ///< index into ranks
     CollectiveMatch collectives;
-    std::unique_ptr<device::Arena> own_memory = nullptr;  ///< of a rank that is alone
+    std::unique_ptr<device::Arena> own_memory = nullptr;  ///< used if it contains only this rank
 
     OpTimes& own() noexcept { return ranks[static_cast<std::size_t>(me)].times; }
 };
 
-/// By op: of its lane; that of the step's end for copies of what that is made of, and of what controls steps
-/// otherwise. Pure
+/// Returns by op the engine of its lane; for copies of control values, Engine::step_end. Pure
 std::vector<schedule::Engine> engines_of(const schedule::Program& program);
 
-/// The times of one rank without others.
+/// Returns the times of one rank without other ranks.
 NodeTimes times_of_one(const schedule::Program& program);
 
-/// \param node  outlives what is made
+/// Creates the times of all ranks of the node in shared memory.
+///
+/// \param node  must outlive the result
 /// Collective: over `world`
 NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const schedule::Program& program);
 

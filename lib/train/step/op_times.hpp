@@ -1,4 +1,4 @@
-/// Times of a rank's latest ops in memory that other ranks of its node can read.
+/// Times of a rank's latest ops, in memory that other ranks of its node can read.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace ziggurat::train {
 
-/// A view of memory that one rank's executor writes and the accounts of all ranks of its node read, without
-/// messages and without locks.
+/// View of memory that the executor of one rank writes and all ranks of its node read for accounting.
 ///
-/// It keeps the last `steps_kept` steps of each op. That is enough: a rank that accounts for step s + 1 reads
-/// times of steps s and s + 1, and no rank is further than s + 2, whose end needs all ranks. No allocation.
+/// It needs no messages and no locks. It keeps the last `steps_kept` steps of each op. This is sufficient: a
+/// rank that accounts for step s + 1 reads the times of steps s and s + 1. No rank is ahead of step s + 2,
+/// because the end of that step needs all ranks. No allocation.
 class OpTimes {
   public:
     static constexpr std::int64_t steps_kept = 3;
@@ -22,11 +22,11 @@ class OpTimes {
     struct Times {
         std::int64_t step = 0;
         std::int64_t begin_ns = 0;
-        std::int64_t end_ns = 0;    ///< 0: under way
-        std::int64_t ready_ns = 0;  ///< when nothing was missing any more
-        int after = -1;             ///< the op that was missing last; -1: none
+        std::int64_t end_ns = 0;    ///< 0: running
+        std::int64_t ready_ns = 0;  ///< time when all dependencies were met
+        int after = -1;             ///< the dependency that was met last; -1: the op has no dependency
     };
-    /// The thread of the rank was at `op`.
+    /// Period in which the thread of the rank worked on `op`.
     struct Work {
         int op = -1;
         std::int64_t begin_ns = 0;
@@ -35,30 +35,30 @@ class OpTimes {
 
     static std::int64_t bytes_for(std::size_t num_ops) noexcept;
 
-    /// \param memory  bytes_for(num_ops), zeroed before the first rank views it, 64-byte aligned; outlives
-    /// this
+    /// \param memory  bytes_for(num_ops) bytes, zeroed before the first rank uses them, 64-byte aligned;
+    ///                must outlive this object
     OpTimes(std::byte* memory, std::size_t num_ops) noexcept;
 
-    // ---- of the rank's executor
+    // ---- called by the rank's executor
 
     void began(int op, const Times& times) noexcept;
     void ended(int op, std::int64_t step, std::int64_t end_ns) noexcept;
-    /// In order of time; what goes on at once is one.
+    /// Adds a period of work, in order of time; a directly following period of the same op is merged.
     void was_busy(const Work& work) noexcept;
 
-    // ---- of anybody
+    // ---- called by any rank
 
     std::optional<Times> of(int op, std::int64_t step) const noexcept;
-    /// The latest execution that had begun at `time_ns` and is done.
+    /// Returns the latest completed execution that had begun at `time_ns`.
     std::optional<Times> latest(int op, std::int64_t time_ns) const noexcept;
-    /// The number of the first work that ends behind `time_ns`; the next ones follow in order of time.
+    /// Returns the number of the first work that ends after `time_ns`; later numbers follow in time.
     std::int64_t first_work_behind(std::int64_t time_ns) const noexcept;
-    /// Nothing: there is none of that number yet.
+    /// Returns the work of this number; nullopt if it does not exist yet.
     std::optional<Work> work(std::int64_t number) const noexcept;
 
   private:
     struct Entry {
-        std::atomic<std::int64_t> step_after;  ///< 0: never begun
+        std::atomic<std::int64_t> step_after;  ///< step + 1; 0: never begun
         std::atomic<std::int64_t> begin_ns, end_ns, ready_ns;
         std::atomic<std::int64_t> after;
     };

@@ -7,7 +7,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Fewer blocks, or less time on the slow path, may be chance.
+/// Minimum statistics of the slow path: with fewer blocks, or less time, the result may be chance.
 constexpr std::int64_t least_blocks = 64;
 constexpr double least_seconds = 1;
 constexpr double times_slower = 3;
@@ -16,7 +16,7 @@ std::string rate(const PathFlow& flow) {
     return fmt::format("{:.4g} MB/s", 1e-6 * flow.bytes_per_second());
 }
 
-/// The same for one direction.
+/// Describes a slow path in one direction.
 std::string slow_path(std::span<const PathUse> paths, PathFlow PathUse::*flow, const char* what) {
     const PathUse* slowest = nullptr;
     const PathUse* fastest = nullptr;
@@ -34,8 +34,8 @@ std::string slow_path(std::span<const PathUse> paths, PathFlow PathUse::*flow, c
         return {};
     }
     return fmt::format(
-        "tiers.nvme.paths: '{}' is slow ({} run at {}, those of '{}' at {}), and all state is dealt out "
-        "evenly, so everything waits for it. Leave it out, or find out what else uses that disk.",
+        "tiers.nvme.paths: '{}' is slow ({} run at {}, those of '{}' at {}). All state is striped evenly "
+        "over the paths, so all transfers wait for it. Remove the path, or check what else uses the disk.",
         slowest->path, what, rate(slowest->*flow), fastest->path, rate(fastest->*flow));
 }
 

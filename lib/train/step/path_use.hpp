@@ -1,4 +1,4 @@
-/// Use of the paths of the NVMe tier by a rank, and detection of one that holds up the others.
+/// Statistics of the NVMe paths of a rank, and detection of a path that slows down the others.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace ziggurat::train {
 
-/// One direction of one path.
+/// Statistics of one direction of one path.
 struct PathFlow {
     std::int64_t blocks = 0;
     std::int64_t bytes = 0;
-    double busy_seconds = 0;  ///< in which at least one block was asked for and had not come
+    double busy_seconds = 0;  ///< time in which at least one block was in flight
 
     double bytes_per_second() const noexcept {
         return busy_seconds > 0 ? static_cast<double>(bytes) / busy_seconds : 0;
@@ -24,12 +24,16 @@ struct PathUse {
     PathFlow read, written;
 };
 
-/// In words, which path is more than three times slower than another in one direction; empty while none is,
-/// or too little has moved to say so. Stripes are dealt out evenly, so all wait for it. Pure.
+/// Describes a path that is more than three times slower than another path in one direction. Pure.
+///
+/// It is empty if there is no such path, or if too few bytes were transferred. Stripes are distributed evenly
+/// over the paths, so all transfers wait for the slow path.
 std::string slow_path(std::span<const PathUse> paths);
 
-/// ` '/a'  read 1200 MB/s, written 800 MB/s`, a line for each path of all ranks, in their order: what a rank
-/// moves there while anything is under way, mean over the ranks. Empty with fewer than two paths. Pure.
+/// Returns a line ` '/a'  read 1200 MB/s, written 800 MB/s` for each path of all ranks.
+///
+/// The lines are in the order of the paths. The rate is that of a rank while it has transfers in flight on
+/// the path, averaged over the ranks. The table is empty with fewer than two paths. Pure.
 std::string path_table(std::span<const std::vector<PathUse>> ranks);
 
 }  // namespace ziggurat::train

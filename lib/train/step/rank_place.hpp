@@ -6,15 +6,15 @@
 
 namespace ziggurat::train {
 
-/// Place that one rank runs at.
+/// Placement of one rank: its host and cores.
 struct RankPlace {
     std::string host;
     std::vector<int> cores;  ///< logical CPUs that the rank may use
-    int threads = 1;         ///< of its compute lane
-    /// Cores that the host's control group grants to all its ranks together; 0: no limit.
+    int threads = 1;         ///< number of threads of its compute lane
+    /// Number of cores that the host's control group grants to all its ranks together; 0: no limit.
     int core_limit = 0;
-    std::vector<int> whole_cores = {};  ///< that `cores` are of, each by a number of its own
-    int job_cores = 0;                  ///< whole ones of the host that this job could use; 0: unknown
+    std::vector<int> whole_cores = {};  ///< numbers of the physical cores that contain `cores`
+    int job_cores = 0;                  ///< physical cores of the host that this job may use; 0: unknown
 
     bool operator==(const RankPlace&) const = default;
 };

@@ -19,8 +19,8 @@ void expect_same_program(const std::string& version, const comm::Context& world)
         throw Error{
             ErrorKind::resource,
             fmt::format(
-                "not all ranks run the same program ({}, rank 0 '{}'). Build it once and start that on "
-                "all nodes.",
+                "not all ranks run the same program ({}, rank 0 '{}'). Build it once and start the same "
+                "build on all nodes.",
                 other, printable(first))};
     }
 }

@@ -7,12 +7,14 @@
 
 namespace ziggurat::train {
 
-/// Refuses ranks that were built otherwise than rank 0: copies of state that each rank updates by itself
-/// would drift apart, and messages may mean something else.
+/// Throws if a rank runs another build than rank 0.
 ///
-/// \param version  of this rank's program, with what it was built of and for
+/// Otherwise replicas of state that each rank updates itself could diverge, and ranks could interpret
+/// messages differently.
+///
+/// \param version  version of this rank's program, with its sources and build target
 /// Collective: over `world`
-/// Errors:     Error{resource} on all ranks alike, which names the first rank that differs
+/// Errors:     Error{resource} on all ranks; it names the first rank that differs
 void expect_same_program(const std::string& version, const comm::Context& world);
 
 }  // namespace ziggurat::train

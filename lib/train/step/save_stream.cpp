@@ -13,7 +13,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Between two looks of the thread that writes at what else it is to do.
+/// Time after which the waiting writer thread returns to its caller, which checks for a cancel request.
 constexpr std::chrono::milliseconds nap{20};
 constexpr auto places = static_cast<std::size_t>(schedule::places_of_save_ring);
 
@@ -70,7 +70,7 @@ Action SaveStream::applied_to(int op, const device::Stream& stream, Action updat
                     }
                 },
             .may_begin = [this, number] { return may_begin(number); },
-            .held_for = "a place for state that a checkpoint takes"};
+            .held_for = "a free slot of the checkpoint's save ring"};
 }
 
 void SaveStream::open() {
@@ -101,7 +101,7 @@ bool SaveStream::may_begin(std::size_t number) {
     const std::lock_guard lock{mutex_};
     ZG_EXPECTS(number <= placed_ || !is_open_);
     look();
-    // Else it has passed in a step that was given up, which has changed nothing.
+    // Otherwise its state was already copied in an abandoned step, which did not change the state.
     const bool is_next = is_open_ && number == placed_;
     if (is_next && (stays_home_ || placed_ - taken_ == places)) {
         held_since_ns_ = held_since_ns_ == 0 ? monotonic_ns() : held_since_ns_;

@@ -1,4 +1,4 @@
-/// State on NVMe on its way into a checkpoint, beside the optimizer that has read it.
+/// Stream of NVMe-resident state into a checkpoint, taken from the optimizer updates that read it.
 #pragma once
 
 #include <atomic>
@@ -20,72 +20,74 @@
 
 namespace ziggurat::train {
 
-/// Between the thread that trains and the one that writes: in the step after the saved one, each update first
-/// copies what it is going to change, and what lies on NVMe, into one of the few places of the program's save
-/// ring. The writer takes them in the order of the updates. When all places are full, the update does not
-/// begin; no thread waits for that.
+/// Stream of saved state from the training thread to the writer thread.
+///
+/// It works in the step after the saved step. Each update first copies the NVMe-resident state that it is
+/// going to change into one slot of the program's save ring. The writer reads the slots in the order of the
+/// updates. If all slots are full, the update does not begin, but no thread blocks.
 ///
 /// One save at a time. Collective: local
 class SaveStream {
   public:
-    /// Touches the memory of the ring, so that the first save is not the one that pays for it.
+    /// Touches the pages of the ring, so that the first save is not slowed down by page faults.
     ///
-    /// \param when_free  called by the thread that writes when an update may begin that might not before;
-    ///                   quick, throws nothing
+    /// \param when_free  called by the writer thread when a held update may begin; must be fast and must not
+    ///                   throw
     SaveStream(const schedule::ModelLayout& model,
                const schedule::Program& train,
                const state::TierMemory& memory,
                std::function<void()> when_free);
 
-    /// Some of what is saved passes by, and the program has a ring for it.
+    /// Returns true if updates stream saved state, and the program has a save ring for it.
     bool is_there() const noexcept { return ring_ != nullptr; }
 
-    // ---- of the thread that trains
+    // ---- called by the training thread
 
-    /// `update` as an op that lets what it changes pass, when a save wants it.
+    /// Returns `update`, extended by the copy of its state into the ring during a save.
     ///
-    /// \param stream  that it works on
+    /// \param stream  stream that the update runs on
     Action applied_to(int op, const device::Stream& stream, Action update);
-    /// The updates of the next step are to let their state pass.
+    /// Starts a save: the updates of the next step copy their state into the ring.
     ///
-    /// \pre no op of a step is under way, and the writer of the last save has left
+    /// \pre no op of a step is running, and the writer of the last save has called leave()
     void open();
-    /// What has not passed is taken from home, where it lies as it is to be saved: an update that would have
-    /// let it pass does not begin before the writer has left.
+    /// Makes the writer read the remaining state from its home, where it still has the values to be saved.
     ///
-    /// \pre no op of a step is under way
+    /// Updates that would have streamed it do not begin before the writer has called leave().
+    ///
+    /// \pre no op of a step is running
     void stay_home();
-    /// For which updates have waited since open().
+    /// Returns the time for which updates have waited since open(), in seconds.
     double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
-    /// Time for which an update was held up, for want of a place.
+    /// Period in which an update was held because no slot was free.
     struct Wait {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
-    /// All since forget_waits(), in order, as far as they have ended. Valid until the next call.
+    /// Returns all completed waits since forget_waits(), in order. Valid until the next call.
     std::span<const Wait> waits();
     void forget_waits() noexcept { told_waits_.clear(); }
 
-    // ---- of the thread that writes
+    // ---- called by the writer thread
 
-    /// Bytes of a buffer at home that are in memory now.
+    /// Range of a home buffer whose bytes are in the ring.
     struct Part {
         int home = -1;
         std::int64_t offset_bytes = 0;
         std::span<const std::byte> bytes;
     };
     enum class Next {
-        parts,   ///< for take()
-        later,   ///< nothing yet
-        at_home  ///< nothing passes any more: all has, or the rest is where it lives
+        parts,   ///< parts are ready for take()
+        later,   ///< no parts are ready yet
+        at_home  ///< no parts follow: all state was streamed, or the rest must be read from its home
     };
-    /// Tells what comes next; waits for it a few milliseconds where `waits`.
+    /// Returns the state of the stream; with `waits`, it waits a few milliseconds for a change.
     Next next(bool waits);
-    /// Hands over what one update has let pass; its place is free on return.
+    /// Calls `use` for the parts of one update; its slot is free on return.
     ///
     /// \pre next() is parts
     void take(const std::function<void(const Part&)>& use);
-    /// Nobody takes anything any more; nobody waits.
+    /// Closes the stream for the writer: updates no longer copy their state, and no update is held.
     void leave();
 
   private:
@@ -99,14 +101,13 @@ class SaveStream {
         int op;
         std::vector<PassingBytes> passing;
         device::Event has_passed;
-        bool has_place;  ///< of the ring, into which it is to let its state pass
+        bool has_place;  ///< a slot of the ring is reserved for its state
     };
 
-    /// Whether an update may begin: there is a place for what it lets pass, which is then its own, or it
-    /// lets nothing pass.
+    /// Returns true if an update may begin: it has reserved a slot for its state, or it needs no slot.
     bool may_begin(std::size_t update);
     void pass(std::size_t update, const device::Stream& stream);
-    /// Counts what has passed of what was told to. \pre the mutex is held
+    /// Counts the updates whose copies into the ring are complete. \pre the mutex is held
     void look();
     std::byte* place(std::size_t update) const;
 
@@ -116,11 +117,11 @@ class SaveStream {
     std::vector<Update> updates_;
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
-    std::vector<Wait> waits_, told_waits_;  ///< with room for one of each update
-    std::int64_t held_since_ns_ = 0;        ///< an update is held up; 0: none is
+    std::vector<Wait> waits_, told_waits_;  ///< capacity: one wait for each update
+    std::int64_t held_since_ns_ = 0;        ///< time since which an update is held; 0: no update is held
     std::mutex mutex_;
     std::condition_variable changed_;
-    /// Updates: that have got a place, told to let their state pass, whose state has passed, and is taken.
+    /// Numbers of updates: with a reserved slot, with an issued copy, with a complete copy, and written.
     std::size_t placed_ = 0, called_ = 0, passed_ = 0, taken_ = 0;
     bool stays_home_ = false;
 };

@@ -10,15 +10,17 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int limbs = ExactSum::num_limbs;
-/// The words of an exchange, in this order: squares, losses, how many ranks have each step_request, figures
-/// that are sums, losses and target tokens by source, and figures that are maxima.
+/// Layout of the words of the all-reduce.
+///
+/// The order is: squares, losses, number of ranks with each step_request, summed figures, losses and target
+/// tokens by source, and figures that are reduced by maximum.
 constexpr int first_request = 2 * limbs;
 constexpr int first_sent = first_request + static_cast<int>(num_step_requests);
 constexpr int first_moved = first_sent + schedule::num_purposes;
 constexpr int first_source = first_moved + static_cast<int>(schedule::num_links);
 constexpr int num_maxima = 1;
 
-/// The micro-batch whose losses lie in `buffer`.
+/// Returns the micro-batch whose losses are in `buffer`.
 int microbatch_of(const schedule::Program& program, int buffer) {
     int microbatch = 0;
     while (program.trainer_buffers.of(schedule::BatchTensor::losses, microbatch) != buffer) {

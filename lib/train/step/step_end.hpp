@@ -1,4 +1,4 @@
-/// End of a step: norm, clip factor, requests and figures, alike on all ranks before states change.
+/// End of a step: norm, clip factor, requests and figures, equal on all ranks before states change.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,9 @@
 
 namespace ziggurat::train {
 
-/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' step_requests and figures,
-/// in one small all-reduce.
+/// End of a step in one small all-reduce: exact sums of global norm and loss, requests and figures.
+///
+/// It also computes the clip factor and the skip flag.
 ///
 /// Source:     Pascanu et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1
 ///             (clipping)
@@ -28,46 +29,49 @@ namespace ziggurat::train {
 /// Collective: over all ranks
 class StepEnd {
   public:
-    /// \param node         lends seats to the small all-reduce; outlives this
-    /// \param num_sources  of training data; the losses of several can be split
+    /// \param node         provides shared memory for the small all-reduce; outlives this object
+    /// \param num_sources  number of sources of training data; with several, losses can be split by source
     StepEnd(const comm::Context& world,
             comm::NodeMemory& node,
             const spec::Optimizer& optimizer,
             std::size_t num_sources);
 
-    /// Taken along when the next exchange starts.
+    /// Returns the requests that the next all-reduce sends.
     StepRequests& step_requests() noexcept { return step_requests_; }
 
-    /// Of the next step: the same on all ranks.
+    /// Sets the limits of the next step; they must be the same on all ranks.
     void limit(const SpikeLimits& limits) noexcept { limits_ = limits; }
 
-    /// Calls `measure` when an exchange starts, for the figures of this rank that it takes along. None:
-    /// zeros.
+    /// Sets a hook that measures the figures of this rank at the start of each all-reduce.
+    ///
+    /// Without a hook, all figures are zero.
     void take_along(std::function<void(StepFigures&)> measure) { measure_ = std::move(measure); }
 
-    /// From now on outcome().by_source has the losses of each source, where there are several.
+    /// Enables outcome().by_source, the losses of each source, if there are several sources.
     ///
-    /// \param source_of  the source of a sample, below num_sources; allocates nothing
+    /// \param source_of  returns the source of a sample, below num_sources; must not allocate
     void split_losses(std::function<std::size_t(std::int64_t sample)> source_of) {
         source_of_ = std::move(source_of);
     }
 
-    /// Sums the exact sums of squares and the losses that `op` reads, exchanges, and leaves the inputs of the
-    /// step, with clip factor and skip flag, for updates. All operands are of the host. Binds the op of one
-    /// program, once.
+    /// Binds the step_end op of one program. Call it only once.
+    ///
+    /// The op adds the exact sums of squares and the losses that it reads, and reduces them over all ranks.
+    /// It then writes the inputs of the step, with clip factor and skip flag, for the updates. All operands
+    /// are on the host.
     Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
     const StepOutcome& outcome() const noexcept { return outcome_; }
-    /// Steps to whose exchange this rank has given its part: requests made later travel with the next one.
+    /// Returns the number of steps whose all-reduce this rank has started. Later requests go into the next.
     std::int64_t num_started() const noexcept { return num_started_; }
 
   private:
-    /// Memory of a micro-batch whose losses this rank makes.
+    /// Memory of a micro-batch whose losses this rank computes.
     struct Microbatch {
         std::span<const float> losses;
         std::span<const std::uint8_t> mask;
         std::span<const std::int64_t> samples;
     };
-    /// Words of a source: its losses, and its target tokens.
+    /// Number of 64-bit words of a source: its losses, and its target tokens.
     static constexpr int words_of_source = ExactSum::num_limbs + 1;
 
     void start();
@@ -77,13 +81,13 @@ class StepEnd {
     bool splits() const { return source_of_ != nullptr && !sources_.empty(); }
 
     const spec::Optimizer& optimizer_;
-    std::vector<const ExactSum*> squares_;  ///< of this rank's part of the gradient
+    std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;
     std::vector<ExactSum> sources_;  ///< losses of this rank, by source; empty: there is one source
-    std::vector<std::int64_t> source_targets_;  ///< the target tokens of these
+    std::vector<std::int64_t> source_targets_;  ///< target tokens of this rank, by source
     std::function<std::size_t(std::int64_t)> source_of_ = nullptr;
-    comm::AsyncSum sum_;                           ///< behind what its size depends on
-    const kernels::StepInputs* inputs_ = nullptr;  ///< of the step
+    comm::AsyncSum sum_;                           ///< after the members that determine its size
+    const kernels::StepInputs* inputs_ = nullptr;  ///< inputs of the step
     kernels::StepInputs* of_updates_ = nullptr;
     SpikeLimits limits_;
     StepRequests step_requests_;

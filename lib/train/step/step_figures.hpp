@@ -1,4 +1,4 @@
-/// Figures of a step that ranks add up with its end.
+/// Figures of a step that are reduced over all ranks at its end.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace ziggurat::train {
 
-/// Of one rank on the way in, of all ranks on the way out. They travel with the step's small all-reduce, as
-/// StepRequests do.
+/// Figures of one rank before the step's small all-reduce, and of all ranks after it.
+///
+/// They are part of the same all-reduce as StepRequests.
 struct StepFigures {
-    schedule::BytesByPurpose sent_bytes{};  ///< since the figures before; a sum over ranks
-    schedule::BytesByLink link_bytes{};     ///< the same of what moved between tiers
-    std::int64_t process_peak_bytes = 0;    ///< the greatest of all ranks
+    schedule::BytesByPurpose sent_bytes{};  ///< bytes sent since the previous figures; sum over ranks
+    schedule::BytesByLink link_bytes{};     ///< bytes moved between tiers since then; sum over ranks
+    std::int64_t process_peak_bytes = 0;    ///< maximum over ranks
 };
 
 }  // namespace ziggurat::train

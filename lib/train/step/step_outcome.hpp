@@ -12,27 +12,27 @@ namespace ziggurat::train {
 
 /// Values above which a step is a spike.
 struct SpikeLimits {
-    double loss_sum = std::numeric_limits<double>::infinity();  ///< as in the outcome
+    double loss_sum = std::numeric_limits<double>::infinity();  ///< limit of StepOutcome::loss_sum
     double grad_norm = std::numeric_limits<double>::infinity();
-    bool skips = false;  ///< the update of a spike is not applied
+    bool skips = false;  ///< true: the update of a spike is not applied
 };
 
 /// Loss of the samples of one source.
 struct SourceSum {
-    double loss_sum = 0;      ///< nats; not a number where one of them is not finite
+    double loss_sum = 0;      ///< nats; NaN if a loss is not finite
     std::int64_t tokens = 0;  ///< target tokens
 };
 
-/// Results of a step that all ranks know alike.
+/// Results of a step, equal on all ranks.
 struct StepOutcome {
     double loss_sum = 0;                    ///< over the target tokens of the global batch, nats
-    std::vector<SourceSum> by_source = {};  ///< see StepEnd::split_losses; empty: they are not split
+    std::vector<SourceSum> by_source = {};  ///< see StepEnd::split_losses; empty: losses are not split
     double grad_norm = 0;                   ///< before clipping
     bool is_spike = false;                  ///< finite, and above the limits
-    bool is_skipped = false;     ///< not finite, or a spike that is to be left out: no state has changed
-    bool is_abandoned = false;   ///< ranks gave the step up: no state has changed, and it does not count
-    StepRequests step_requests;  ///< of all ranks
-    StepFigures figures;         ///< of all ranks
+    bool is_skipped = false;     ///< not finite, or a spike that must be skipped: no state has changed
+    bool is_abandoned = false;   ///< the step was abandoned: no state has changed, and it does not count
+    StepRequests step_requests;  ///< sums over all ranks
+    StepFigures figures;         ///< reduced over all ranks
 };
 
 }  // namespace ziggurat::train

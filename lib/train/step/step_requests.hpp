@@ -1,4 +1,4 @@
-/// Requests that ranks tell each other at the end of a step.
+/// Requests that ranks exchange at the end of a step.
 #pragma once
 
 #include <array>
@@ -7,21 +7,23 @@
 
 namespace ziggurat::train {
 
-/// Something that one rank asks for or has to say. It travels with the step's small all-reduce, so it costs
-/// no exchange of its own, and all ranks learn of it at the same step.
+/// Request or notification of one rank.
+///
+/// It is part of the step's small all-reduce. So it needs no communication of its own, and all ranks receive
+/// it at the same step.
 enum class StepRequest {
     stop_after_step,        ///< a first signal, a touch file, the time limit
     stop_after_microbatch,  ///< a second signal
     checkpoint,
     validate,
-    report,       ///< the account so far
-    save_ended,   ///< this rank has written its part of the checkpoint under way
+    report,       ///< print the time accounting so far
+    save_ended,   ///< this rank has written its part of the running checkpoint
     save_failed,  ///< this rank cannot write its part
-    slow_path     ///< this rank has something to say of a path of the NVMe tier
+    slow_path     ///< this rank has a warning about a path of the NVMe tier
 };
 inline constexpr std::size_t num_step_requests = 8;
 
-/// By step_request: how many ranks have it. On one rank's way in, 0 or 1 each.
+/// Number of ranks with each step_request; before the all-reduce, 0 or 1 each.
 class StepRequests {
   public:
     std::int64_t& operator[](StepRequest step_request) noexcept {
@@ -33,7 +35,7 @@ class StepRequests {
     std::array<std::int64_t, num_step_requests>& counts() noexcept { return counts_; }
     const std::array<std::int64_t, num_step_requests>& counts() const noexcept { return counts_; }
 
-    /// The highest level of stop_signals.hpp that anybody asks for.
+    /// Returns the highest stop level (stop_signals.hpp) that any rank requests.
     int stop_level() const noexcept {
         return (*this)[StepRequest::stop_after_microbatch] > 0 ? 2
                : (*this)[StepRequest::stop_after_step] > 0     ? 1

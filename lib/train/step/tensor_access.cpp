@@ -17,7 +17,7 @@ using schedule::StateKind;
 
 namespace {
 
-/// Words that travel in one exchange.
+/// Number of 64-bit words of one all-reduce.
 constexpr std::size_t words_at_once = std::size_t{1} << 20;
 
 ElementRange common_part(ElementRange a, ElementRange b) {
@@ -75,7 +75,7 @@ TensorAccess::FoundTensor TensorAccess::find(const std::string& name) const {
         found.elements = layout::unpadded_elements(*at);
         found.range = model_.flats[unit].parameter(found.parameter);
         const auto slice = layout::local_extents(*at, model_.tensor());
-        // Slices of rows follow each other; of columns, each has a part of every row.
+        // A slice of rows is contiguous in the tensor; a slice of columns has a part of every row.
         const bool is_cut_by_columns = at->tensor_dim > 0;
         found.rows_apart = is_cut_by_columns ? at->extents.back() : found.range.size();
         found.row_elements = is_cut_by_columns ? slice.back() : found.range.size();
@@ -151,7 +151,7 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
             values[static_cast<std::size_t>(found.in_tensor(at++))] = value;
         }
     }
-    // Of the bits of each element all ranks but one have zeros, so that their sum is the element.
+    // An integer sum joins the parts: all ranks except one contribute zero bits for an element.
     std::vector<std::uint64_t> words(std::min(words_at_once, (values.size() + 1) / 2));
     for (std::size_t begin = 0; begin < values.size(); begin += 2 * words.size()) {
         const auto bytes = std::min(2 * words.size(), values.size() - begin) * sizeof(float);

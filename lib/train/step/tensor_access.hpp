@@ -1,4 +1,4 @@
-/// Access to whole tensors in state that is spread over ranks.
+/// Access to whole tensors in state that is distributed over ranks.
 #pragma once
 
 #include <span>
@@ -12,10 +12,9 @@
 
 namespace ziggurat::train {
 
-/// Reads and writes single tensors by name, however they are sharded, sliced and spread over stages. For
-/// tests, imports and tools: no step does.
+/// Access to single tensors by name, for any sharding, slicing and distribution over stages.
 ///
-/// A tensor is that of the model, without rows of padding.
+/// It is for tests, imports and tools, not for steps. A tensor is that of the model, without padding rows.
 class TensorAccess {
   public:
     /// \param program  the train program: its persistent buffers are the state
@@ -26,19 +25,20 @@ class TensorAccess {
                  const schedule::Program& program,
                  const state::TierMemory& memory);
 
-    /// Gives master weights and parameters alike what of `values` this rank holds of them.
+    /// Writes the part of `values` that this rank holds into its master weights and parameters.
     ///
-    /// Collective: local; all ranks that hold a part have to call it
-    /// Errors:     contract, when the model has no such tensor or it has another size
+    /// Collective: local; all ranks that hold a part must call it
+    /// Errors:     contract, if the model has no such tensor or it has another size
     void set(const std::string& name, std::span<const float> values) const;
 
-    /// The tensor of one state kind, on all ranks. Each element comes from the one rank whose piece over the
-    /// whole data axis it lies in: of gradients, it is there that their sum is complete under every plan. Of
-    /// replicas on other axes it is the one that counts.
+    /// Returns the tensor of one state kind on all ranks.
+    ///
+    /// Each element comes from the rank whose shard over the whole data axis contains it: with every plan,
+    /// the sum of gradients is complete there. Of replicas on other axes, it comes from the one that counts.
     ///
     /// Collective: over `world`
-    /// Errors:     contract, when the model has no such tensor or nothing of that kind is kept: of a frozen
-    ///             tensor only parameters are, which are their own masters
+    /// Errors:     contract, if the model has no such tensor or does not keep this kind. A frozen tensor has
+    ///             only parameters, which are their own masters
     std::vector<float> get(schedule::StateKind kind, const std::string& name) const;
 
   private:
@@ -46,20 +46,20 @@ class TensorAccess {
     struct FoundTensor {
         int unit = -1;
         int parameter = -1;
-        layout::ElementRange range;  ///< of the slice in its unit's flat range, without rows of padding
-        std::int64_t elements = 0;   ///< of the whole tensor, without rows of padding
+        layout::ElementRange range;  ///< the slice in its unit's flat range, without padding rows
+        std::int64_t elements = 0;   ///< elements of the whole tensor, without padding rows
 
-        /// Of a row of the slice, which follow each other in the tensor.
+        /// Elements of a row of the slice; they are contiguous in the tensor.
         std::int64_t row_elements = 0;
         std::int64_t rows_apart = 0;  ///< elements of the tensor from one such row to the next
-        std::int64_t first = 0;       ///< element of the tensor that the slice begins with
-        /// The element of the tensor at `offset` of the slice.
+        std::int64_t first = 0;       ///< first element of the slice in the tensor
+        /// Returns the index in the tensor of the element at `offset` of the slice.
         std::int64_t in_tensor(std::int64_t offset) const noexcept {
             return first + offset / row_elements * rows_apart + offset % row_elements;
         }
     };
     FoundTensor find(const std::string& name) const;
-    /// More than one where a kind is at home in several tiers.
+    /// Returns the buffers of a kind; more than one if its home covers several tiers.
     std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, int unit) const;
 
     const comm::Context& world_;

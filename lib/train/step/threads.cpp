@@ -23,7 +23,7 @@ int share_of_cores(std::span<const RankPlace> ranks, int self, int core_limit) {
         const auto beside = std::count_if(ranks.begin(), ranks.end(), is_beside);
         share = std::min(share, static_cast<double>(core_limit) / static_cast<double>(beside));
     }
-    // Shares are sums of fractions: 3 x 1/3 may come out a hair below 1.
+    // Shares are sums of fractions: 3 x 1/3 may be slightly less than 1.
     return std::max(1, static_cast<int>(std::floor(share + 1e-6)));
 }
 
@@ -58,7 +58,7 @@ std::vector<int> usable_cores() {
 }
 
 int control_group_core_limit() {
-    // Version 2 says both numbers in one file, version 1 in two; -1 or "max" is no limit.
+    // Version 2 has both numbers in one file, version 1 in two files; -1 or "max" means unlimited.
     double quota = -1;
     double period = 0;
     if (std::ifstream both{"/sys/fs/cgroup/cpu.max"}; !(both >> quota >> period)) {

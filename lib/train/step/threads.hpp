@@ -1,4 +1,4 @@
-/// Number of threads that a rank computes with.
+/// Number of compute threads of a rank.
 #pragma once
 
 #include <span>
@@ -9,20 +9,20 @@
 
 namespace ziggurat::train {
 
-/// Threads of rank `self` when nobody asked for a number: its share of the cores it may use, at least 1.
+/// Returns the default number of threads of rank `self`: its share of the usable cores, at least 1.
 ///
-/// A core that several ranks of a host may use is shared by them equally, so the answer is right whether the
-/// launcher binds ranks to cores of their own or lets all of them use all cores.
+/// Several ranks of a host that may use the same core share it equally. So the result is correct both if the
+/// launcher binds ranks to separate cores and if all ranks may use all cores.
 /// \param core_limit  cores that the host's control group grants to all its ranks together; 0: no limit
 int share_of_cores(std::span<const RankPlace> ranks, int self, int core_limit = 0);
 
-/// The logical CPUs that this process may use.
+/// Returns the logical CPUs that this process may use.
 std::vector<int> usable_cores();
 
-/// Cores' worth of time that the control group grants to this process and those beside it; 0: no limit.
+/// Returns the CPU quota of the control group of this process, in cores; 0: no limit.
 int control_group_core_limit();
 
-/// Number of usable_cores() that the limit leaves.
+/// Returns the number of usable_cores() within the limit of the control group.
 int granted_cores();
 
 }  // namespace ziggurat::train

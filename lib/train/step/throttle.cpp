@@ -97,7 +97,7 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
                       .moved = device::Event{stream}});
     Stay* stay = &stays_.back();
     auto throttled = action;
-    // Nobody needs to look after what its stream moves, in order whatever is under way.
+    // A stream moves the bytes in order without further calls, so the next op may start early.
     throttled.may_start_early = !action.is_asynchronous();
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};

@@ -1,4 +1,4 @@
-/// Throttle that makes links between tiers slower than they are.
+/// Throttle that slows down links between tiers, for experiments (debug.throttle).
 #pragma once
 
 #include <array>
@@ -18,26 +18,28 @@
 
 namespace ziggurat::train {
 
-/// Lets ops of throttled ways end no sooner than their bytes allow: an op that starts at t on a way whose
-/// ops before it have theirs until e is done at max(t, e) + bytes / rate, or when its bytes have moved,
-/// whichever is later. As at a disk, ops for updates are behind all others, which pass those under way: they
-/// then end so much later. Nobody computes meanwhile: what waits sleeps until then.
+/// Throttle of links: an op on a throttled link ends no sooner than its bytes and the rate allow.
 ///
-/// Control values, a few bytes in front of which nothing has to go, are let through.
+/// If an op starts at t and the earlier ops of the link end at e, it ends at max(t, e) + bytes / rate, but
+/// not before its bytes have moved. As on a disk, other ops have priority over ops for updates: they overtake
+/// running ops for updates, whose end is delayed accordingly. The delay takes no CPU time: a rank that waits
+/// sleeps.
 ///
-/// Copies need nobody once they have started; several may be under way, so that a lane goes on by itself
-/// while the thread that starts them computes.
+/// Control values, which are a few bytes, are not throttled.
+///
+/// Copies continue without the thread that started them. Several copies may be in flight, so that a lane
+/// makes progress while that thread computes.
 class LinkThrottle {
   public:
-    /// \param node  its bell wakes this rank when the time of an op has come
-    /// Errors: Error{resource} when the system has no thread
+    /// \param node  its bell wakes this rank when an op ends
+    /// Errors: Error{resource} if no thread can be created
     LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& node);
     LinkThrottle(const LinkThrottle&) = delete;
     LinkThrottle& operator=(const LinkThrottle&) = delete;
 
-    /// `action` of `op` as this way does it; the same action where the way is not throttled.
+    /// Returns `action` of `op` with the delay of its link; unchanged if the link is not throttled.
     ///
-    /// \param stream  that the action works on
+    /// \param stream  stream that the action runs on
     Action applied_to(const schedule::Program& program,
                       const schedule::Op& op,
                       const device::Stream& stream,
@@ -45,18 +47,18 @@ class LinkThrottle {
 
   private:
     struct Stay;
-    /// A way, which all lanes of an engine share.
+    /// A link, which all lanes of an engine share.
     struct Way {
         double bytes_per_second = 0;
-        std::int64_t busy_until_ns = 0;   ///< with ops that are not for updates
-        std::vector<Stay*> updates = {};  ///< in the order of their starts, some of them done
+        std::int64_t busy_until_ns = 0;   ///< end of the ops that are not for updates
+        std::vector<Stay*> updates = {};  ///< ops for updates, in the order of their starts; some are done
     };
-    /// One op under way.
+    /// One op on a link.
     struct Stay {
         Way* way = nullptr;
         bool is_for_updates = false;
         std::int64_t duration_ns = 0;
-        device::Event moved;  ///< its bytes, where the stream moves them
+        device::Event moved;  ///< its bytes have moved, if the stream moves them
         std::int64_t ends_ns = 0;
     };
 
@@ -65,11 +67,11 @@ class LinkThrottle {
     void end_at(Stay& stay, std::int64_t time_ns);
 
     Way nvme_read_, nvme_write_, host_to_device_, device_to_host_;
-    std::deque<Stay> stays_;  ///< by op, at places that stay
+    std::deque<Stay> stays_;  ///< by op; a deque, because the addresses must stay valid
     std::unique_ptr<comm::Alarm> alarm_;
 };
 
-/// `nvme_read 400 MB/s, host_to_device 2000 MB/s, compute 20 ms`; empty when nothing is throttled.
+/// Returns `nvme_read 400 MB/s, host_to_device 2000 MB/s, compute 20 ms`; empty without a throttle.
 std::string describe(const spec::Throttle& rates);
 
 }  // namespace ziggurat::train

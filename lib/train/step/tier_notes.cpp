@@ -12,29 +12,29 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
                                             int queue_depth) {
     std::vector<std::string> notes;
     if (const auto& reason = memory.why_not_pinned(); !reason.empty()) {
-        notes.push_back("memory of the host that GPUs copy is not all pinned, so some copies take longer: " +
-                        reason + " Or say in tiers.host.pinned how much may be.");
+        notes.push_back("host memory for GPU copies is not all pinned, so some copies are slower: " + reason +
+                        " Or set the pinned amount in tiers.host.pinned.");
     }
     if (memory.nvme() == nullptr) {
         return notes;
     }
     for (const auto& folder : memory.nvme()->not_direct()) {
         notes.push_back("tiers.nvme.paths: " + folder +
-                        ", so what is moved there goes through the host's memory and takes room in it. Use a "
-                        "folder on a local disk.");
+                        ", so its transfers use the page cache and occupy host memory. Use a folder on a "
+                        "local disk.");
     }
     if (const auto reason = lanes.why_not_asynchronous(); !reason.empty()) {
         notes.push_back(
             "the system grants no asynchronous transfers (" + reason +
-            "), so the disks of tiers.nvme.paths are asked for one block at a time. Let root raise "
-            "it: sysctl fs.aio-max-nr=1048576.");
+            "), so the disks of tiers.nvme.paths transfer one block at a time. Raise the limit as root: "
+            "sysctl fs.aio-max-nr=1048576.");
     }
     if (lanes.depth() < queue_depth) {
         notes.push_back(
-            "fs.aio-max-nr leaves a rank fewer transfers at a time than tiers.nvme.queue_depth = " +
+            "fs.aio-max-nr allows a rank fewer transfers in flight than tiers.nvme.queue_depth = " +
             std::to_string(queue_depth) +
-            ", so it has fewer under way. Lower the one, or let root raise the other: sysctl "
-            "fs.aio-max-nr=1048576.");
+            ", so the queue depth is reduced. Lower tiers.nvme.queue_depth, or raise the limit as root: "
+            "sysctl fs.aio-max-nr=1048576.");
     }
     if (const auto& reason = memory.why_not_near(); !reason.empty()) {
         notes.push_back("tiers.nvme.map = near, but a rank uses all paths (" + reason + ").");

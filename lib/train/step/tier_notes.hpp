@@ -1,4 +1,4 @@
-/// Notes on tiers that are not as they were asked for, or not as fast as they could be.
+/// Notes on tiers that differ from the deck, or that are slower than possible.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace ziggurat::train {
 
-/// One sentence for each, for people; those of all ranks, without repetition, on rank 0.
+/// Returns the human-readable notes of all ranks on rank 0, without duplicates.
 ///
-/// \param queue_depth  blocks that a lane is to have under way
+/// \param queue_depth  configured number of blocks in flight on a lane
 /// Collective: over `world`
 std::vector<std::string> tier_notes(const comm::Context& world,
                                     const state::TierMemory& memory,

@@ -14,10 +14,10 @@ namespace ziggurat::train {
 
 namespace {
 
-/// Elements that are in memory at a time.
+/// Number of elements that are in memory at a time.
 constexpr std::int64_t window_elements = std::int64_t{1} << 18;
 
-/// Never to change, as hashes of runs are kept.
+/// Returns the hash of one element. It must never change, because hashes of earlier runs are stored.
 std::uint64_t hash_of(std::uint64_t place, std::uint32_t bits) {
     constexpr std::uint64_t factor = 0xD6E8FEB86659FD93;  // an odd number whose bits look random
     std::uint64_t mixed = place * 0x9E3779B97F4A7C15 ^ bits * factor;
@@ -26,13 +26,14 @@ std::uint64_t hash_of(std::uint64_t place, std::uint32_t bits) {
     return mixed ^ mixed >> 32;
 }
 
-/// Where elements of a tensor rank's slice are in the whole tensor, both counted row by row: of each
-/// `whole_run` elements of the tensor the slice has `run`, from `offset` on.
+/// Mapping from elements of a tensor rank's slice to elements of the whole tensor, in row-major order.
+///
+/// The slice has `run` elements of each `whole_run` elements of the tensor, from `offset` on.
 struct SlicePlaces {
     std::int64_t run = 1;
     std::int64_t whole_run = 1;
     std::int64_t offset = 0;
-    std::int64_t end = 0;  ///< of the tensor: behind that, rows pad it
+    std::int64_t end = 0;  ///< number of elements of the tensor before the padding rows
 
     SlicePlaces(const layout::Parameter& parameter, int tensor, int tensor_rank) {
         const auto local = layout::local_extents(parameter, tensor);
@@ -55,7 +56,7 @@ struct SlicePlaces {
     }
 };
 
-/// As fp32, whatever type they are kept in.
+/// Returns the bits of an element as fp32; `width` is the size of its stored type in bytes.
 std::uint32_t bits_of(const std::byte* element, std::int64_t width) {
     if (width == 4) {
         std::uint32_t bits = 0;
@@ -67,7 +68,9 @@ std::uint32_t bits_of(const std::byte* element, std::int64_t width) {
     return std::uint32_t{upper} << 16;
 }
 
-/// Of the elements [first, last) of a slice that lies in `buffer` from its flat element `begin` on.
+/// Returns the sum of the hashes of the elements [first, last) of a slice.
+///
+/// The slice is in `buffer`, from its flat element `begin` on.
 std::uint64_t hash_of(const schedule::Buffer& buffer,
                       const state::TierMemory& memory,
                       const SlicePlaces& places,

@@ -1,4 +1,4 @@
-/// Hash of all weights, so that two trainings can be compared.
+/// Hash of all weights, to compare two trainings.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace ziggurat::train {
 
-/// The sum modulo 2^64, over all elements of all tensors of the model, of a hash of the element's fp32 bits,
-/// its tensor's name and its place in that whole tensor. Of master weights, or of the parameters where they
-/// are their own masters or frozen.
+/// Returns the hash of all weights: the sum modulo 2^64 of the hashes of all elements of all tensors.
 ///
-/// Each element is hashed by the rank that saves it; rows that pad the vocabulary do not count. So the same
-/// weights have the same hash however they are cut, copied, padded or kept, and nothing but 8 bytes travels.
+/// The hash of an element depends on its fp32 bits, the name of its tensor, and its index in the whole
+/// tensor. The weights are the master weights, or the parameters if these are their own masters or frozen.
+///
+/// Each element is hashed by the rank that saves it. Rows that pad the vocabulary do not count. So the same
+/// weights have the same hash for any sharding, replication, padding and home. Ranks send only 8 bytes.
 ///
 /// \param program  the train program: its persistent buffers are the state
 /// Collective: over `world`

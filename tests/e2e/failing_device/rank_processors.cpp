@@ -1,5 +1,6 @@
-/// Processors of a rank whose device fails: what ZIGGURAT_TEST_FAILURE says, as "2 lost 5000" of the 5000th
-/// call of rank 2; see tests/support/failing_device.hpp.
+/// Processors of a rank whose device fails according to ZIGGURAT_TEST_FAILURE.
+///
+/// Example: "2 lost 5000" for the 5000th call of rank 2; see tests/support/failing_device.hpp.
 #include "app/rank_processors.hpp"
 
 #include <cstdlib>

@@ -1,9 +1,9 @@
-/// Stand-in for lib/kernels/cuda/attention_cudnn_cuda.cpp on emulated GPUs: the same class, whose passes are
-/// loops.
+/// Stand-in for lib/kernels/cuda/attention_cudnn_cuda.cpp on emulated GPUs.
 ///
-/// It has the shapes that the plan gives to cuDNN and keeps the natural logarithm, so a pass of cuDNN next to
-/// one of our own kernels shows. It checks and spoils its workspace. With ZIGGURAT_EMULATED_CUDA_CUDNN=0
-/// there is no library.
+/// It is the same class with passes as plain loops. It supports the shapes that the plan assigns to cuDNN,
+/// and saves the natural logarithm, so a mix of a pass of cuDNN and one of Ziggurat's own kernels gives
+/// wrong results. It checks and overwrites its workspace. With ZIGGURAT_EMULATED_CUDA_CUDNN=0 the library is
+/// missing.
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ void attend(const Head& of, const bfloat16* qkv, bfloat16* out, float* lse) {
     }
 }
 
-/// Gradients of the heads in float, as large as qkv.
+/// Adds the gradients of one head, in float, with the layout of qkv.
 void add_gradients(const Head& of,
                    const bfloat16* qkv,
                    const bfloat16* out,
@@ -128,7 +128,7 @@ void add_gradients(const Head& of,
     }
 }
 
-/// \param calls  that the library would get; `pass` names them
+/// \param calls  number of library calls to count, under the name of `pass`
 void enqueue(const device::Stream& stream, std::function<void()> work, std::int64_t calls, const void* pass) {
     for (std::int64_t i = 0; i < calls; ++i) {
         emulated_cuda::count_launch(pass);

@@ -12,7 +12,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// What a line gives, and what it printed.
+/// Result of a command line, and its output.
 struct Answer {
     std::variant<Arguments, Done> result;
     std::string out;
@@ -35,7 +35,7 @@ Answer say(std::vector<std::string> words) {
             testing::internal::GetCapturedStderr()};
 }
 
-/// The complaint about a line that must be refused.
+/// Returns the error of a command line that must be rejected.
 std::string complaint(std::vector<std::string> words) {
     const Answer answer = say(std::move(words));
     if (!std::holds_alternative<Done>(answer.result)) {
@@ -59,7 +59,7 @@ TEST(CommandLine, TakesADeckAndOverrides) {
 
 TEST(ManPage, QuestionsOfExamplesKeepTheirMark) {
     const std::string page = man_page();
-    EXPECT_NE(page.find("is every byte of them right?\n"), std::string::npos);
+    EXPECT_NE(page.find("is it valid, does it fit?\n"), std::string::npos);
     EXPECT_EQ(page.find("?:"), std::string::npos);
 }
 
@@ -72,11 +72,11 @@ TEST(CommandLine, TakesRunsToDraw) {
     EXPECT_NE(complaint({"plot"}).find("no run is given. Name its folder"), std::string::npos);
     EXPECT_NE(complaint({"plot", "runs/a", "--out", "a.png"}).find("a file whose name ends in .svg"),
               std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--table", "--csv", "-"}).find("--csv and --table are two forms"),
+    EXPECT_NE(complaint({"plot", "runs/a", "--table", "--csv", "-"}).find("--csv and --table exclude"),
               std::string::npos);
     EXPECT_NE(complaint({"plot", "runs/a", "--png", "a.svg"}).find("a file whose name ends in .png"),
               std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--terminal", "--out", "a.svg"}).find("two forms of one drawing"),
+    EXPECT_NE(complaint({"plot", "runs/a", "--terminal", "--out", "a.svg"}).find("--terminal exclude each"),
               std::string::npos);
 }
 
@@ -104,9 +104,9 @@ TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
     EXPECT_EQ(job.overrides, std::vector<std::string>{"train.steps=5"});
     EXPECT_EQ(say({"slurm", "a.yaml"}).arguments().tasks_per_node, std::nullopt);
     EXPECT_NE(complaint({"slurm"}).find("no deck is given"), std::string::npos);
-    EXPECT_NE(complaint({"slurm", "a.yaml", "--time", "1h"}).find("takes a time as Slurm has it"),
+    EXPECT_NE(complaint({"slurm", "a.yaml", "--time", "1h"}).find("takes a time in Slurm's format"),
               std::string::npos);
-    EXPECT_NE(complaint({"slurm", "a.yaml", "--job-name", "a\nb"}).find("cannot stand in a batch script"),
+    EXPECT_NE(complaint({"slurm", "a.yaml", "--job-name", "a\nb"}).find("is not valid in a batch script"),
               std::string::npos);
     EXPECT_NE(
         complaint({"slurm", "a.yaml", "--nodes", "1000", "--ntasks-per-node", "1001"}).find("ranks. Ask for"),
@@ -197,15 +197,15 @@ TEST(CommandLine, SamplesAndEvaluates) {
 }
 
 TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
-    EXPECT_NE(complaint({"inspect"}).find("nothing is named"), std::string::npos);
+    EXPECT_NE(complaint({"inspect"}).find("no path is given"), std::string::npos);
     EXPECT_NE(complaint({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
-    EXPECT_NE(complaint({"inspect", "a", "--verify", "--diff", "b"}).find("Ask one at a time"),
+    EXPECT_NE(complaint({"inspect", "a", "--verify", "--diff", "b"}).find("Give one of them"),
               std::string::npos);
     EXPECT_NE(complaint({"inspect", "a", "--diff", ""}).find("'--diff' takes the folder of a run"),
               std::string::npos);
     EXPECT_NE(complaint({"inspect", "a", "--prompt", "b"}).find("has no option '--prompt'"),
               std::string::npos);
-    EXPECT_NE(complaint({"sample", "a"}).find("there is no prompt"), std::string::npos);
+    EXPECT_NE(complaint({"sample", "a"}).find("no prompt is given"), std::string::npos);
     EXPECT_NE(complaint({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
     EXPECT_EQ(
         complaint({"sample", "a", "--prompt", "b", "--tokens", "0"}),
@@ -222,22 +222,22 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
                       no_seed + "'. See 'ziggurat sample --help'.\n");
     }
     EXPECT_EQ(say({"eval", "a"}).arguments().data, "") << "the run's own";
-    EXPECT_NE(complaint({"eval", "a", "--format", "text"}).find("of its own). Leave it out, or name --data"),
+    EXPECT_NE(complaint({"eval", "a", "--format", "text"}).find("data). Leave it out, or give --data"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--choices", "c"}).find("--choices belongs to --task"),
+    EXPECT_NE(complaint({"eval", "a", "--choices", "c"}).find("--choices requires --task"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--task", "c"}).find("two evaluations"),
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--task", "c"}).find("exclude each other"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices belongs to --task"),
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices requires --task"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--format", "text"}).find("--format belongs to --data"),
+    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--format", "text"}).find("--format requires --data"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--choices", "b"}).find("over the task"),
+    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--choices", "b"}).find("overwrite the file of --task"),
               std::string::npos);
     EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
     EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "raw"}).find("Add --dtype uint16 or"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("belongs to --format raw"),
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("requires --format raw"),
               std::string::npos);
     EXPECT_EQ(say({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
               "uint32");
@@ -253,8 +253,8 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
-    for (const char* fact : {"Families of models: gpt2, llama", "on CPU cores", "pipeline parallelism",
-                             "ZeRO", "NVMe", "Slurm", "runs on one GPU", "planned and printed"}) {
+    for (const char* fact : {"Model families: gpt2, llama", "on CPU cores", "pipeline parallelism",
+                             "ZeRO", "NVMe", "Slurm", "runs on one GPU", "can be planned"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = say({"--version"});
@@ -263,7 +263,7 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(say({"-h"}).out, help.out);
 }
 
-/// The words after which lines of a help begin, such as the names of options.
+/// Returns the first words of the lines of a help text, such as the names of options.
 std::set<std::string> entries(const std::string& help, const std::string& heading) {
     std::set<std::string> names;
     std::istringstream lines{help.substr(help.find("\n" + heading + ":\n") + 1)};
@@ -348,38 +348,38 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"foo", "check", "a.yaml"}, "there is no command 'foo'."},
         {{"help"}, "there is no command 'help'. Did you mean '--help'?"},
         {{"check", "a.yaml", "-json"}, "'check' has no option '-json'. Did you mean '--json'?"},
-        {{"--ranks", "2", "check", "a.yaml"}, "'--ranks' stands before the command. Give the command first"},
-        {{"--ranks=2", "check", "a.yaml"}, "'--ranks' stands before the command."},
+        {{"--ranks", "2", "check", "a.yaml"}, "'--ranks' is before the command. Give the command first"},
+        {{"--ranks=2", "check", "a.yaml"}, "'--ranks' is before the command."},
         {{"check", "a.yaml", "inspect"}, "'inspect' is not an override"},
         {{"train", "check", "a.yaml"}, "'a.yaml' is not an override (key=value). Give one command, one deck"},
-        {{"--help", "check"}, "'check' is one word too many"},
-        {{"--version", "check"}, "'check' is one word too many"},
+        {{"--help", "check"}, "takes no arguments, but 'check' was given"},
+        {{"--version", "check"}, "takes no arguments, but 'check' was given"},
         {{"inspect", "a", "--json=yes"}, "'--json' takes no value. Leave out '=yes'."},
         {{"check", "a.yaml", "--ranks", "2", "--ranks", "3"}, "'--ranks' is given twice."},
         {{"check", "a.yaml", "--explain", "model.layers"},
-         "--explain says what a key means and reads no deck."},
-        {{"check", "--explain", "model.layers", "--ranks", "2"}, "--explain says what a key means"},
+         "--explain describes a key and reads no deck."},
+        {{"check", "--explain", "model.layers", "--ranks", "2"}, "--explain describes a key"},
         {{"check", "a.yaml", "-x"}, "'check' has no option '-x'."},
-        {{"train", "a.yaml", "--train.steps=10"}, "Keys of the deck stand without dashes: train.steps=10."},
+        {{"train", "a.yaml", "--train.steps=10"}, "Write keys of the deck without dashes: train.steps=10."},
         {{"train", "a.yaml", "--learning-rate", "1"},
          "Here that is optimizer.lr, as in optimizer.lr=3.0e-4."},
         {{"train", "a.yaml", "-n", "8"}, "ranks are started by `mpirun -n 8`"},
-        {{"train", "a.yaml", "--resume"}, "a run goes on by itself from what its run.dir has"},
-        {{"check", "a.yaml", "--json", "--print"}, "two forms of an answer"},
-        {{"plan", "a.yaml", "--rank", "1"}, "--rank is about what a rank does in a step. Add --program."},
-        {{"plan", "a.yaml", "--json"}, "--json is about what a rank does in a step. Add --program."},
+        {{"train", "a.yaml", "--resume"}, "a run resumes automatically from its run.dir"},
+        {{"check", "a.yaml", "--json", "--print"}, "--json and --print exclude each other"},
+        {{"plan", "a.yaml", "--rank", "1"}, "--rank selects ops of a step program. Add --program."},
+        {{"plan", "a.yaml", "--json"}, "--json selects ops of a step program. Add --program."},
         {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"},
-         "--ranks 7 cannot be spread evenly over --nodes 2."},
+         "--ranks 7 is not a multiple of --nodes 2."},
         {{"check", "a.yaml", "--ranks", "1", "--nodes", "2"}, "Give a multiple, or leave out one of them."},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},
         {{"plan", "a.yaml", "--program", "--json", "--ops", "3-4"}, "Leave out --ops."},
         {{"plan", "a.yaml", "--program", "--ops", "4-3"},
-         "'--ops' takes places of the program such as 12-20"},
+         "'--ops' takes a range of op numbers such as 12-20"},
         {{"plan", "a.yaml", "--program", "--ops", "-3"}, "not '-3'"},
         {{"plan", "a.yaml", "--program", "--ops", "3-"}, "not '3-'"},
         {{"plan", "a.yaml", "--program", "--variant", "sample"},
          "'--variant' takes one of train and evaluate"},
-        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use: io or gpu."},
+        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use io or gpu."},
         {{"bench", "gpu", "/a"}, "'/a' is one argument too many."},
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
     };
@@ -410,7 +410,7 @@ TEST(CommandLine, ShowsTheFormOfAnOverrideThatIsWrittenInAnother) {
     EXPECT_THAT(complaint({"check", "a.yaml", "schedule.warmup: 10 steps"}),
                 testing::HasSubstr("Write schedule.warmup='10 steps'."));
     EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "3e-4"}),
-                testing::HasSubstr("Keys of the deck stand without dashes: optimizer.lr=3e-4."));
+                testing::HasSubstr("Write keys of the deck without dashes: optimizer.lr=3e-4."));
     EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "--json"}),
                 testing::HasSubstr("optimizer.lr=VALUE."));
     EXPECT_THAT(complaint({"check", "a.yaml", "train.steps"}), testing::HasSubstr("Give one command"));
@@ -460,7 +460,7 @@ TEST(CommandLine, TakesWhatIsMeasured) {
     EXPECT_EQ(arguments.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(arguments.size_bytes, 64 << 20);
     EXPECT_EQ(arguments.machine_file, "m.yaml");
-    EXPECT_NE(complaint({"bench"}).find("Name what to measure: io or gpu."), std::string::npos);
+    EXPECT_NE(complaint({"bench"}).find("'bench' needs a second word: io or gpu."), std::string::npos);
     EXPECT_NE(complaint({"bench", "io"}).find("no folder is given"), std::string::npos);
     EXPECT_NE(complaint({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
               std::string::npos);

@@ -1,4 +1,4 @@
-/// The peak of the utilisation: the best of short samples, and of earlier starts.
+/// Peak rate for utilisation: the best of short samples, and of earlier runs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -43,14 +43,14 @@ TEST(RateSamples, EndWhenThereAreMany) {
 
 TEST(RateSamples, LookNoFurtherThanWhatIsKnown) {
     RateSamples samples{100, 1000, 10};
-    samples.add(0.2);  // half of it: somebody else computes
+    samples.add(0.2);  // half of it: another process computes
     samples.add(0.2);
     EXPECT_TRUE(samples.wants_more());
     samples.add(0.101);
     EXPECT_FALSE(samples.wants_more()) << samples.best();
 }
 
-/// Settings in a folder of the test's own.
+/// Settings in a folder of the test.
 class Peak : public ::testing::Test {
   protected:
     deck::Environment settings() const {

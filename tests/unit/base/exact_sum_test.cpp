@@ -20,7 +20,7 @@ double sum_of(std::initializer_list<double> terms) {
     return sum.value();
 }
 
-/// Terms of both signs whose magnitudes span 2^-120 .. 2^60.
+/// Returns terms of both signs whose magnitudes span 2^-120 .. 2^60.
 std::vector<double> wild_terms(std::uint32_t count) {
     std::vector<double> terms;
     for (std::uint32_t i = 0; i < count; ++i) {

@@ -9,7 +9,7 @@ namespace {
 
 using Words = Philox4x32::Counter;
 
-// The known answers that Salmon et al. publish with their implementation (Random123, philox4x32-10).
+// Known answers published by Salmon et al. with their implementation (Random123, philox4x32-10).
 TEST(Philox, GivesTheKnownAnswers) {
     EXPECT_EQ(Philox4x32::generate({0, 0, 0, 0}, {0, 0}),
               (Words{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));

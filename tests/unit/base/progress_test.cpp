@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// What a terminal shows at its bottom.
+/// Last line of a terminal.
 struct Bottom {
     ProgressLine::Show show() {
         return [this](std::string_view line) {

@@ -1,4 +1,4 @@
-/// SmallVector keeps what it is given, in itself and behind its own room.
+/// SmallVector keeps its elements inside of the object, and on the heap above its inline capacity.
 #include "base/small_vector.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(SmallVector, IsCopiedAndMovedOverShorterAndLongerOnes) {
             moved = std::move(given);
             EXPECT_TRUE(given.empty());  // NOLINT(bugprone-use-after-move): empty is what it promises
             EXPECT_EQ(moved, source);
-            given = list_of(to);  // what was moved from is used again
+            given = list_of(to);  // a moved-from vector is used again
             EXPECT_EQ(given, list_of(to));
             given.push_back(-1);
             EXPECT_EQ(given.size(), static_cast<std::size_t>(to) + 1);

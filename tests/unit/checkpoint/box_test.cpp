@@ -30,7 +30,7 @@ Box draw_window(const std::vector<std::int64_t>& shape, Draw& draw) {
     return window;
 }
 
-/// Every index of a box in row-major order, the slow way.
+/// Returns every index of a box in row-major order, by a slow reference implementation.
 std::vector<std::vector<std::int64_t>> indices_of(const Box& box) {
     std::vector<std::vector<std::int64_t>> indices;
     for (std::int64_t element = 0; element < box.elements(); ++element) {
@@ -62,7 +62,7 @@ TEST(Box, ARunIsCoveredOnceInItsOrderByFewBoxes) {
             covered.insert(covered.end(), indices.begin(), indices.end());
         }
         const auto all = indices_of(window);
-        // In the window's own order: so each box is contiguous in memory that holds it row by row.
+        // In row-major order of the window: each box is contiguous in memory that holds the window by rows.
         EXPECT_EQ(covered, std::vector(all.begin() + first, all.begin() + last));
         EXPECT_LE(static_cast<int>(boxes.size()), std::max(2 * rank - 1, 1));
     }
@@ -137,7 +137,7 @@ TEST(Box, APartOfWholeRowsIsOneRun) {
     EXPECT_EQ(found[0].elements, 20);
 }
 
-/// Boxes that cover `shape` once: windows cut in two, again and again.
+/// Returns boxes that cover `shape` exactly once: windows split in two repeatedly.
 std::vector<Box> draw_cover(const std::vector<std::int64_t>& shape, Draw& draw) {
     std::vector<Box> boxes{whole(shape)};
     for (std::int64_t cuts = draw.between(0, 6); cuts > 0 && !shape.empty(); --cuts) {
@@ -187,7 +187,7 @@ TEST(Box, CoversAreKnownFromWhatOverlapsOrLacks) {
 }
 
 TEST(Box, ManyBoxesTakeTimeLikeTheirNumber) {
-    // Side by side along the last dim: to hold each against each other would take 10^11 looks.
+    // Adjacent along the last dim: comparing all pairs would take 10^11 comparisons.
     const std::int64_t count = 400'000;
     std::vector<Box> boxes;
     for (std::int64_t k = 0; k < count; ++k) {

@@ -35,7 +35,7 @@ class CatalogueOfRun : public ::testing::Test {
     test::ScratchFolder scratch_;
 };
 
-/// The kind of the error, and its message in `what`.
+/// Returns the kind of the error, and its message in `what`.
 ErrorKind error_of(const std::string& path, std::string& what) {
     try {
         catalogue(path);
@@ -162,7 +162,7 @@ TEST_F(CatalogueOfRun, PassesOverWhatIsCalledOtherwise) {
     EXPECT_EQ(catalogue(root()).entries.size(), 2U);
 }
 
-/// A deck is text of a checkpoint that whoever may write there can change, its hash with it.
+/// The deck text of a checkpoint can be changed, with its hash, by any user with write access.
 TEST_F(CatalogueOfRun, ADeckThatIsNotWholeIsADamageAndPassedOver) {
     for (const char* deck : {"deck_version: 1\ninclude: [/etc/passwd]\n",
                              "deck_version: 1\nrun: {dir: '${env:HOME}'}\n", "deck_version: [\n"}) {
@@ -211,7 +211,7 @@ TEST(Catalogue, SaysWhyThereIsNothing) {
     EXPECT_NE(what.find("there is no such folder"), std::string::npos) << what;
     std::ofstream{scratch.file("file")} << "text";
     EXPECT_EQ(error_of(scratch.file("file"), what), ErrorKind::deck);
-    EXPECT_NE(what.find("it is no folder"), std::string::npos) << what;
+    EXPECT_NE(what.find("it is not a folder"), std::string::npos) << what;
     EXPECT_EQ(error_of(scratch.path(), what), ErrorKind::checkpoint);
     EXPECT_NE(what.find("there is no checkpoint in"), std::string::npos) << what;
     fs::create_directory(scratch.file("ckpt"));

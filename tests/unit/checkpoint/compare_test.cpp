@@ -19,7 +19,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 using Tensors = std::vector<test::StoredNumbers>;
 
-/// Checkpoints of one test, each in a folder of its own.
+/// Checkpoints of one test, each in a separate folder.
 class Stored : public ::testing::Test {
   protected:
     CheckpointReader reader(const Tensors& tensors, std::int64_t step = 1, int writers = 1) {

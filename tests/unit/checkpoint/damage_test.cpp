@@ -1,4 +1,4 @@
-// Any damage to any file of a checkpoint: found and named, never taken for values, never a crash.
+// Any damage to any file of a checkpoint is detected and named; it never causes wrong values or a crash.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,11 +25,11 @@ struct TwoSteps {
     std::vector<test::Tensor> tensors;  // of step 2
     std::string path;                   // of step 2
     std::string other;                  // of step 1
-    std::string other_latest;           // while step 1 was the newest
+    std::string other_latest;           // LATEST while step 1 was the newest
 
     explicit TwoSteps(Draw& draw) {
         std::vector<test::Tensor> before = test::draw_tensors(3, 40, draw);
-        // Larger than what is aligned to pages, so that there is padding.
+        // Larger than the alignment to pages, so that the file has padding.
         before.push_back(test::draw_tensor(PieceKind::weights, "large", {150, 120}, spec::DType::f32, draw));
         tensors = before;
         for (test::Tensor& tensor : tensors) {
@@ -56,7 +56,8 @@ void overwrite(const std::string& path, const std::string& bytes) {
     std::ofstream{path, std::ios::binary | std::ios::trunc} << bytes;
 }
 
-/// Damages a file whose bytes were `good`; says how. What `other` has is another step's file of that name.
+/// Damages a file with the bytes `good`, and describes the damage. `other` is the same file of another
+/// step.
 std::string damage(const std::string& file, const std::string& good, const std::string& other, Draw& draw) {
     const std::int64_t choice = draw.between(0, 19);
     if (choice == 0) {
@@ -84,7 +85,7 @@ std::string damage(const std::string& file, const std::string& good, const std::
     return "bit " + std::to_string(bit) + " of byte " + std::to_string(byte);
 }
 
-/// True when everything can be read; then every value is the one that was written.
+/// Returns true if everything can be read. Then checks that every value is as written.
 bool reads_right(const TwoSteps& run) {
     std::vector<std::vector<std::byte>> values;
     std::vector<PieceTarget> targets;

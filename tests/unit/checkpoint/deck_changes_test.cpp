@@ -28,13 +28,13 @@ data: {tokenizer: bytes, seq: 16, train: [{format: text, path: TEXT}]}
 train: {steps: 10, global_batch: 12, micro_batch: 1}
 )";
 
-/// Where decks find TEXT and OTHER.
+/// Returns the folder in which decks find TEXT and OTHER.
 const std::string& folder() {
     static const test::ScratchFolder made;
     static const bool is_filled = [] {
         std::ofstream{made.file("TEXT")} << std::string(2000, 'x');
         std::ofstream{made.file("OTHER")} << std::string(2000, 'y');
-        std::vector<std::int32_t> tokens(256);  // llm.c's header, and 1000 tokens of 0
+        std::vector<std::int32_t> tokens(256);  // header of llm.c, and 1000 tokens of 0
         tokens[0] = 20240520, tokens[1] = 1, tokens[2] = 1000;
         std::ofstream{made.file("TOKENS")}.write(reinterpret_cast<const char*>(tokens.data()), 1024)
             << std::string(2000, '\0');
@@ -51,7 +51,7 @@ std::string effective(const char* deck, const std::vector<std::string>& override
     return loaded.effective;
 }
 
-/// What changes when the overrides come on top of the deck.
+/// Returns the changes that the overrides make to the deck.
 std::vector<DeckChange> after(const char* deck, const std::vector<std::string>& overrides, int ranks = 1) {
     return changes(effective(deck, {}), effective(deck, overrides, ranks));
 }
@@ -147,7 +147,7 @@ TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {
     ASSERT_EQ(lines.size(), 2U) << "what is measured is told by who has measured it";
     EXPECT_EQ(lines[1],
               "precision.compute is bf16 (default) in the checkpoint and fp32 (command line) now: from here "
-              "on parameters, activations and products are rounded otherwise.");
+              "on parameters, activations and products are rounded differently.");
     EXPECT_EQ(note(all), "");
 }
 
@@ -194,7 +194,7 @@ TEST(DeckChanges, SaysBothValuesAndWhereTheyComeFrom) {
               "  model.hidden is 32 (deck a.yaml:2) in the checkpoint and 64 (command line) now\n"
               "  model.ffn_hidden is 128 (auto: 4 hidden) in the checkpoint and 256 (auto: 4 hidden) now\n"
               "  model.vocab is 256 (deck a.yaml:2) in the checkpoint and 300 (command line) now\n"
-              "Give the deck the checkpoint's values, or train the other model in another run.dir.");
+              "Set the checkpoint's values in the deck, or train the other model in another run.dir.");
     EXPECT_EQ(refusal(after(gpt2, {"run.seed=3"})), "");
 }
 
@@ -225,7 +225,7 @@ TEST(DeckChanges, AKeyThatTheOlderDeckDoesNotHaveCountsWithItsDefault) {
     std::string older = effective(gpt2, {});
     const auto begin = older.find("  eps:");
     older.erase(begin, older.find('\n', begin) + 1 - begin);
-    const auto threads = older.find("  threads:");  // its default is found out by the run
+    const auto threads = older.find("  threads:");  // the run determines its default
     older.erase(threads, older.find('\n', threads) + 1 - threads);
 
     EXPECT_TRUE(changes(older, effective(gpt2, {})).empty());

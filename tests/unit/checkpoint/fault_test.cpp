@@ -1,4 +1,4 @@
-// A disk that fails or is full while a checkpoint is written.
+// A disk that fails or is full during a save.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -47,7 +47,7 @@ void expect_only(const std::string& root, std::int64_t step) {
     EXPECT_TRUE(CheckpointReader{*found.path}.verify().empty());
 }
 
-/// Saves step 2 beside step 1 with each write, flush and rename failing in turn.
+/// Saves step 2 after step 1, with each write, flush and rename failing in turn.
 void fail_each_operation(int error_number, std::int64_t step) {
     test::keep_scratch_in_memory();
     const test::ScratchFolder scratch;

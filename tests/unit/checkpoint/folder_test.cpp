@@ -1,4 +1,4 @@
-// How checkpoints come, stay, are found and go.
+// Creation, retention, discovery and removal of checkpoints.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -157,8 +157,8 @@ TEST(Folder, AManifestThatReadersWouldRefuseIsNotWritten) {
              }
          }},
         {"share byte", [](Manifest& manifest) { manifest.pieces.push_back(manifest.pieces.front()); }},
-        {"leaves 'shard-", [](Manifest& manifest) { manifest.pieces.front().offset_bytes += 1 << 20; }},
-        {"contradicts itself", [](Manifest& manifest) { manifest.progress.skipped = 100; }},
+        {"exceeds 'shard-", [](Manifest& manifest) { manifest.pieces.front().offset_bytes += 1 << 20; }},
+        {"is inconsistent", [](Manifest& manifest) { manifest.progress.skipped = 100; }},
         {"unprintable", [](Manifest& manifest) { manifest.layout = "2 ranks\x1b[2J"; }},
         {"0 ranks", [](Manifest& manifest) { manifest.ranks = 0; }},
     };

@@ -35,7 +35,7 @@ Manifest example() {
     return manifest;
 }
 
-/// The text with its hash set right again.
+/// Returns the text with its hash corrected.
 std::string rehashed(std::string text) {
     const std::string last = "\"xxh3\": \"";
     const std::size_t body = text.rfind(last);
@@ -104,12 +104,12 @@ TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
         const std::string problem = problem_with(with(text, from, to));
         EXPECT_NE(problem.find(why), std::string::npos) << from << " as " << to << ": " << problem;
     };
-    refused("\"first_sample\":100", "\"first_sample\":100000000", "order of samples");
-    refused("\"seq\":32", "\"seq\":0", "order of samples");
-    refused("\"trained\":4000", "\"trained\":5001", "order of samples");
-    refused("\"trained\":4000", "\"trained\":32", "order of samples");
-    refused("\"weight\":0.1", "\"weight\":0.0", "order of samples");
-    refused("\"tokens_of_epoch\":64", "\"tokens_of_epoch\":-1", "order of samples");
+    refused("\"first_sample\":100", "\"first_sample\":100000000", "sample order");
+    refused("\"seq\":32", "\"seq\":0", "sample order");
+    refused("\"trained\":4000", "\"trained\":5001", "sample order");
+    refused("\"trained\":4000", "\"trained\":32", "sample order");
+    refused("\"weight\":0.1", "\"weight\":0.0", "sample order");
+    refused("\"tokens_of_epoch\":64", "\"tokens_of_epoch\":-1", "sample order");
     refused("\"begin_step\":10", "\"begin_step\":1251", "course");
     refused("\"end_step\":2000", "\"end_step\":10", "course");
     refused("\"next_rate\":0.30000000000000004", "\"next_rate\":-1.0", "course");
@@ -150,18 +150,18 @@ TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
     refused("ziggurat-checkpoint", "ziggurat-other", "another format");
     refused("[0,[0,0],[2,4]", "[0,[0,0],[3,4]", "do not cover");
     refused("[0,[2,0],[4,4]", "[0,[1,0],[4,4]", "overlap");
-    refused("[0,[2,0],[4,4]", "[0,[3,0],[4,4]", "leaves the tensor");
+    refused("[0,[2,0],[4,4]", "[0,[3,0],[4,4]", "exceeds the tensor");
     refused("[0,[2,0],[4,4]", "[0,[2,0],[4]", "other dims");
-    refused("[0,[2,0],[4,4]", "[0,[2,-1],[4,4]", "leaves the tensor");
+    refused("[0,[2,0],[4,4]", "[0,[2,-1],[4,4]", "exceeds the tensor");
     refused("[0,[2,0],[4,4]", "[9,[2,0],[4,4]", "");
-    refused("[0,[2,0],[4,4]", "[0.5,[2,0],[4,4]", "no whole number");
-    refused("[0,[2,0],[4,4]", "[true,[2,0],[4,4]", "no whole number");
+    refused("[0,[2,0],[4,4]", "[0.5,[2,0],[4,4]", "not a whole number");
+    refused("[0,[2,0],[4,4]", "[true,[2,0],[4,4]", "not a whole number");
     refused("[4,4],1,4096", "[4,4],3,4096", "not listed");
-    refused("[4,4],1,4096", "[4,4],1,8990", "leaves 'shard-00001.h5'");
-    refused("[4,4],1,4096", "[4,4],1,-8", "leaves");
+    refused("[4,4],1,4096", "[4,4],1,8990", "exceeds 'shard-00001.h5'");
+    refused("[4,4],1,4096", "[4,4],1,-8", "exceeds");
     refused("[4,4],1,4096", "[4,4],1,290", "share byte");
     refused("[4,4],1,4096,800", "[4,4],1,4096,400", "share byte");
-    refused("shard-00001.h5", "../../secret", "no name of a file");
+    refused("shard-00001.h5", "../../secret", "not a file name");
     refused("shard-00001.h5", "shard-00000.h5", "two files");
     refused("\"bytes\":77", "\"bytes\":-1", "negative");
     refused("\"bytes\":77", "\"bytes\":99999999999999999999", "whole number");
@@ -170,7 +170,7 @@ TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
     refused("\"bytes\":77", "\"bytes\":9000000000000000000", "larger than any disk");
     refused("\"step\":1250", "\"step\":-1", "negative");
     refused("\"step\":1250", "\"stop\":1250", "step");
-    refused("\"f32\"", "\"f33\"", "no element type");
+    refused("\"f32\"", "\"f33\"", "not an element type");
     refused("\"pieces\": [", "\"pieces\": [7,", "");
     refused("\"files\": [", "\"files\": 3, \"was\": [", "");
 }
@@ -194,14 +194,14 @@ TEST(Manifest, ProgressThatIsOffByOneIsRefused) {
           &pace.from_sample, &pace.samples_per_step, &pace.tokens_per_step}) {
         for (const int by : {-1, 1}) {
             *field += by;
-            EXPECT_NE(problem_with(to_text(manifest)).find("contradicts itself"), std::string::npos)
+            EXPECT_NE(problem_with(to_text(manifest)).find("is inconsistent"), std::string::npos)
                 << "field " << number << " by " << by;
             *field -= by;
         }
         ++number;
     }
-    pace.samples_per_step = std::int64_t{1} << 62;  // of which steps would overflow
-    EXPECT_NE(problem_with(to_text(manifest)).find("its pace is none"), std::string::npos);
+    pace.samples_per_step = std::int64_t{1} << 62;  // a few steps of it would overflow
+    EXPECT_NE(problem_with(to_text(manifest)).find("invalid step increments"), std::string::npos);
 }
 
 TEST(Manifest, APaceGoesOnUntilItChanges) {
@@ -219,16 +219,16 @@ TEST(Manifest, ProgressThatContradictsItselfIsRefused) {
         const std::string problem = problem_with(with(text, from, to));
         EXPECT_NE(problem.find(why), std::string::npos) << to << ": " << problem;
     };
-    refused("\"skipped\":3", "\"skipped\":1251", "contradicts itself: 1250 steps, 1251 of them skipped");
-    refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":4", "contradicts itself");
+    refused("\"skipped\":3", "\"skipped\":1251", "is inconsistent: 1250 steps, 1251 of them skipped");
+    refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":4", "is inconsistent");
     refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":-1", "negative");
-    refused("\"next_sample\":40000", "\"next_sample\":1249", "contradicts itself");
-    refused("\"tokens\":4611686018427387904", "\"tokens\":39999", "contradicts itself");
-    refused("\"step\":1250", "\"step\":0", "contradicts itself");
-    refused("\"step\":1250", "\"step\":9000000000000000000", "further than any training");
-    refused("\"next_sample\":40000", "\"next_sample\":4000000000000000000", "further than any training");
+    refused("\"next_sample\":40000", "\"next_sample\":1249", "is inconsistent");
+    refused("\"tokens\":4611686018427387904", "\"tokens\":39999", "is inconsistent");
+    refused("\"step\":1250", "\"step\":0", "is inconsistent");
+    refused("\"step\":1250", "\"step\":9000000000000000000", "progress out of range");
+    refused("\"next_sample\":40000", "\"next_sample\":4000000000000000000", "progress out of range");
     refused("\"seconds\":0.3", "\"seconds\":-0.3", "negative");
-    refused("\"seconds\":0.3", "\"seconds\":1e308, \"was\":0.3", "further than any training");
+    refused("\"seconds\":0.3", "\"seconds\":1e308, \"was\":0.3", "progress out of range");
     refused("\"seconds\":0.3", "\"seconds\":1e999, \"was\":0.3", "");
     refused("\"ranks\": 2", "\"ranks\": 0", "0 ranks");
     refused("\"ranks\": 2", "\"ranks\": 2147483647", "2147483647 ranks");
@@ -247,7 +247,7 @@ TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {
             EXPECT_NE(problem.find("nest deeper"), std::string::npos) << levels << key << problem;
         }
     }
-    // An object of many keys is read in time like their number, not like its square.
+    // Reading an object of many keys takes linear, not quadratic time.
     std::string keys = "{\"";
     for (int k = 0; k < 200'000; ++k) {
         keys += "a" + std::to_string(k) + "\":0,\"";
@@ -259,7 +259,7 @@ TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {
 }
 
 TEST(Manifest, ManyPiecesOfOneTensorAreHeldAgainstEachOtherInNoTime) {
-    // Cut along its last dim, as tensor ranks cut: each against each other would be 10^10 looks.
+    // Split along the last dim, as by tensor ranks: comparing all pairs would take 10^10 comparisons.
     const std::int64_t count = 100'000;
     Manifest manifest = example();
     manifest.pieces.clear();

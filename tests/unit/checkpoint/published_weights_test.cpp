@@ -1,4 +1,5 @@
-/// Weights of published models in boxes of ours, checkpoints of them, and models made of those.
+/// Weights of published models read as Ziggurat's boxes, checkpoints of them, and models exported from
+/// those.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ std::vector<std::string> all_families() {
     return names;
 }
 
-/// A model with random bits, in shards of `files`.
+/// Writes a model with random bits, in shards of `files`.
 std::map<std::string, std::string> write_model(const std::string& folder,
                                                const spec::Model& model,
                                                const std::string& type,
@@ -88,7 +89,7 @@ std::map<std::string, std::string> write_model(const std::string& folder,
     return values;
 }
 
-/// All of a tensor of ours, in f32.
+/// Returns a whole tensor of Ziggurat, in f32.
 std::vector<float> read_whole(PublishedWeights& weights, const Piece& piece) {
     std::vector<float> values(static_cast<std::size_t>(piece.box.elements()));
     PieceTarget target{piece, reinterpret_cast<std::byte*>(values.data())};
@@ -113,7 +114,7 @@ float stored(const std::string& bytes, std::int64_t element) {
     return value;
 }
 
-/// Conv1D of GPT-2: [in, out], with queries, keys and values side by side.
+/// Conv1D of GPT-2: [in, out], with adjacent queries, keys and values.
 TEST(PublishedWeights, TakesTransposedAndFusedTensorsApart) {
     const ScratchFolder folder;
     const auto model = model_of("gpt2");
@@ -135,7 +136,7 @@ TEST(PublishedWeights, TakesTransposedAndFusedTensorsApart) {
     EXPECT_EQ(down[3 * 44 + 41], stored(values.at("transformer.h.0.mlp.c_proj.weight"), 41 * 30 + 3));
 }
 
-/// GPT-NeoX: of each head the rows of queries, then of keys, then of values.
+/// GPT-NeoX: the rows of queries, then of keys, then of values, for each head.
 TEST(PublishedWeights, TakesTensorsApartByHead) {
     const ScratchFolder folder;
     const auto model = model_of("gpt_neox");
@@ -162,7 +163,8 @@ TEST(PublishedWeights, TakesTensorsApartByHead) {
 
 class Family : public ::testing::TestWithParam<std::string> {};
 
-/// Any box, in memory or by a function, has what the whole tensor has there; no byte is read twice for it.
+/// Any box, read into memory or by a function, equals that part of the tensor, and no byte is read
+/// twice.
 TEST_P(Family, GivesAnyBox) {
     const ScratchFolder folder;
     const auto model = model_of(GetParam());
@@ -193,7 +195,8 @@ TEST_P(Family, GivesAnyBox) {
     }
 }
 
-/// A model, a checkpoint of it, and a model of that: the same bytes, in one file and in many.
+/// A model, a checkpoint of it, and a model exported from that: the same bytes, in one file and in
+/// several.
 TEST_P(Family, ComesBackAsItWas) {
     const ScratchFolder folder;
     const auto model = model_of(GetParam());
@@ -221,7 +224,7 @@ TEST_P(Family, ComesBackAsItWas) {
     }
 }
 
-/// The configuration that is written says the same as the model.
+/// The exported configuration describes the same model.
 TEST_P(Family, HasItsConfiguration) {
     const ScratchFolder folder;
     auto model = model_of(GetParam());
@@ -305,7 +308,7 @@ TEST(PublishedWeights, NamesTypesThatAreNotRead) {
         << problem;
 }
 
-/// Files without the head leave the prefix out; buffers and a tied head are passed over.
+/// Files without the head have names without the prefix. Buffers and a tied head are skipped.
 TEST(PublishedWeights, TakesOlderFiles) {
     const ScratchFolder folder;
     const auto model = model_of("gpt2");

@@ -1,4 +1,4 @@
-// Readers beside a training that removes what they read.
+// Readers of checkpoints that a running training removes.
 #include "checkpoint/read_choice.hpp"
 
 #include <gmock/gmock.h>
@@ -27,18 +27,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// What happens at a read, once, before it reads; and what the system says of reads of a path from then on.
+/// Action before one of the reads, and errors of the following reads.
 struct Meanwhile {
     std::function<void()> act;
     std::atomic<int> reads_before{0};
-    std::string gone;  ///< paths with it are gone at the server
+    std::string gone;  ///< paths that contain it are removed on the server
 };
 Meanwhile* meanwhile = nullptr;
 std::atomic<bool> is_acting{false};
 
 int at_read(const char* path, std::int64_t, std::int64_t) {
     if (is_acting) {
-        return 0;  // the training's own
+        return 0;  // a read of the training itself
     }
     if (meanwhile->reads_before-- == 0) {
         is_acting = true;
@@ -50,7 +50,7 @@ int at_read(const char* path, std::int64_t, std::int64_t) {
     return is_gone ? ESTALE : 0;
 }
 
-/// A run that keeps one checkpoint, of several files, and what a training does at a read of others.
+/// A run that keeps one checkpoint of several files, and the actions of its training during reads.
 class BesideTraining : public ::testing::Test {
   protected:
     BesideTraining() {
@@ -75,13 +75,13 @@ class BesideTraining : public ::testing::Test {
         return tensors;
     }
 
-    /// The older ones go.
+    /// Saves step `number`, and removes older steps.
     void save(std::int64_t number) const {
         test::Draw draw{7};
         test::save(root(), number, test::share_out(tensors_of(number), 3, draw), {.last = 1});
     }
 
-    /// At the read behind so many others, the training saves `number`.
+    /// Makes the training save step `number` after `reads_before` further reads.
     void saves(std::int64_t number, int reads_before = 0) {
         meanwhile_.act = [this, number] { save(number); };
         meanwhile_.reads_before = reads_before;
@@ -89,14 +89,14 @@ class BesideTraining : public ::testing::Test {
         storage::set_read_fault(at_read);
     }
 
-    /// Lets the training save step 2, which removes step 1, at the first read of `work`, then at its second,
-    /// until it makes no more.
+    /// Makes the training save step 2, which removes step 1, at the first read of `work`, then at its
+    /// second, until `work` makes no more reads.
     void saves_at_each_read(const std::function<void(int reads)>& work) {
         for (int reads = 0;; ++reads) {
             fs::remove_all(root());
             save(1);
             saves(2, reads);
-            // What the constructor of a reader meets in the test itself is no failure.
+            // Errors of a reader's constructor are not failures of the test.
             try {
                 work(reads);
             } catch (const Error& error) {

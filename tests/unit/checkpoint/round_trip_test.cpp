@@ -1,4 +1,4 @@
-// What was written is read, whatever the pieces were and whatever boxes are wanted.
+// Values are read as they were written, for any pieces and any requested boxes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TEST(RoundTrip, TheSamePiecesGiveTheSameFileAtAnyTime) {
 
     const ShardSummary first = write_shard(folder.path(), 0, shares[0].sources());
     const std::time_t now = std::time(nullptr);
-    while (std::time(nullptr) == now) {  // no time may be in the file
+    while (std::time(nullptr) == now) {  // the file must not contain the time
         usleep(10'000);
     }
     const ShardSummary second = write_shard(folder.path(), 1, shares[0].sources());

@@ -1,4 +1,5 @@
-/// Headers of safetensors files: what is read, what is refused and how, and thousands of broken files.
+/// Headers of safetensors files: accepted headers, rejected ones with their errors, and thousands of
+/// broken files.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Bad{"[8,20]", "[6,18]", "'b' begins at offset 6, within the one before, which ends at 8"},
         Bad{"[2,3],\"data_offsets\":[8,20]", "[2,2],\"data_offsets\":[12,20]",
-            "'b' begins at offset 12, behind a gap after the one before, which ends at 8"},
+            "'b' begins at offset 12, with a gap after the one before, which ends at 8"},
         Bad{"[2,3],\"data_offsets\":[8,20]", "[2,30],\"data_offsets\":[8,128]",
             "'b' ends at offset 128, beyond the file"},
         Bad{"[2,3]", "[2,4]", "'b' takes 12 bytes at offset 8 where its type BF16 and shape ask for 16"},
@@ -106,18 +107,18 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[2,3]", "[4611686018427387904,3]", "'b' has a number in its shape"},
         Bad{"[2,3]", "[4000000000000000000,4000000000000000000]",
             "'b' has more elements than any file holds"},
-        Bad{"[2,3]", "2", "'b' has a shape that is no list"},
+        Bad{"[2,3]", "2", "'b' has a shape that is not a list"},
         Bad{",\"shape\":[2,3]", "", "'b' is not described"},
         Bad{"\"shape\":[2,3]", "\"form\":[2,3]", "'b' has no shape"},
         Bad{"\"BF16\"", "16", "'b' has no type"},
-        Bad{"}}  ", "}]", "its header is no JSON"},
-        Bad{"{\"__meta", "[\"__meta", "no JSON object of tensors"},
-        Bad{"[2,3]", "[[[[[2]]]]]", "no JSON object of tensors"}));
+        Bad{"}}  ", "}]", "its header is not valid JSON"},
+        Bad{"{\"__meta", "[\"__meta", "not a JSON object of tensors"},
+        Bad{"[2,3]", "[[[[[2]]]]]", "not a JSON object of tensors"}));
 
 TEST(SafetensorsHeader, HasToAccountForAllBytes) {
     EXPECT_NE(problem_with(good, 29).find("end at offset 28, and its data has 29 bytes"), std::string::npos);
     EXPECT_NE(problem_with(good, 27).find("'scalar' ends at offset 28, beyond the file"), std::string::npos);
-    EXPECT_NE(problem_with("", 0).find("no JSON object"), std::string::npos);
+    EXPECT_NE(problem_with("", 0).find("not a JSON object"), std::string::npos);
     EXPECT_TRUE(parse_header("{}", 0, "file").tensors.empty());
 }
 
@@ -143,7 +144,7 @@ std::string file_of(const std::string& header, const std::string& data) {
     return bytes + header + data;
 }
 
-/// A file's tensors, or the refusal.
+/// Returns the tensors of a file, or the error.
 std::string problem_with_file(const std::string& path) {
     try {
         SafetensorsFile{path};
@@ -198,7 +199,7 @@ TEST(SafetensorsFile, SaysWhenItHasBecomeShorter) {
     }
 }
 
-/// A mutation of the bytes: of one, of a run of them, of a number in the header, of their count.
+/// Returns the bytes with one byte, a range, a number in the header, or their count changed.
 std::string mutated(std::string bytes, test::Draw& draw) {
     const auto place = [&] { return static_cast<std::size_t>(draw.between(0, std::ssize(bytes) - 1)); };
     for (auto times = draw.between(1, 3); times > 0 && !bytes.empty(); --times) {
@@ -226,7 +227,7 @@ std::string mutated(std::string bytes, test::Draw& draw) {
                 }
                 break;
             }
-            default: {  // the header stays whole, whatever it says now
+            default: {  // the header stays complete, with any contents
                 const std::uint64_t length =
                     static_cast<std::uint64_t>(draw.between(0, std::ssize(bytes) + 8));
                 std::memcpy(bytes.data(), &length, std::min(bytes.size(), sizeof length));
@@ -236,8 +237,7 @@ std::string mutated(std::string bytes, test::Draw& draw) {
     return bytes;
 }
 
-/// Of any bytes at all, a file is refused or each of its tensors is where and what it says, none on another's
-/// bytes.
+/// For any bytes, a file is rejected, or each of its tensors is at its stated range without overlaps.
 TEST(SafetensorsFile, TakesNoBrokenFile) {
     test::keep_scratch_in_memory();
     const test::ScratchFolder folder;
@@ -270,7 +270,7 @@ TEST(SafetensorsFile, TakesNoBrokenFile) {
             ASSERT_EQ(error.kind(), ErrorKind::checkpoint) << error.what();
         }
     }
-    EXPECT_GT(taken, 100);  // mutations that change data or names alone
+    EXPECT_GT(taken, 100);  // mutations that only change data or names
     EXPECT_LT(taken, 6'000);
 }
 
@@ -309,9 +309,9 @@ TEST(ModelFolder, FindsTensorsByTheIndex) {
     EXPECT_NE(problem_with_folder(folder.path()).find("does not hold its tensor 'c'"), std::string::npos);
     EXPECT_EQ((ModelFolder{folder.path(), {"c", "d"}}).tensors().size(), 2u);
     expect(index_text({{"a", "one.safetensors"}, {"b", "gone.safetensors"}}, 8), "there is no such file");
-    expect(index_text({{"a", "../one.safetensors"}}, 4), "is no name of a file");
-    expect("{\"weight_map\":{\"a\":1}}", "it is no index");
-    expect("[", "it is no index");
+    expect(index_text({{"a", "../one.safetensors"}}, 4), "is not a file name");
+    expect("{\"weight_map\":{\"a\":1}}", "it is not an index");
+    expect("[", "it is not an index");
     write(folder.path() + "/two.safetensors", one_tensor("a"));
     expect(index_text({{"a", "one.safetensors"}, {"b", "two.safetensors"}}, 8), "is in");
     std::filesystem::remove(index);

@@ -1,4 +1,4 @@
-/// Random tensors, cut at random into pieces of several writers, as a checkpoint in a test's folder.
+/// Random tensors, split at random into pieces of several writers, as a checkpoint in a test's folder.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 namespace ziggurat::test {
 
-/// Scratch folders of this process lie in memory from here on, where flushing costs nothing. Call it first.
+/// Puts the scratch folders of this process in memory, where flushing is free. Call it first.
 inline void keep_scratch_in_memory() {
     if (access("/dev/shm", W_OK) == 0) {
         setenv("TMPDIR", "/dev/shm", 1);
@@ -28,7 +28,7 @@ struct Tensor {
     std::vector<std::byte> bytes;
 };
 
-/// Random bits that are finite numbers.
+/// Returns random bits that are finite numbers.
 inline std::vector<std::byte> draw_values(const checkpoint::Piece& piece, Draw& draw) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(piece.bytes()));
     for (std::size_t k = 0; k < bytes.size(); ++k) {
@@ -51,7 +51,7 @@ inline Tensor draw_tensor(checkpoint::PieceKind kind,
     return tensor;
 }
 
-/// `count` tensors of 0 to 4 dims, some of all kinds, some frozen in bf16.
+/// Returns `count` tensors of 0 to 4 dims, of random kinds, some frozen in bf16.
 inline std::vector<Tensor> draw_tensors(int count, std::int64_t largest_extent, Draw& draw) {
     using checkpoint::PieceKind;
     std::vector<Tensor> tensors;
@@ -72,7 +72,7 @@ inline std::vector<Tensor> draw_tensors(int count, std::int64_t largest_extent, 
     return tensors;
 }
 
-/// Cuts a window in two at a random place of a random dim, and its parts again.
+/// Splits a window at a random position of a random dim, and its parts again.
 inline void cut(const checkpoint::Box& window, int times, Draw& draw, std::vector<checkpoint::Box>& parts) {
     std::vector<std::size_t> dims;
     for (std::size_t k = 0; k < window.extent.size(); ++k) {
@@ -95,7 +95,7 @@ inline void cut(const checkpoint::Box& window, int times, Draw& draw, std::vecto
     cut(high, times - 1, draw, parts);
 }
 
-/// Boxes that cover a tensor once: 2D blocks and slices of them, and flat runs, as shards have them.
+/// Returns boxes that cover a tensor once: 2D blocks, slices of them, and flat ranges, as shards have.
 inline std::vector<checkpoint::Box> draw_boxes(const checkpoint::Piece& tensor, Draw& draw) {
     std::vector<checkpoint::Box> windows;
     cut(tensor.box, static_cast<int>(draw.between(0, 2)), draw, windows);
@@ -111,7 +111,7 @@ inline std::vector<checkpoint::Box> draw_boxes(const checkpoint::Piece& tensor, 
     return boxes;
 }
 
-/// The values of a box of a tensor, row by row.
+/// Returns the values of a box of a tensor, row by row.
 inline std::vector<std::byte> values_of(const Tensor& tensor, const checkpoint::Box& box) {
     const std::int64_t width = element_bytes(tensor.piece.type);
     std::vector<std::byte> values(static_cast<std::size_t>(box.elements() * width));
@@ -122,7 +122,7 @@ inline std::vector<std::byte> values_of(const Tensor& tensor, const checkpoint::
     return values;
 }
 
-/// The pieces of some tensors that one writer has, with their values.
+/// Pieces of one writer, with their values.
 struct WriterShare {
     std::vector<checkpoint::Piece> pieces;
     std::vector<std::vector<std::byte>> values;
@@ -149,7 +149,7 @@ inline std::vector<WriterShare> share_out(const std::vector<Tensor>& tensors, in
     return shares;
 }
 
-/// Saves as one rank would for all, with the manifest as `change` leaves it; returns the checkpoint's path.
+/// Saves for all ranks, with the manifest changed by `change`; returns the checkpoint's path.
 inline std::string save(const std::string& root,
                         std::int64_t step,
                         const std::vector<WriterShare>& shares,
@@ -179,7 +179,7 @@ inline std::string save(const std::string& root,
         commit.abandon();
         throw;
     }
-    commit.finish(std::move(manifest), keep);  // which abandons by itself
+    commit.finish(std::move(manifest), keep);  // abandons the commit itself on failure
     return root + "/" + checkpoint::folder_name(step);
 }
 

@@ -24,7 +24,7 @@ ValidationRecord record_of(const std::vector<ValidationRecord::Entry>& entries) 
     return record;
 }
 
-/// The message of the error that `text` ends with.
+/// Returns the error message for `text`.
 std::string trouble_with(const std::string& text) {
     try {
         ValidationRecord::parse(text, "here");
@@ -89,7 +89,7 @@ TEST(ValidationRecord, NamesTheBestCheckpointThatIsThere) {
     EXPECT_EQ(best_checkpoint(run + "/elsewhere/best"), std::nullopt);
     record_of({{30, 1.0}}).write(run + "/ckpt");
     EXPECT_THROW(best_checkpoint(run + "/best"), Error);
-    fs::create_directory(run + "/best");  // a run of that name
+    fs::create_directory(run + "/best");  // another run with that name
     EXPECT_EQ(best_checkpoint(run + "/best"), std::nullopt);
 }
 

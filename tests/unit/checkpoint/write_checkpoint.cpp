@@ -1,7 +1,6 @@
-// Writes a checkpoint of random tensors and, beside it, their values as plain files: for readers that are not
-// ours.
+// Writes a checkpoint of random tensors, and their values as plain files, for readers of other programs.
 //
-//   write_checkpoint FOLDER    gives FOLDER/ckpt/step-000000007 and FOLDER/values/<kind>.<tensor>
+//   write_checkpoint FOLDER    writes FOLDER/ckpt/step-000000007 and FOLDER/values/<kind>.<tensor>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,7 @@ namespace {
 
 using ziggurat::test::Tensor;
 
-/// All values as floats.
+/// Returns all values as floats.
 std::vector<float> floats_of(const Tensor& tensor) {
     std::vector<float> values(static_cast<std::size_t>(tensor.piece.box.elements()));
     for (std::size_t k = 0; k < values.size(); ++k) {

@@ -12,7 +12,7 @@ namespace {
 constexpr double patience = 100;
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-/// A machine of two ranks, and a rank of another one: its link, on this machine's loopback.
+/// A node of two ranks, and a rank of another node, represented by its link on this machine's loopback.
 class FarQuestionsTest : public ::testing::Test {
   protected:
     HostLink far_{"zgb"};
@@ -34,13 +34,13 @@ class FarQuestionsTest : public ::testing::Test {
         list.link->connect(7, {{.rank = 2, .card = card, .is_asked = true}});
         return list;
     }
-    /// Rank 1 has waited so long.
+    /// Sets the time that rank 1 has waited.
     void waits(double seconds) {
         auto& activity = list_.line(1).activity;
         activity.since_ns = now_ns_ - static_cast<std::int64_t>(seconds * 1e9);
         activity.doing = seconds > 0 ? Doing::waits : Doing::works;
     }
-    /// Whether something comes, and what it is: questions are answered.
+    /// Returns true if a message arrives and is of the expected kind; questions are answered.
     static bool hears(HostLink& link, int patience_ms) {
         pollfd asked{link.descriptor(), POLLIN, 0};
         const bool has_come = ::poll(&asked, 1, patience_ms) > 0;
@@ -76,7 +76,7 @@ TEST_F(FarQuestionsTest, AreAskedByOneRankOfTheMachine) {
     second.line(1).activity.doing = Doing::waits;
     questions.look(now_ns_, patience);
     EXPECT_FALSE(is_asked());
-    second.is_shared = false;  // then each is the only one that it knows
+    second.is_shared = false;  // then each process knows only itself
     EXPECT_TRUE(second.asks_elsewhere());
 }
 
@@ -113,7 +113,7 @@ TEST_F(FarQuestionsTest, BeginAnewAfterAWaitAndAfterASleep) {
 
     waits(31);
     questions.look(now_ns_, patience);
-    now_ns_ += 10 * second_ns;  // the whole process, or the machine, did not run
+    now_ns_ += 10 * second_ns;  // the process, or the machine, was suspended
     waits(41);
     questions.look(now_ns_, patience);
     EXPECT_EQ("", list_.board.silent_elsewhere()) << "nobody could have answered";

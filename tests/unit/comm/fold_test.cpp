@@ -62,7 +62,7 @@ TYPED_TEST(FoldOf, MayWriteOverAnyOfItsInputs) {
 }
 
 TEST(Fold, OrderIsVisibleInTheBits) {
-    // What the other tests compare would be empty if groups of two gave the same bits as none.
+    // The other comparisons would be meaningless if groups of two gave the same bits as no groups.
     int differing = 0;
     for (std::int64_t i = 0; i < 1000; ++i) {
         differing += expected_sum<float>(6, 0, i, ragged) != expected_sum<float>(6, 2, i, ragged) ? 1 : 0;

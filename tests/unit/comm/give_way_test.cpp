@@ -49,7 +49,7 @@ TEST(YieldPauses, AreForgottenWithTheStranger) {
     EXPECT_TRUE(pauses.may_yield(now + 4 * ms)) << "the first pause again";
 }
 
-/// What Open MPI's libraries find under this name, too.
+/// Open MPI's libraries also resolve this name to it.
 TEST(GiveWay, IsTheYieldOfTheWholeProcess) {
     void* const found = dlsym(RTLD_DEFAULT, "sched_yield");
     static const int of_this_program = 0;

@@ -1,4 +1,4 @@
-/// A rank's patience on a clock that the test turns, among processes that it makes up.
+/// Hang detection of a rank, with a clock and processes made up by the test.
 #include "comm/watch/hang_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double patience = 600;  // seconds
 
-/// Ranks 0, 1, ... of one machine, with the processes 100, 101, ...; the watch is rank 0's.
+/// Ranks 0, 1, ... of one node, with the processes 100, 101, ...; the watch is that of rank 0.
 class HangWatchTest : public testing::Test {
   protected:
     void watch(int ranks) {
@@ -44,7 +44,7 @@ class HangWatchTest : public testing::Test {
     }
     ProcessState& process(int rank) { return processes_.at(100 + rank); }
 
-    /// So many seconds pass, in which the watch looks at every tick; what it said first.
+    /// Advances the clock by `seconds` with a check at every tick. Returns the first verdict.
     std::optional<HangVerdict> after(
         double seconds, const std::function<void()>& meanwhile = [] {}) {
         const std::int64_t end = now_ns_ + static_cast<std::int64_t>(seconds * 1e9);
@@ -129,7 +129,7 @@ TEST_F(HangWatchTest, DoesNotCountTimeInWhichTheLauncherIsStopped) {
 
     processes_[99].code = 'S';
     EXPECT_FALSE(after(0.79 * patience));
-    EXPECT_TRUE(says(after(0.03 * patience), "uses no processor"));
+    EXPECT_TRUE(says(after(0.03 * patience), "uses no CPU time"));
 }
 
 TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
@@ -142,12 +142,13 @@ TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
 
     ASSERT_TRUE(first);
     EXPECT_FALSE(first->leaves);
-    EXPECT_TRUE(says(first, "into 'a long op', and computes, or moves files. Waiting on.")) << first->text;
+    EXPECT_TRUE(says(first, "into 'a long op', and computes or accesses files. Still waiting."))
+        << first->text;
     after((most_rounds - 1) * 0.82 * patience, computes);
     EXPECT_EQ(most_rounds, verdicts_);
     const auto last = after(0.82 * patience, computes);
     EXPECT_TRUE(last && last->leaves && last->culprit == 1);
-    EXPECT_TRUE(says(last, "works without coming to an end")) << last->text;
+    EXPECT_TRUE(says(last, "is busy but does not finish")) << last->text;
 }
 
 TEST_F(HangWatchTest, TakesFilesThatMoveForWork) {
@@ -165,13 +166,13 @@ TEST_F(HangWatchTest, NamesARankThatDoesNothing) {
     rank(0, Doing::waits, "x");
     rank(1, Doing::waits, "x");
     rank(2, Doing::works, "a call of a library");
-    process(2).cpu_ticks = 1'000'000;  // of long ago
+    process(2).cpu_ticks = 1'000'000;  // used long ago
     io_bytes_[102] = 1'000'000;
 
     const auto verdict = after(0.81 * patience);
 
     EXPECT_TRUE(verdict && verdict->leaves && verdict->culprit == 2);
-    EXPECT_TRUE(says(verdict, "uses no processor")) << verdict->text;
+    EXPECT_TRUE(says(verdict, "uses no CPU time")) << verdict->text;
 }
 
 TEST_F(HangWatchTest, ALittleOfAProcessorIsNoWork) {
@@ -181,7 +182,7 @@ TEST_F(HangWatchTest, ALittleOfAProcessorIsNoWork) {
     const std::int64_t ticks_per_second = ::sysconf(_SC_CLK_TCK);
     std::int64_t looks = 0;
 
-    const auto verdict = after(0.81 * patience, [&] {  // once in a second: half a percent
+    const auto verdict = after(0.81 * patience, [&] {  // once per second: half a percent
         process(1).cpu_ticks = ++looks * ticks_per_second / 200;
     });
 
@@ -196,7 +197,8 @@ TEST_F(HangWatchTest, OnlyReportsARankWhoseDeviceComputes) {
     const auto verdict = after(0.81 * patience);
 
     EXPECT_TRUE(verdict && !verdict->leaves);
-    EXPECT_TRUE(says(verdict, "into 'layer 3', and computes, or moves files. Waiting on.")) << verdict->text;
+    EXPECT_TRUE(says(verdict, "into 'layer 3', and computes or accesses files. Still waiting."))
+        << verdict->text;
 }
 
 TEST_F(HangWatchTest, EndsAWaitThatAllShare) {
@@ -207,7 +209,7 @@ TEST_F(HangWatchTest, EndsAWaitThatAllShare) {
     const auto verdict = after(0.81 * patience);
 
     EXPECT_TRUE(verdict && verdict->leaves && verdict->culprit == -1);
-    EXPECT_TRUE(says(verdict, "all ranks wait, for each other or for transfers of their own"))
+    EXPECT_TRUE(says(verdict, "deadlock: every rank waits for another rank or for a transfer"))
         << verdict->text;
 }
 
@@ -218,7 +220,7 @@ TEST_F(HangWatchTest, EndsTheWaitOfARankThatIsAlone) {
     const auto verdict = after(0.81 * patience);
 
     EXPECT_TRUE(verdict && verdict->leaves);
-    EXPECT_TRUE(says(verdict, "for 'a read', a transfer of its own. Look at the disks")) << verdict->text;
+    EXPECT_TRUE(says(verdict, "for 'a read', a transfer of its own. Check the disks")) << verdict->text;
 }
 
 TEST_F(HangWatchTest, EachWaitHasItsOwnPatience) {
@@ -237,7 +239,7 @@ TEST_F(HangWatchTest, TimeInWhichItDidNotRunItselfDoesNotCount) {
     rank(0, Doing::waits, "a");
     rank(1, Doing::waits, "b");
     EXPECT_FALSE(after(0.7 * patience));
-    now_ns_ += HangWatch::longest_pause_ns(patience) + 2'000'000'000;  // the machine sleeps
+    now_ns_ += HangWatch::longest_pause_ns(patience) + 2'000'000'000;  // the machine was suspended
 
     EXPECT_FALSE(after(0.7 * patience));
     const auto verdict = after(0.12 * patience);

@@ -57,7 +57,7 @@ TEST(HierarchicalPlan, PartsAreWholeRunsInsideANodeAndSingleMembersAcross) {
                                      {.first = 4, .count = 2, .node = 2, .run = 2}};
     EXPECT_EQ(pairs, parts_of(2));
 
-    const auto singles = parts_of(4);  // 0..3 lie across, 4 and 5 together
+    const auto singles = parts_of(4);  // 0..3 span nodes, 4 and 5 are on one
     ASSERT_EQ(5, std::ssize(singles));
     EXPECT_EQ((SumPart{.first = 3, .count = 1, .node = 1, .run = 0}), singles[3]);
     EXPECT_EQ((SumPart{.first = 4, .count = 2, .node = 2, .run = 1}), singles[4]);

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Two links on this machine's loopback, which no card names by itself.
+/// Two links on this machine's loopback, which is not a named network card.
 class HostLinkTest : public ::testing::Test {
   protected:
     HostLink a_{"zga"};
@@ -33,15 +33,15 @@ class HostLinkTest : public ::testing::Test {
         b_.connect(token_of_b, {{.rank = 0, .card = on_loopback(a_)}});
         a_.connect(1, {{.rank = 5, .card = on_loopback(b_), .is_asked = true}});
     }
-    /// What arrives within a while.
+    /// Returns the message that arrives within `patience_ms`.
     static std::optional<FarVerdict> receive(HostLink& link, int patience_ms) {
         pollfd asked{link.descriptor(), POLLIN, 0};
         return ::poll(&asked, 1, patience_ms) > 0 ? link.receive() : std::nullopt;
     }
 };
 
-constexpr int long_ms = 10'000;  // for what must come
-constexpr int short_ms = 50;     // for what must not
+constexpr int long_ms = 10'000;  // for expected messages
+constexpr int short_ms = 50;     // for unexpected messages
 
 TEST_F(HostLinkTest, ToldVerdictsArrive) {
     connect(1);
@@ -68,8 +68,9 @@ TEST_F(HostLinkTest, StrangersAreNotHeard) {
     EXPECT_FALSE(receive(a_, short_ms));
 }
 
-/// A rank of another machine as its datagrams show it: a socket of its own with two addresses, of which only
-/// the first can be reached.
+/// A rank of another node, as seen through its datagrams.
+///
+/// It is a socket with two addresses, of which only the first is reachable.
 class Datagrams {
   public:
     Datagrams() {
@@ -84,7 +85,7 @@ class Datagrams {
     }
 
     const HostCard& card() const { return card_; }
-    /// Lengths of what has come so far.
+    /// Returns the lengths of the datagrams received so far.
     std::vector<ssize_t> lengths() {
         std::vector<ssize_t> found;
         std::array<std::byte, 1024> bytes{};
@@ -132,7 +133,7 @@ TEST_F(HostLinkTest, QuestionsAreShortAndGoWhereTheLastAnswerCameFrom) {
 
 TEST_F(HostLinkTest, WhoOnceAnsweredAndDoesNotAnyMoreIsSilent) {
     connect(1);
-    EXPECT_EQ("", a_.describe_silent(monotonic_ns()));  // it never answered: there may be a wall
+    EXPECT_EQ("", a_.describe_silent(monotonic_ns()));  // it never answered: a firewall is possible
     receive(b_, long_ms);
     receive(a_, long_ms);
     const auto heard = monotonic_ns();

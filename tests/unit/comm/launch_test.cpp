@@ -30,7 +30,8 @@ TEST(ExplainSingleton, IsSilentWhereOneRankMayBeMeant) {
     EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 8, .launcher_ranks = 1}));
 }
 
-/// In a batch script Slurm says how many tasks srun would start; only srun says how many it started.
+/// In a batch script, Slurm's variable has the number of tasks that srun would start, not of started
+/// ones.
 TEST(LaunchEnvironment, CountsWhatSrunHasStarted) {
     setenv("SLURM_NTASKS", "8", 1);
     EXPECT_FALSE(LaunchEnvironment::of_process().slurm_tasks);

@@ -8,7 +8,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// As the system gives an environment.
+/// Returns an environment in the format of the system.
 std::string environment(std::initializer_list<const char*> entries) {
     std::string text;
     for (const char* entry : entries) {
@@ -42,11 +42,11 @@ TEST(MissingRanks, AreNamedOnOneMachineAndCountedOnSeveral) {
     EXPECT_FALSE(describe_missing_ranks(mine, {3, 1, 0, 2, 2}, 4))
         << "a rank may have started a copy of itself";
     EXPECT_EQ(0u, describe_missing_ranks(mine, {3, 0, 3}, 4)->find("rank 1, rank 2 died while"));
-    EXPECT_EQ(0u, describe_missing_ranks(mine, {3, 1, 0}, 8)->find("1 of the 4 ranks of this machine died"));
+    EXPECT_EQ(0u, describe_missing_ranks(mine, {3, 1, 0}, 8)->find("1 of the 4 ranks of this node died"));
 }
 
 TEST(MissingRanks, AreLookedForAmongTheProcessesOfThisProgram) {
-    // What a process shows of its environment is what it was started with: here, no rank's.
+    // A process's environment in /proc is that of its start: here, without a rank.
     unsetenv("PMIX_NAMESPACE");
     EXPECT_FALSE(find_missing_ranks(4));
 }

@@ -21,12 +21,12 @@ namespace {
 
 constexpr int patience_ms = 300'000;  // against hangs of the test itself
 
-/// What one rank does once all are there and watch.
+/// Work of one rank once all are present and watch.
 using Part = std::function<void(Liveness&)>;
 
 class Ranks {
   public:
-    /// Starts as many children as there are parts; returns when all of them watch each other.
+    /// Starts one child per part. Returns when all of them watch each other.
     explicit Ranks(std::vector<Part> parts) : board_{MachineBoard::create(static_cast<int>(parts.size()))} {
         for (const auto& part : parts) {
             children_.push_back(start(part));
@@ -60,18 +60,18 @@ class Ranks {
     std::string name(int rank) const { return name_of_rank(rank, pid(rank)); }
     /// Waits until the rank has printed a line.
     std::string hear(int rank) const { return next_line(children_[static_cast<std::size_t>(rank)]); }
-    /// Waits until the rank has ended; its exit code, or 128 + the signal that killed it.
+    /// Waits until the rank has ended. Returns its exit code, or 128 + the signal that killed it.
     int exit_code(int rank) {
         auto& child = children_[static_cast<std::size_t>(rank)];
         child.said += rest(child);
         if (!has_more(child)) {
-            kill(child.pid, SIGKILL);  // it hangs: the code will show it
+            kill(child.pid, SIGKILL);  // it hangs, which the exit code shows
         }
         siginfo_t info{};
         waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOWAIT);
         return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     }
-    /// What it has printed, once exit_code() was asked.
+    /// Returns its output; call exit_code() first.
     const std::string& said(int rank) const { return children_[static_cast<std::size_t>(rank)].said; }
 
   private:
@@ -90,7 +90,7 @@ class Ranks {
         const pid_t pid = fork();
         if (pid == 0) {
             dup2(up[1], STDERR_FILENO);
-            // Else a pipe stays open, and who reads it waits, until all children have ended.
+            // Otherwise a pipe stays open, and its reader waits until all children have ended.
             close(up[0]);
             close(up[1]);
             be_rank(line, down[0], part);
@@ -159,7 +159,7 @@ class Ranks {
     std::vector<Child> children_;
 };
 
-/// Lets the test know that a rank does what it is to be found doing.
+/// Notifies the test that a rank is in the activity under test.
 void say_busy() {
     [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, "busy\n", 5);
 }
@@ -200,8 +200,10 @@ TEST(Liveness, NamesAKilledRankEverywhereWhateverTheOthersDo) {
     EXPECT_TRUE(has(ranks.said(1), "into 'layer 3 backward'")) << ranks.said(1);
 }
 
-/// Waits until the process of a peer is so, with no patience yet: when time begins to count, it is certain
-/// who is to blame. tests/unit/comm/hang_watch_test.cpp turns the clock instead.
+/// Waits until the process of a peer has a state, before the hang timeout starts: the blamed rank is
+/// then certain.
+///
+/// tests/unit/comm/hang_watch_test.cpp sets the clock instead.
 void wait_until(const Liveness& liveness,
                 std::size_t peer,
                 const std::function<bool(const ProcessState&)>& is_so) {
@@ -226,10 +228,10 @@ TEST(Liveness, NamesAStoppedRankWhenPatienceEnds) {
     EXPECT_EQ(6, ranks.exit_code(1));
     EXPECT_TRUE(has(ranks.said(0), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(0);
     EXPECT_TRUE(has(ranks.said(1), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(1);
-    // It was given up; once it may run again it finds that out and leaves as well.
+    // The others aborted it. When it runs again, it detects that and exits as well.
     kill(ranks.pid(2), SIGCONT);
     EXPECT_EQ(6, ranks.exit_code(2));
-    EXPECT_TRUE(has(ranks.said(2), "the others have given this rank up")) << ranks.said(2);
+    EXPECT_TRUE(has(ranks.said(2), "aborted by the other ranks")) << ranks.said(2);
 }
 
 volatile sig_atomic_t may_end = 0;
@@ -258,7 +260,7 @@ TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
     signal(SIGUSR1, SIG_DFL);
 
     EXPECT_TRUE(has(warning, "ziggurat: warning: rank 0 of 2 (machine), which waited")) << warning;
-    EXPECT_TRUE(has(warning, "into 'layer 3', and computes, or moves files. Waiting on.")) << warning;
+    EXPECT_TRUE(has(warning, "into 'layer 3', and computes or accesses files. Still waiting.")) << warning;
     for (int rank = 0; rank < 2; ++rank) {
         EXPECT_EQ(0, ranks.exit_code(rank)) << rank;
     }
@@ -343,12 +345,12 @@ TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
     kill(ranks.pid(1), SIGKILL);
 
     EXPECT_EQ(6, ranks.exit_code(0));
-    EXPECT_TRUE(has(ranks.said(0), "gave up waiting for a token")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.said(0), "stopped waiting for a token")) << ranks.said(0);
 }
 
 TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {
     const Part hangs = [](Liveness& liveness) {
-        liveness.before_leaving([](const Departure::LastWords&) { pause(); });  // as on a disk that is gone
+        liveness.before_leaving([](const Departure::LastWords&) { pause(); });  // as on a disk that fails
         liveness.fail(3, "the disk is gone");
     };
     Ranks ranks{{hangs}};

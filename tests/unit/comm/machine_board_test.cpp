@@ -80,7 +80,7 @@ TEST(MachineBoard, KeepsTheFirstVerdict) {
     EXPECT_EQ("the launcher is gone", verdict->reason);
 }
 
-/// Ranks that got other words than those of the round.
+/// Returns the number of ranks that received wrong words in a round.
 int wrong_ranks(int ranks) {
     const MachineBoard board = MachineBoard::create(ranks);
     std::atomic<int> wrong = 0;
@@ -111,7 +111,7 @@ int wrong_ranks(int ranks) {
 }
 
 TEST(BoardExchange, GivesEveryRankTheWordsOfAllInEveryRound) {
-    // Two ranks share no bell of a third, by which one might see the other's words earlier than it should.
+    // Two ranks have no bell of a third one: synchronization through it could make words visible early.
     EXPECT_EQ(0, wrong_ranks(2));
     EXPECT_EQ(0, wrong_ranks(5));
 }

@@ -23,7 +23,7 @@ void send_all(Line& line) {
     for (std::uint64_t number = 0; number < num_messages && !line.is_over;) {
         bool has_sent = false;
         for (int i = 0; i < Mailbox::num_slots && !has_sent; ++i) {
-            // By turns the lowest and the highest free slot: a message often lies behind a younger one.
+            // Alternate between the lowest and the highest free slot: messages are often out of slot order.
             const int slot = number % 2 == 0 ? i : Mailbox::num_slots - 1 - i;
             if (is_taken(line.box, slot)) {
                 leave_message(line.box, line.receiver, slot, {.tag = 5, .number = number++});
@@ -36,7 +36,7 @@ void send_all(Line& line) {
     }
 }
 
-/// The number of the first message that came out of order; num_messages: none.
+/// Returns the number of the first message out of order; num_messages if all are in order.
 std::uint64_t receive_all(Line& line) {
     std::uint64_t num_looks = 0;
     for (std::uint64_t expected = 0; expected < num_messages;) {
@@ -55,7 +55,7 @@ std::uint64_t receive_all(Line& line) {
 }
 
 TEST(Mailbox, MessagesOfATagAreFoundInTheOrderOfTheirSendsWhileMoreArrive) {
-    // More threads than cores: a receiver is interrupted while it looks, and much arrives before it goes on.
+    // More threads than cores: a receiver is interrupted in a scan, and many messages arrive meanwhile.
     std::vector<std::unique_ptr<Line>> lines;
     std::vector<std::uint64_t> in_order(6);
     std::vector<std::thread> threads;

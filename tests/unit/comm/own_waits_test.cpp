@@ -1,4 +1,4 @@
-/// Waits for a rank's own processors, as the others see them.
+/// Waits for a rank's own processors, as other ranks see them.
 #include "comm/own_waits.hpp"
 
 #include <gtest/gtest.h>

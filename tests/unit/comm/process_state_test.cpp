@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// A child that waits to be killed.
+/// A child process that waits to be killed.
 class Sleeper {
   public:
     Sleeper() : pid_{fork()} {
@@ -74,7 +74,7 @@ TEST(ProcessState, SeesAProcessStopAndDie) {
     const auto stopped = process_state(sleeper.pid());
     kill(sleeper.pid(), SIGKILL);
     siginfo_t info;
-    waitid(P_PID, static_cast<id_t>(sleeper.pid()), &info, WEXITED | WNOWAIT);  // leaves the zombie
+    waitid(P_PID, static_cast<id_t>(sleeper.pid()), &info, WEXITED | WNOWAIT);  // keeps the zombie
     const auto dead = process_state(sleeper.pid());
 
     ASSERT_TRUE(before && stopped && dead);
@@ -89,7 +89,7 @@ TEST(WatchProcess, BecomesReadableWhenTheProcessEnds) {
     const Sleeper sleeper;
     const FileHandle watch = watch_process(sleeper.pid());
     if (!watch) {
-        return;  // a system without: process_state() serves there
+        return;  // not supported: process_state() is used instead
     }
     pollfd asked{watch.get(), POLLIN, 0};
     EXPECT_EQ(0, poll(&asked, 1, 0));

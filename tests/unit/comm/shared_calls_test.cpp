@@ -24,7 +24,7 @@ using namespace ziggurat::test;
 constexpr std::int64_t arena_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t output_at = arena_bytes / 2;
 
-/// What is varied beside kind, members and blocks: all of it must give the same bits.
+/// Variants besides kind, members and blocks: all must give the same bits.
 struct Way {
     const char* name;
     PullSettings settings;
@@ -36,7 +36,7 @@ std::vector<Way> ways() {
             {"inside the seats", {.inline_bytes = Seat::payload_bytes}}};
 }
 
-/// A call on one rank: where its vectors lie, and what must be in the output.
+/// A call on one rank: the locations of its vectors, and the expected output.
 template <class T>
 class Scene {
   public:
@@ -73,7 +73,7 @@ class Scene {
                             .peer = root,
                             .sum_group = sum_group,
                             .label = "scene"};
-        // A gathered block and a scattered sum lie in their place of the vector, here always.
+        // Here, a gathered block and a scattered sum always have their own offset in the vector.
         made.input_offset_bytes = kind_ == CollectiveKind::all_gather ? own.offset_bytes : 0;
         made.output_offset_bytes = kind_ == CollectiveKind::reduce_scatter ? own.offset_bytes : 0;
         return made;
@@ -147,7 +147,7 @@ void expect_all_kinds(int members, const Way& way, std::uint32_t first_operation
                                  std::string{name_of(kind)} + ", " + way.name + ", " +
                                      std::to_string(members) + " members, unit " + std::to_string(unit) +
                                      ", variant " + std::to_string(variant));
-                    // Small sums are complete before the others have read nothing of ours: let them.
+                    // Small sums complete before other ranks have read this rank's input: wait for them.
                     const int done = calls.add({.kind = CollectiveKind::all_reduce,
                                                 .blocks = std::vector<Block>(std::size_t(members)),
                                                 .label = "barrier"});
@@ -196,7 +196,7 @@ TEST(SharedCalls, TransposeBlocksOfAnySize) {
         for (int m = 0; m < members; ++m) {
             call.blocks.push_back({sent * 4, count(rank, m) * 4});
             call.output_blocks.push_back({received * 4, count(m, rank) * 4});
-            std::int64_t at = 0;  // of the block for this member in the vector of m
+            std::int64_t at = 0;  // offset of this member's block in the vector of m
             for (int to = 0; to < rank; ++to) {
                 at += count(m, to);
             }
@@ -228,7 +228,7 @@ TEST(SharedCalls, TransposeBlocksOfAnySize) {
 
 TEST(SharedCalls, ManyMayRunAtOnceAndQueueBeyondTheRing) {
     constexpr int members = 3;
-    constexpr int num_calls = 11;  // the ring has four places
+    constexpr int num_calls = 11;  // the ring has four slots
     ThreadRanks ranks{members, arena_bytes, 0xfffffffau};
     ranks.run([&](int rank) {
         SharedCalls calls{ranks.seats_of(rank).seats, {.inline_bytes = 64}};
@@ -254,7 +254,7 @@ TEST(SharedCalls, ManyMayRunAtOnceAndQueueBeyondTheRing) {
                     std::this_thread::yield();
                 }
             }
-            for (int c = num_calls - 1; c >= 0; --c) {  // the last first
+            for (int c = num_calls - 1; c >= 0; --c) {  // in reverse order
                 ranks.wait(rank, [&] {
                     calls.progress();
                     return calls.is_complete(c);
@@ -331,7 +331,7 @@ TEST(SharedCalls, CountWhatTheyTouchOfOthers) {
             }
             return calls.bytes_moved(call) / 2;
         };
-        for (const std::int64_t block : {16, 4000}) {  // inside the seats and not
+        for (const std::int64_t block : {16, 4000}) {  // inside the seats and outside
             EXPECT_EQ(3 * block, run(CollectiveKind::all_gather, block));
             EXPECT_EQ(3 * block, run(CollectiveKind::reduce_scatter, block));
             EXPECT_EQ(6 * block, run(CollectiveKind::all_reduce, block));
@@ -372,7 +372,7 @@ TEST(SharedMessages, KeepTagsApartAndOrderWithin) {
         const int next = (rank + 1) % 3;
         const int previous = (rank + 2) % 3;
         auto* out = reinterpret_cast<float*>(ranks.arena(rank).data());
-        std::vector<float> in(num_messages * 10);  // a receiver's memory may lie anywhere
+        std::vector<float> in(num_messages * 10);  // a receiver's memory does not have to be shared
         std::vector<int> sends;
         std::vector<int> receives;
         for (int i = 0; i < num_messages; ++i) {

@@ -18,14 +18,14 @@ namespace {
 using tensor::bfloat16;
 using namespace ziggurat::test;
 
-/// sum_shared() without the machine's own vector instructions.
+/// Calls sum_shared() without the machine's vector instructions.
 void sum_shared_portably(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
     shared_sum::sum_with<stream::PortableFloats>(sum, begin, end);
 }
 
 constexpr std::int64_t lengths[] = {0, 1, 15, 16, 17, 63, 64, 65, 1000};
 
-/// Vectors of all members at a given distance from a cache line, and what `fold` makes of them.
+/// Vectors of all members at a given distance from a cache line, and the result of `fold`.
 template <class T>
 struct Case {
     Case(int members, std::int64_t elements, int shift, int sum_group) {
@@ -62,7 +62,7 @@ void expect_fold(Summing sum, int members, std::int64_t elements, int shift, int
         results[o].assign(static_cast<std::size_t>(elements) + 64, T{-7.0f});
         outputs.push_back(reinterpret_cast<std::byte*>(Case<T>::first_of_line(results[o]) + shift % 32));
     }
-    // One output, two, and one per member, in two ranges as two threads would.
+    // One output, two, and one per member, in two ranges as for two threads.
     for (const std::size_t num_outputs : {std::size_t{1}, std::size_t{2}, results.size()}) {
         const SharedSum what{.inputs = given.inputs,
                              .outputs = std::span{outputs}.first(num_outputs),

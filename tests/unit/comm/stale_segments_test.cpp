@@ -23,7 +23,7 @@ std::string segment(const std::string& job, const std::string& host = "node7", s
     return "vader_segment." + host + "." + std::to_string(user) + "." + job + ".0";
 }
 
-/// Made long ago.
+/// Makes an old file.
 std::string make(const test::ScratchFolder& folder, const std::string& name) {
     const auto path = folder.file(name);
     std::ofstream{path} << std::string(4096, 'x');

@@ -18,7 +18,7 @@ class SumRunsOf : public ::testing::Test {};
 using ElementTypes = ::testing::Types<float, bfloat16>;
 TYPED_TEST_SUITE(SumRunsOf, ElementTypes);
 
-/// Every second run of `sum_group` members comes summed, as from another node.
+/// Sums vectors; every second group of `sum_group` members is a partial sum, as from another node.
 template <class T>
 std::vector<T> summed_by_runs(const std::vector<std::vector<T>>& vectors, int sum_group, std::size_t summed) {
     const auto elements = std::ssize(vectors.front());

@@ -1,4 +1,4 @@
-/// A node whose ranks are threads of this process: to the protocol, memories of peers are only addresses.
+/// A node whose ranks are threads of this process: the protocol sees peer memory only as addresses.
 #pragma once
 
 #include <atomic>
@@ -64,8 +64,8 @@ class ThreadRanks {
         }
     }
 
-    /// Looks until `done`, asleep on the rank's bell between two looks, without any spinning. A wake-up that
-    /// gets lost ends the sleep by its (long) time and is counted.
+    /// Polls until `done`, and sleeps on the rank's bell between polls, without spinning. A lost wake-up
+    /// ends the sleep after its (long) timeout, and is counted.
     template <class Done>
     void wait(int rank, const Done& done) {
         auto& bell = bells_[static_cast<std::size_t>(rank)];

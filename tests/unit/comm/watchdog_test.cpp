@@ -24,7 +24,7 @@ RankReport busy(int rank, char state, bool has_moved) {
     return report;
 }
 
-/// Its own thread waits for its device, and uses no processor.
+/// Returns a rank whose own thread waits for its device, and uses no CPU time.
 RankReport busy_beside(int rank) {
     auto report = busy(rank, 'S', false);
     report.works_beside = true;
@@ -104,11 +104,11 @@ TEST(JudgeHang, BlamesTheDeviceOfTheRankThatWaitsForIt) {
         const auto last = judge_hang(reports, 0, 0, most_rounds);
 
         EXPECT_FALSE(verdict.leaves);
-        EXPECT_TRUE(says(verdict, "'op 0' has not come to its end")) << verdict.text;
+        EXPECT_TRUE(says(verdict, "'op 0' has not completed")) << verdict.text;
         EXPECT_TRUE(last.leaves);
         EXPECT_EQ(0, last.culprit);
         EXPECT_EQ(ErrorKind::resource, last.kind);
-        EXPECT_TRUE(says(last, "Look at the device, or raise run.hang_timeout.")) << last.text;
+        EXPECT_TRUE(says(last, "Check the device, or raise run.hang_timeout.")) << last.text;
     }
 }
 
@@ -134,7 +134,7 @@ TEST(JudgeHang, SaysWhatItCannotKnowOfOtherMachines) {
     const auto verdict = judge_hang(reports, 0, 6, 0);
 
     EXPECT_TRUE(verdict.leaves);
-    EXPECT_TRUE(says(verdict, "nothing is known here of the 6 ranks of others")) << verdict.text;
+    EXPECT_TRUE(says(verdict, "the state of the 6 ranks on other nodes is unknown")) << verdict.text;
 }
 
 TEST(JudgeHang, NeverBlamesItself) {
@@ -150,9 +150,9 @@ TEST(JudgeHang, NamesWhoOfAnotherMachineDoesNotAnswer) {
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(-1, verdict.culprit);
-    EXPECT_TRUE(says(verdict, "no rank of this machine is to blame, and rank 2 on zgb does not answer"))
+    EXPECT_TRUE(says(verdict, "no rank on this node is the cause, and rank 2 on zgb does not respond"))
         << verdict.text;
-    EXPECT_TRUE(says(judge_hang(reports, 0, 2, 0), "nothing is known here of the 2 ranks of others"));
+    EXPECT_TRUE(says(judge_hang(reports, 0, 2, 0), "the state of the 2 ranks on other nodes is unknown"));
 }
 
 }  // namespace

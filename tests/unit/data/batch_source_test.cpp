@@ -12,7 +12,7 @@ using test::deck_error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Tokens given in memory, with documents at given places if any are given.
+/// Tokens in memory, with documents at given offsets if there are any.
 class MemorySource final : public TokenSource {
   public:
     explicit MemorySource(std::vector<std::int32_t> tokens, std::vector<std::uint8_t> starts = {})
@@ -76,7 +76,7 @@ TEST(BatchSource, MasksRowsBeyondTheEndAndForgetsThemWhenRefilled) {
 }
 
 TEST(BatchSource, StartTokensBeginDocumentsAndStayTargets) {
-    // 99 begins documents; the window begins in the middle of one.
+    // 99 begins documents. The window begins in the middle of a document.
     const auto batches = sequential(MemorySource{{10, 11, 99, 13, 14, 99, 99, 17, 99}}, 8, {true, 99});
     Batch batch{1, 8};
 

@@ -73,18 +73,18 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
              {R"({"ctx": "a", "endings": ["b", "c"]} {})", "no JSON"},
              {"\"\xff\"", "no JSON"},
              {"[1, 2]", "no object"},
-             {std::string(100'000, '['), "nests more than"},
+             {std::string(100'000, '['), "nested more than"},
              {R"({"endings": ["b", "c"]})", "no context"},
              {R"({"ctx": 7, "endings": ["b", "c"]})", "its ctx is no text"},
              {R"({"ctx_a": "a", "ctx_b": null, "endings": ["b", "c"]})", "its ctx_b is no text"},
              {R"({"ctx": "a"})", "no list endings"},
              {R"({"ctx": "a", "endings": "b"})", "no list"},
              {R"({"ctx": "a", "endings": []})", "the list is empty"},
-             {R"({"ctx": "a", "endings": ["b"]})", "one ending alone"},
+             {R"({"ctx": "a", "endings": ["b"]})", "only one ending"},
              {R"({"ctx": "a", "endings": ["b", 3]})", "ending 1 is no text"},
              {R"({"ctx": "a", "endings": ["b", "c", ""]})", "ending 2 is empty"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 2})",
-              "label 2 is none of its endings (0 to 1)"},
+              "label 2 is not one of its endings (0 to 1)"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": -1})", "label -1 is none"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 1.5})", "label 1.5 is none"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": "1x"})", "label \"1x\" is none"},
@@ -116,7 +116,7 @@ TEST(ChoiceRows, AreTheContextAndASpaceWithTheEndingEncodedApart) {
     EXPECT_EQ(encoded.rows, ChoiceRows::of_bytes(encoded.rows.bytes()));
 }
 
-/// Makes nothing of blanks, as SentencePiece does, and a token of everything else.
+/// Drops blanks, as SentencePiece does, and makes a token of every other character.
 class WithoutBlanks final : public TextTokenizer, public TextEncoder {
   public:
     std::unique_ptr<TextEncoder> make_encoder() const override { return std::make_unique<WithoutBlanks>(); }
@@ -159,7 +159,7 @@ TEST(ChoiceRows, LoseTheBeginningOfAContextThatDoesNotFit) {
 
     const auto encoded = encode_choices(tasks, *make_byte_tokenizer(), {.vocab = 128, .most_read = 5}, "x");
 
-    // Six tokens, of which five are read: the last one is only foretold.
+    // Six tokens, of which five are inputs: the last one is only a target.
     EXPECT_THAT(encoded.rows.rows, ElementsAre(ChoiceRow{4, 2}, ChoiceRow{2, 4}));
     EXPECT_THAT(encoded.rows.tokens, ElementsAre('c', 'd', 'e', 'f', ' ', 'g', 'e', 'f', ' ', 'h', 'i', 'j'));
     EXPECT_EQ(2, encoded.cut_rows);
@@ -277,7 +277,7 @@ TEST(Choices, AreCountedWhereThereIsALabel) {
     std::vector tasks(4, task("a", {"b", "c"}));
     tasks[0].label = 1;
     tasks[1].label = 0;
-    tasks[2].label = 1;  // the last has none
+    tasks[2].label = 1;  // the last task has no label
     const std::vector<ChoiceRow> rows{{1, 2}, {1, 1}, {1, 1}, {1, 9}, {1, 2}, {1, 2}, {1, 2}, {1, 2}};
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto choices = choose(tasks, rows, std::vector{-2.0, -1.5, -1.0, -2.0, nan, -1.0, -2.0, -1.0});

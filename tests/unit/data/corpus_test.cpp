@@ -16,7 +16,7 @@ using test::ScratchFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Bytes that count: 0, 1, 2, ... modulo 200.
+/// Returns the bytes 0, 1, 2, ... modulo 200.
 std::string counting(int bytes) {
     std::string text;
     for (int i = 0; i < bytes; ++i) {
@@ -165,7 +165,7 @@ TEST(Corpus, ChecksTokensOfAllSourcesAtStart) {
                 HasSubstr("data.train[1].path: token 199 at position 199"));
 }
 
-/// Tokens that no file has: those that count from a number on.
+/// Tokens without a file: consecutive numbers from a start value.
 class Counting final : public TokenSource {
   public:
     explicit Counting(std::int32_t first) : first_{first} {}
@@ -213,7 +213,7 @@ TEST(Corpus, RefusesTokensThatNobodyBrings) {
     EXPECT_THAT(deck_error_of([&] {
                     Corpus{data_of({own("0")}, 4), 200, 1};
                 }),
-                HasSubstr("data.train[0].path: there is nobody who brings tokens of the format own"));
+                HasSubstr("data.train[0].path: format own needs a program"));
 }
 
 TEST(Corpus, AsksOwnTokensForDocumentsThatAreToBeToldApart) {
@@ -223,7 +223,7 @@ TEST(Corpus, AsksOwnTokensForDocumentsThatAreToBeToldApart) {
     EXPECT_THAT(deck_error_of([&] {
                     Corpus{data, 200, 1, open_counting};
                 }),
-                HasSubstr("data.train[0].path: documents cannot be told apart"));
+                HasSubstr("data.train[0].path: documents cannot be separated"));
     data.document_token = 7;
     EXPECT_EQ("", deck_error_of([&] { Corpus{data, 200, 1, open_counting}; }));
 }

@@ -18,7 +18,8 @@ FileLook look_of(const std::string& bytes) {
     return look_at(std::as_bytes(std::span{bytes}));
 }
 
-/// `count` numbers of `Stored` below `vocab`, as texts have them: small ones more often.
+/// Returns `count` numbers of `Stored` below `vocab`, distributed as in texts: small ones are more
+/// frequent.
 template <class Stored>
 std::string tokens_below(std::uint32_t vocab, int count) {
     std::mt19937 random{7};
@@ -110,16 +111,16 @@ TEST_F(Doubts, AreWhatIsReadAsTextAndIsNone) {
     EXPECT_EQ(about_text(repeated("In the beginning\n", 2000)), "");
     EXPECT_THAT(
         about_text(tokens_below<std::uint16_t>(50257, 9000)),
-        HasSubstr("of its first 16384 bytes are no text in UTF-8; it looks like bare token numbers of 16 "
+        HasSubstr("of its first 16384 bytes are not UTF-8 text; it looks like bare token numbers of 16 "
                   "bits. Use {format: raw, dtype: uint16}."));
     EXPECT_THAT(about_text(tokens_below<std::uint16_t>(65, 9000)), HasSubstr("dtype: uint16"))
         << "of characters";
     EXPECT_THAT(about_text(random_bytes(500)),
-                HasSubstr("of its first 500 bytes are no text in UTF-8. Name"));
+                HasSubstr("of its first 500 bytes are not UTF-8 text. Name"));
     EXPECT_EQ(
         about_text("<!DOCTYPE html><p>a page"),
-        "it begins as a web page, such as a server sends in place of a file. Fetch the file again, with the "
-        "access that it needs and the address of the file itself.");
+        "it begins like a web page, which a server may send instead of the file. Fetch the file again, with "
+        "its direct address and the required access.");
     EXPECT_THAT(about_text(test::llmc_file<std::uint16_t>(20240520, 1, {1, 2})),
                 HasSubstr("Use format: llmc."));
 }
@@ -143,7 +144,7 @@ TEST_F(Doubts, AreWhatIsReadAsNumbersAndIsNone) {
     EXPECT_THAT(about_numbers(tokens_below<std::uint16_t>(50257, 9000), uint32), HasSubstr("dtype: uint16"));
     EXPECT_THAT(about_numbers(repeated("In the beginning\n", 100), uint16),
                 HasSubstr("it looks like text. Use"));
-    EXPECT_THAT(about_numbers("PK\x03\x04" + random_bytes(500), uint16), HasSubstr("it begins as a zip"));
+    EXPECT_THAT(about_numbers("PK\x03\x04" + random_bytes(500), uint16), HasSubstr("it begins like a zip"));
 }
 
 TEST_F(Doubts, AreNotOfFilesThatSayWhatTheyAre) {

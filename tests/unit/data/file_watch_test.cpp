@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A text that is trained on, and who watches it.
+/// A training text and its watcher.
 class FileWatchTest : public ::testing::Test {
   protected:
     const ScratchFolder folder_;
@@ -32,7 +32,7 @@ class FileWatchTest : public ::testing::Test {
                          256, 1};
     FileWatch watch_{corpus_.files(), fingerprints(corpus_.files())};
 
-    /// Another time than that of the last change, whatever the file system's clock.
+    /// Sets a modification time that differs from the last one, independent of the file system's clock.
     void set_modified(std::int64_t seconds) const {
         const timespec times[2] = {{seconds, 0}, {seconds, 0}};
         ASSERT_EQ(0, utimensat(AT_FDCWD, path_.c_str(), times, 0));
@@ -66,7 +66,7 @@ TEST_F(FileWatchTest, OtherBytesEndTheRun) {
 
 TEST_F(FileWatchTest, AFileThatIsCutEndsTheRun) {
     ASSERT_EQ(0, truncate(path_.c_str(), 500));
-    EXPECT_THAT(refusal(), HasSubstr("has been cut from 10000 to 500 bytes"));
+    EXPECT_THAT(refusal(), HasSubstr("has been truncated from 10000 to 500 bytes"));
 }
 
 TEST_F(FileWatchTest, WarnsOnceOfWhatStillReadsAsBefore) {

@@ -18,7 +18,7 @@ std::vector<std::size_t> ends_of_matches(const Pattern& pattern, std::string_vie
     return ends;
 }
 
-/// What the expressions tell apart, and what case folding brings near it.
+/// Characters that the expressions distinguish, and their relatives under case folding.
 const std::vector<std::string> telling{
     "'",      "s",      "S",      "t",          "re",     "rE",     "VE",     "m",      "LL",     "l",
     "d",      "\u017f", "\u1e9e", " ",          "  ",     "\t",     "\n",     "\r",     "\r\n",   "\u00a0",
@@ -44,7 +44,7 @@ const std::vector<std::string> expressions{
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", test::llama3_expression,
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
 
-/// As tokenizers 0.23.3 matches: e2e/field2_patterns compares more.
+/// Expected matches are those of tokenizers 0.23.3: e2e/field2_patterns compares more.
 TEST(CompiledPattern, KnowsLetterPairsOfUnicode16) {
     const std::string small = "\u1c8a", capital = "\u1c89", garay_small = "\U00010d70", garay = "\U00010d50";
     const auto is_match = [](const std::string& expression, const std::string& text) {
@@ -78,7 +78,7 @@ TEST(KnownPattern, MatchesRandomTextsAsOnigurumaDoes) {
     }
 }
 
-/// Every character behind an apostrophe, a space, a letter, and before a letter.
+/// Every character after an apostrophe, a space and a letter, and before a letter.
 TEST(KnownPattern, MatchesEveryCharacterAsOnigurumaDoes) {
     for (const auto& expression : expressions) {
         const auto by_hand = known_pattern(expression);

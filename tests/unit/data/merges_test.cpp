@@ -6,7 +6,7 @@
 namespace ziggurat::data {
 namespace {
 
-/// Says what merging means, slowly.
+/// Merges by a slow reference implementation.
 std::vector<std::int32_t> merged_slowly(const MergeTable& merges, std::vector<std::int32_t> ids) {
     for (;;) {
         std::size_t best = 0;
@@ -34,7 +34,7 @@ std::vector<std::int32_t> merged_by(MergeFunction merge,
     return ids;
 }
 
-/// Merges of a few letters into ever longer tokens, as training makes them.
+/// Returns merges of a few letters into ever longer tokens, as tokenizer training makes them.
 MergeTable drawn_merges(test::Draw& draw, int letters) {
     MergeTable merges{60};
     for (std::uint32_t rank = 0; rank < 60; ++rank) {

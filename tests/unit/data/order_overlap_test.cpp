@@ -15,8 +15,9 @@ OrderRecord record_of(std::int64_t tokens, std::int64_t seq, bool is_shuffled, s
             .sources = {{.weight = 1, .tokens = tokens, .trained = tokens, .stream = 0}}};
 }
 
-/// Goes on with `after` behind `samples` of `before`. Returns what is told, and what a look at each token
-/// finds.
+/// Result of resuming with order `after` after `samples` of `before`.
+///
+/// It is the reported repetition, and a count over all tokens.
 struct Found {
     RepeatedTokens told;
     std::int64_t counted = 0;
@@ -69,7 +70,7 @@ TEST(OrderOverlap, EstimatesWhereThereAreTooManyTokens) {
     const auto before = record_of(tokens, 1024, true);
     auto after = record_of(tokens, 2048, true);
     const TrainingOrder first{before};
-    const std::int64_t samples = tokens / 1024 / 4;  // a quarter of the epoch, so a quarter of the rest
+    const std::int64_t samples = tokens / 1024 / 4;  // a quarter of the epoch: repeats a quarter of the rest
     const auto place = first.places(samples)[0];
     after.sources[0].begin = place;
     const auto told = repeated_tokens(first, 0, place, TrainingOrder{after}, 0);

@@ -54,8 +54,8 @@ TEST(Permutation, DiffersByEpochSeedAndStream) {
 }
 
 TEST(Permutation, LooksRandom) {
-    // Of 10,000 numbers in random order about 1 stays in place, about 1 neighbour follows its neighbour, and
-    // the first half of the positions holds the lower half of the numbers 2500 +- 50 times.
+    // In a random order of 10,000 numbers, on average 1 keeps its position and 1 follows its neighbour.
+    // The first half of the positions has 2500 +- 50 numbers of the lower half.
     const auto numbers = order({10'000, 7, 3}, 5);
     int fixed = 0;
     int successive = 0;

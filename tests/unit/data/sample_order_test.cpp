@@ -61,7 +61,7 @@ TEST(TrainingOrder, EpochsDifferInOrderAndInWhereTheirWindowsBegin) {
 }
 
 TEST(TrainingOrder, EverySourceHasItsOwnEpochs) {
-    // The first source is small and heavy: it goes through many epochs during one of the other.
+    // The first source is small and heavily weighted: it has many epochs during one of the other.
     const TrainingOrder order{{{.source = 0, .begin = 0, .end = 33, .weight = 3},
                                {.source = 1, .begin = 0, .end = 8001, .weight = 1}},
                               8,
@@ -140,7 +140,7 @@ OrderRecord record_of(std::vector<OrderRecord::Source> sources, std::int64_t seq
     return {.seq = seq, .seed = 42, .is_shuffled = is_shuffled, .sources = std::move(sources)};
 }
 
-/// As a run goes on with at `sample`, each source from where it was.
+/// Returns the record of a run that resumes at `sample`, each source at its position.
 OrderRecord going_on(OrderRecord record, std::int64_t sample) {
     const auto places = TrainingOrder{record}.places(sample);
     record.first_sample = sample;
@@ -162,7 +162,7 @@ TEST(TrainingOrder, GoesOnWhereItWasWhetherOrNotItBeginsAnew) {
                                      42,
                                      is_shuffled};
         for (const std::int64_t seam : {0, 1, 30, 92, 93, 200}) {
-            const TrainingOrder rest{going_on(record, 3 * seam)};  // where the mix of 2:1 begins anew as well
+            const TrainingOrder rest{going_on(record, 3 * seam)};  // the mix of 2:1 also restarts there
             for (std::int64_t sample = 3 * seam; sample < 3 * seam + 300; ++sample) {
                 ASSERT_EQ(whole.window(sample), by_parts.window(sample));
                 ASSERT_EQ(whole.window(sample), rest.window(sample)) << "seam " << seam << " of " << sample;
@@ -185,7 +185,7 @@ TEST(TrainingOrder, SourcesKeepTheirPlaceUnderOtherWeights) {
     record = going_on(record, 40);
     record.sources[1].weight = 3;
     const TrainingOrder after{record};
-    // What is left of the first epochs: 99 windows each, of which 20 are trained.
+    // The rest of the first epochs: 99 windows each, of which 20 were trained.
     for (std::int64_t sample = 40; sample < 40 + 105; ++sample) {
         const auto window = after.window(sample);
         EXPECT_TRUE(seen[static_cast<std::size_t>(window.source)].insert(window.first_token).second)

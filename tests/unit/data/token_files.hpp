@@ -16,7 +16,7 @@
 
 namespace ziggurat::test {
 
-/// A folder that vanishes with its scope.
+/// A temporary folder.
 class ScratchFolder {
   public:
     ScratchFolder() {
@@ -29,7 +29,7 @@ class ScratchFolder {
 
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
-    /// Writes a file of these bytes and gives its path.
+    /// Writes a file of these bytes and returns its path.
     std::string write(const std::string& name, const std::string& bytes) const {
         std::ofstream{path_ / name, std::ios::binary} << bytes;
         return *this / name;
@@ -39,20 +39,20 @@ class ScratchFolder {
     std::filesystem::path path_;
 };
 
-/// All bytes of a file; empty when there is none.
+/// Returns all bytes of a file; empty if it does not exist.
 inline std::string contents_of(const std::string& path) {
     std::ostringstream contents;
     contents << std::ifstream{path, std::ios::binary}.rdbuf();
     return std::move(contents).str();
 }
 
-/// The little-endian bytes of a number.
+/// Returns the little-endian bytes of a number.
 template <class T>
 std::string little(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof(T)};
 }
 
-/// Bytes written as hexadecimal digits.
+/// Returns the bytes of hexadecimal digits.
 inline std::string from_hex(const std::string& digits) {
     std::string bytes;
     for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
@@ -61,7 +61,7 @@ inline std::string from_hex(const std::string& digits) {
     return bytes;
 }
 
-/// An llm.c token file.
+/// Returns an llm.c token file.
 template <class Stored>
 std::string llmc_file(std::int32_t magic, std::int32_t version, const std::vector<Stored>& tokens) {
     std::string bytes = little(magic) + little(version) + little(static_cast<std::int32_t>(tokens.size()));
@@ -72,7 +72,7 @@ std::string llmc_file(std::int32_t magic, std::int32_t version, const std::vecto
     return bytes;
 }
 
-/// A Megatron index: documents are lists of sequence lengths.
+/// Returns a Megatron index: documents are lists of sequence lengths.
 inline std::string megatron_index(std::uint8_t code,
                                   std::int64_t itemsize,
                                   const std::vector<std::vector<std::int32_t>>& documents) {
@@ -96,7 +96,7 @@ inline std::string megatron_index(std::uint8_t code,
            little(static_cast<std::int64_t>(documents.size() + 1)) + lengths + offsets + ends;
 }
 
-/// The message of the Error{deck} that `action` ends with; empty if it ends otherwise.
+/// Returns the message of the Error{deck} that `action` throws; empty if it throws no such error.
 template <class Action>
 std::string deck_error_of(const Action& action) {
     try {

@@ -25,7 +25,7 @@ std::vector<std::int32_t> all_tokens(const TokenSource& source) {
     return tokens;
 }
 
-/// Every window of every length must agree with the whole.
+/// Checks that every window of every length agrees with the whole.
 void expect_consistent_windows(const TokenSource& source) {
     const auto whole = all_tokens(source);
     for (std::int64_t begin = 0; begin < std::ssize(whole); ++begin) {
@@ -58,8 +58,8 @@ TEST(TextSource, RefusesFilesWhoseBytesAreNotTheirText) {
     };
     EXPECT_THAT(
         message("a.txt", "\x1f\x8b\x08 packed"),
-        AllOf(HasSubstr("a.txt' is no plain text (it is a gzip archive). Unpack it first: gzip -dk FILE. Or: "
-                        "Run 'ziggurat tokenize "),
+        AllOf(HasSubstr("a.txt' is not plain text (it is a gzip archive). Unpack it first: gzip -dk FILE. "
+                        "Or: Run 'ziggurat tokenize "),
               HasSubstr("which unpacks it.")));
     EXPECT_THAT(message("b.zst", "\x28\xb5\x2f\xfd packed"), HasSubstr("zstd -d FILE"));
     EXPECT_THAT(message("c.txt", "BZh91AY packed"), HasSubstr("a bzip2 archive). Unpack it first: bzip2"));
@@ -140,7 +140,7 @@ TEST(LlmcSource, SaysWhatFilesWithoutItsHeaderLookLike) {
                 HasSubstr("100 bytes, shorter than the header of 1024 bytes; it "
                           "looks like bare token numbers of 16 bits)"));
     EXPECT_THAT(message(std::string(2000, 'a')), HasSubstr("; it looks like text). Use format: text"));
-    EXPECT_THAT(message("PK\x03\x04" + narrow), HasSubstr("; it begins as a zip archive)"));
+    EXPECT_THAT(message("PK\x03\x04" + narrow), HasSubstr("; it begins like a zip archive)"));
     EXPECT_THAT(message(std::string(2000, '\xff')), HasSubstr("). Name files written by llm.c"));
 }
 
@@ -170,9 +170,9 @@ TEST(RawSource, RefusesWhatIsNoWholeNumberOfTokensLong) {
     EXPECT_EQ("", message(8, spec::RawType::uint32));
     EXPECT_THAT(message(7, spec::RawType::uint16),
                 HasSubstr("data.train[0].path: '" + (folder / "x.bin") +
-                          "' is no file of uint16 tokens (7 bytes are no multiple of 2). Copy it anew"));
+                          "' is not a file of uint16 tokens (7 bytes are not a multiple of 2). Copy"));
     EXPECT_THAT(message(6, spec::RawType::uint32),
-                HasSubstr("no file of uint32 tokens (6 bytes are no multiple of 4)"));
+                HasSubstr("not a file of uint32 tokens (6 bytes are not a multiple of 4)"));
     EXPECT_THAT(message(0, spec::RawType::uint16), HasSubstr("an empty file"));
 }
 
@@ -186,7 +186,7 @@ TEST(RawSource, TakesNoHeaderForTokens) {
         HasSubstr("it begins with a header of llm.c, which would be read as tokens). Use format: llmc."));
 }
 
-/// The vector of two documents of one sequence each, lengths 3 and 2, uint16.
+/// Vector of two documents of one sequence each, lengths 3 and 2, uint16.
 const char* const index_digits =
     "4d4d4944494458000001000000000000000802000000000000000300000000000000030000000200000000000000000000000600"
     "000000000000"

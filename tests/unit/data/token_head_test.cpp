@@ -17,7 +17,7 @@ using test::ScratchFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// The files that decks/DATA.md writes out byte by byte, by name.
+/// Returns the files that decks/DATA.md lists byte by byte, by name.
 std::map<std::string, std::string> files_of_the_page() {
     std::ifstream page{std::filesystem::path{std::getenv("PROJECT_SOURCE_DIR")} / "decks/DATA.md"};
     std::map<std::string, std::string> files;
@@ -123,7 +123,7 @@ TEST_F(TokenFilesOfThePage, AreNotWhatTheySayWhenTheyAreCut) {
     EXPECT_THAT(cut.problem, HasSubstr("its header counts 4 tokens of 2 bytes"));
 
     folder_.write("train.bin", files_["train.bin"] + "x");
-    EXPECT_THAT(read_token_head(folder_ / "train.bin").problem, HasSubstr("9 bytes are no multiple of 2"));
+    EXPECT_THAT(read_token_head(folder_ / "train.bin").problem, HasSubstr("9 bytes are not a multiple of 2"));
 
     folder_.write("corpus.bin", files_["corpus.bin"] + "x");
     EXPECT_THAT(read_token_head(folder_ / "corpus").problem, HasSubstr("its sequences end at byte 10"));
@@ -140,7 +140,7 @@ TEST_F(TokenFilesOfThePage, AreNotWhatTheySayWhenTheyAreCut) {
 TEST_F(TokenFilesOfThePage, AreToldFromOthers) {
     folder_.write("model.bin", test::little(std::int32_t{20240326}));
     EXPECT_THAT(test::deck_error_of([&] { read_token_head(folder_ / "model.bin"); }),
-                HasSubstr("is no file of tokens (it is a model file of llm.c). Name files of tokens."));
+                HasSubstr("is not a token file (it is a model file of llm.c). Name files of tokens."));
     EXPECT_THAT(test::deck_error_of([&] { read_token_head(folder_ / "none.bin"); }),
                 HasSubstr("No such file"));
     EXPECT_FALSE(is_token_path(folder_ / ""));

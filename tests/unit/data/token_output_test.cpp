@@ -70,7 +70,7 @@ TEST(TokenOutput, GoesOnBehindWhatIsKept) {
     EXPECT_THAT(deck_error_of([&] {
                     TokenOutput(folder / "w", layout, {1, 1});
                 }),
-                HasSubstr("it has 0 bytes, and its journal says 1028"));
+                HasSubstr("it has 0 bytes, but its journal records 1028"));
 }
 
 TEST(TokenOutput, CompletesWhatWasInterrupted) {
@@ -79,7 +79,7 @@ TEST(TokenOutput, CompletesWhatWasInterrupted) {
     const TokenLayout layout{TokenFormat::megatron, TokenType::uint16};
     TokenOutput output{name, layout, {}};
     output.append(packed({5, 6}, layout.type), Ids{1, 1});
-    std::filesystem::rename(name + ".bin.tmp", name + ".bin");  // the first thing that takes its name
+    std::filesystem::rename(name + ".bin.tmp", name + ".bin");  // the first file that gets its final name
     complete_token_files(name, layout, output.written());
     const auto index = contents_of(name + ".idx");
     complete_token_files(name, layout, output.written());
@@ -124,7 +124,7 @@ TEST(TokenizeJournal, KeepsTheLastWholeRecord) {
         {
             TokenizeJournal journal{path, R"({"a": 1})"};
             EXPECT_EQ(lines < 2 ? std::nullopt : std::optional{first}, journal.last());
-            journal.append(second);  // goes where the cut line was
+            journal.append(second);  // replaces the truncated line
         }
         EXPECT_EQ(second, (TokenizeJournal{path, R"({"a": 1})"}.last()));
         std::ofstream{path, std::ios::binary} << whole;
@@ -153,7 +153,7 @@ TEST(JsonLineField, IsThatOfTheOutermostObject) {
     for (const char* line : {R"({"text": 1})", R"({"text": null})", R"({"text": ["a"]})",
                              R"({"text": {"a": "b"}})", R"({"a": "text"})", R"(["text"])",
                              R"([{"text": "x"}])", R"("text")", R"({"text": "1", "text": 2})"}) {
-        EXPECT_THAT(complaint(line), HasSubstr("no object with a text 'text'")) << line;
+        EXPECT_THAT(complaint(line), HasSubstr("not an object with a text 'text'")) << line;
     }
     for (const char* line :
          {"{\"text\": \"\\ud800\"}", "{\"text\": \"a\\udc00\"}", "{\"text\": \"\\ud800\\ud800\"}"}) {

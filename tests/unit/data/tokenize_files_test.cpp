@@ -14,7 +14,7 @@ namespace {
 using test::contents_of;
 using ::testing::HasSubstr;
 
-int faults_left = -1;  // operations on files until one fails
+int faults_left = -1;  // file operations until one fails
 
 int fail_once(const char*, std::int64_t, std::int64_t) {
     return faults_left-- == 0 ? ENOSPC : 0;
@@ -83,7 +83,7 @@ TEST_F(TokenizeFiles, KeepDocumentsInTheirOrderWithAnyNumberOfThreads) {
 
 TEST_F(TokenizeFiles, GoOnAfterTheDiskHasFailedAtAnyPoint) {
     make_inputs(400, 50'000);
-    write("a.txt", std::string(1'100'000, 'a'));  // one batch; the rest is another
+    write("a.txt", std::string(1'100'000, 'a'));  // one batch; the rest is another one
     seconds_between_records_ = 0;
     for (const auto format : {spec::TokenFormat::megatron, spec::TokenFormat::llmc}) {
         format_ = format;

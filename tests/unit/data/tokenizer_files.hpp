@@ -15,7 +15,7 @@ namespace ziggurat::test {
 inline constexpr const char* llama3_expression =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-/// Bytes as a vocabulary spells them.
+/// Returns bytes as spelled in a vocabulary.
 inline std::string spelled(std::string_view bytes) {
     std::string text;
     for (const char c : bytes) {
@@ -24,7 +24,7 @@ inline std::string spelled(std::string_view bytes) {
     return text;
 }
 
-/// The 256 bytes, by their values, then what each merge makes, in the order of the merges.
+/// Returns a tokenizer of the 256 bytes, by their values, then the results of the merges, in order.
 inline nlohmann::json tokenizer_json(const std::vector<std::pair<std::string, std::string>>& merges) {
     nlohmann::json model = {
         {"type", "BPE"}, {"vocab", nlohmann::json::object()}, {"merges", nlohmann::json::array()}};
@@ -45,7 +45,7 @@ inline nlohmann::json tokenizer_json(const std::vector<std::pair<std::string, st
             {"model", model}};
 }
 
-/// An added token as the file has it.
+/// Returns an added token in the format of the file.
 inline nlohmann::json added_token(std::int64_t id, const std::string& content) {
     return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
             {"rstrip", false}, {"normalized", false}, {"special", true}};

@@ -35,7 +35,7 @@ class TokenizerFile : public ::testing::Test {
     ScratchFolder folder_;
 };
 
-/// The texts of tokens, each with a bar before it.
+/// Returns the texts of tokens, each after a bar.
 std::string with_bars(const TextTokenizer& tokenizer, const std::string& text) {
     Ids ids;
     tokenizer.encode(text, ids);
@@ -60,7 +60,7 @@ TEST(ByteTokenizer, GivesBytesAndTakesThemBack) {
         text);
     EXPECT_EQ(256, tokenizer->vocab_size());
     EXPECT_EQ(std::nullopt, tokenizer->document_token());
-    EXPECT_THAT(deck_error_of([&] { tokenizer->decode(Ids{256}, text); }), HasSubstr("token 256 is no byte"));
+    EXPECT_THAT(deck_error_of([&] { tokenizer->decode(Ids{256}, text); }), HasSubstr("256 is not a byte"));
 }
 
 TEST_F(TokenizerFile, MergesByRankAndLeftmostFirst) {
@@ -106,7 +106,7 @@ TEST_F(TokenizerFile, RefusesTextThatIsNoUtf8AndAppendsNothing) {
 
 TEST_F(TokenizerFile, IgnoresMergesForWholePiecesAlone) {
     auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
-    json["model"]["merges"].erase(0);  // so that nothing leads to abc
+    json["model"]["merges"].erase(0);  // so that no merge gives abc
     EXPECT_THAT(encode(json, "abc"), ElementsAre('a', 'b', 'c'));
     json["model"]["ignore_merges"] = true;
     EXPECT_THAT(encode(json, "abc"), ElementsAre(257));
@@ -153,7 +153,7 @@ TEST_F(TokenizerFile, NamesTheDocumentToken) {
     folder_.write("tokenizer_config.json", R"({"eos_token": {"content": "<|end_of_text|>"}})");
     EXPECT_EQ(256, open(json)->document_token());
     folder_.write("tokenizer_config.json", R"({"eos_token": "<eos>"})");
-    EXPECT_THAT(complaint(json), HasSubstr("eos_token '<eos>' is none of the added_tokens"));
+    EXPECT_THAT(complaint(json), HasSubstr("eos_token '<eos>' is not among the added_tokens"));
 }
 
 TEST_F(TokenizerFile, HashIsThatOfItsBytes) {
@@ -213,7 +213,7 @@ Json split(const Json& pattern, const std::string& behavior, bool invert = false
     return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behavior}, {"invert", invert}};
 }
 
-/// Pieces show where nothing merges across them.
+/// A split into pieces shows because no merge crosses the border of a piece.
 TEST_F(TokenizerFile, SplitsAsItsBehaviorSays) {
     std::vector<std::pair<std::string, std::string>> merges;
     for (const std::string left : {"a", "-"}) {
@@ -263,7 +263,7 @@ TEST_F(TokenizerFile, ComposesCharactersWhereItIsAskedTo) {
     EXPECT_THAT(encode(json, "xe\u0301"), ElementsAre(257));
     json["normalizer"] = {{"type", "Sequence"},
                           {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}};
-    EXPECT_THAT(complaint(json), HasSubstr("its normalizer.normalizers[1] is Lowercase, which is not built"));
+    EXPECT_THAT(complaint(json), HasSubstr("its normalizer.normalizers[1] is Lowercase, which is not"));
 }
 
 TEST_F(TokenizerFile, AMegabyteWithoutSpacesTakesNoTime) {
@@ -284,9 +284,9 @@ TEST_F(TokenizerFile, NamesWhatIsNotBuilt) {
     };
     const Json no_regex = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
     EXPECT_THAT(changed("/normalizer", {{"type", "NFKC"}}),
-                HasSubstr("its normalizer is NFKC, which is not built"));
+                HasSubstr("its normalizer is NFKC, which is not implemented"));
     EXPECT_THAT(changed("/model/type", "WordPiece"),
-                HasSubstr("its model is a WordPiece, which is not built"));
+                HasSubstr("its model is a WordPiece, which is not implemented"));
     EXPECT_THAT(changed("/model/type", "Unigram"), HasSubstr("its model is a Unigram"));
     EXPECT_THAT(changed("/model/byte_fallback", true), HasSubstr("byte_fallback = true"));
     EXPECT_THAT(changed("/model/dropout", 0.1), HasSubstr("dropout = 0.1"));
@@ -297,7 +297,7 @@ TEST_F(TokenizerFile, NamesWhatIsNotBuilt) {
     EXPECT_THAT(changed("/novelty", 1), HasSubstr("its content has novelty"));
     EXPECT_THAT(changed("/truncation", {{"max_length", 3}}), HasSubstr("truncation"));
     EXPECT_THAT(changed("/padding", {{"length", 3}}), HasSubstr("padding"));
-    EXPECT_THAT(changed("/version", "2.0"), HasSubstr("is of version 2.0"));
+    EXPECT_THAT(changed("/version", "2.0"), HasSubstr("has version 2.0"));
     EXPECT_THAT(changed("/decoder", {{"type", "Metaspace"}}), HasSubstr("its decoder is a Metaspace"));
     EXPECT_THAT(changed("/post_processor", {{"type", "BertProcessing"}}), HasSubstr("is a BertProcessing"));
     EXPECT_THAT(changed("/pre_tokenizer", {{"type", "Whitespace"}}),
@@ -330,17 +330,17 @@ TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
                 HasSubstr("gives 'ab' the id 257, where 257 tokens have 0 to 256"));
     EXPECT_THAT(changed("/model/vocab/ab", 65), HasSubstr("gives the id 65 to two tokens"));
     EXPECT_THAT(changed("/model/vocab/ab", -1), HasSubstr("the id -1"));
-    EXPECT_THAT(changed("/model/vocab", 3), HasSubstr("vocab that is no object"));
+    EXPECT_THAT(changed("/model/vocab", 3), HasSubstr("vocab that is not an object"));
     EXPECT_THAT(changed("/model/merges/0", "a q\xc3\xbf\xc4\x80"), HasSubstr("which is not in its vocab"));
     EXPECT_THAT(changed("/model/merges/0", "a c"),
                 HasSubstr("has a merge with 'ac', which is not in its vocab"));
     EXPECT_THAT(changed("/model/merges/0", "a b c"), HasSubstr("no pair of tokens"));
     EXPECT_THAT(changed("/model/merges/0", {"a"}), HasSubstr("no pair of tokens"));
-    EXPECT_THAT(changed("/model/merges", "a b"), HasSubstr("merges that are no list"));
+    EXPECT_THAT(changed("/model/merges", "a b"), HasSubstr("merges that are not a list"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "x")})), HasSubstr("makes it 120"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "<x>")})), HasSubstr("makes it 257"));
     EXPECT_THAT(changed("/added_tokens", {added_token(257, "<x>"), added_token(257, "<x>")}),
-                HasSubstr("as one before it is"));
+                HasSubstr("which occurs twice"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(257, "")})), HasSubstr("has no content"));
     EXPECT_THAT(changed("/pre_tokenizer",
                         {{"type", "Sequence"},
@@ -358,9 +358,9 @@ TEST_F(TokenizerFile, NoBytesCrashIt) {
     const auto refused = [&](const std::string& bytes) {
         return deck_error_of([&] { open_tokenizer(folder_.write("tokenizer.json", bytes)); });
     };
-    EXPECT_THAT(refused(std::string(100'000, '[')), HasSubstr("nest deeper"));
+    EXPECT_THAT(refused(std::string(100'000, '[')), HasSubstr("nested deeper"));
     EXPECT_THAT(refused("{"), HasSubstr("no JSON"));
-    EXPECT_THAT(refused("[]"), HasSubstr("is no object"));
+    EXPECT_THAT(refused("[]"), HasSubstr("is not an object"));
     for (std::size_t bytes = 1; bytes < whole.size(); bytes += 97) {
         EXPECT_NE("", refused(whole.substr(0, bytes)));
     }

@@ -18,7 +18,7 @@ std::string shipped() {
     return text.str();
 }
 
-/// Lines of `text` that begin with `begin`, each with its end.
+/// Returns the lines of `text` that begin with `begin`, each with its line feed.
 std::string lines(const std::string& text, const std::string& begin) {
     std::istringstream in{text};
     std::string found;

@@ -1,4 +1,4 @@
-/// Depths `auto`: asked for once homes are known, written down, and read back as they were.
+/// Depths `auto`: chosen once homes are known, written to the deck, and read back unchanged.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

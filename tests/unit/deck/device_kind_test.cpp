@@ -1,4 +1,4 @@
-/// tiers.device.kind: what computes, by what the deck says and the machine has.
+/// tiers.device.kind: the computing device, by the deck and the hardware of the machine.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -41,18 +41,18 @@ TEST_F(DeviceKind, LacksGpusThatTheDeckAsksFor) {
     EXPECT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.found.exit_code(), static_cast<int>(ErrorKind::resource));
     EXPECT_EQ(loaded.found.sorted().front().sentence(),
-              "there is no GPU to compute with (m has none). Start where there are some, or set "
+              "there is no GPU to compute with (m has no GPUs). Start on a machine with GPUs, or set "
               "tiers.device.kind: host.");
     auto known = without_gpus;
-    known.why_no_device = "no driver of GPUs is installed";
-    EXPECT_NE(load(known, {"tiers.device.kind=cuda"}).found.print().find("(no driver of GPUs is installed)"),
+    known.why_no_device = "no GPU driver is installed";
+    EXPECT_NE(load(known, {"tiers.device.kind=cuda"}).found.print().find("(no GPU driver is installed)"),
               std::string::npos);
 }
 
 TEST_F(DeviceKind, IsNotTheHostsInSilenceWhereGpusAreBroken) {
     auto broken = without_gpus;
     broken.is_device_broken = true;
-    broken.why_no_device = "the driver says: unknown error";
+    broken.why_no_device = "the driver reports: unknown error";
     const auto loaded = load(broken, {});
     EXPECT_EQ(loaded.found.errors(), device::has_cuda ? 1u : 0u) << loaded.found.print();
     EXPECT_TRUE(load(broken, {"tiers.device.kind=host"}).ok());

@@ -145,7 +145,7 @@ TEST(LookAlikes, AreNamedWithTheirCodeAndPlace) {
     EXPECT_EQ(look_alikes("seq: \uff12\uff15\uff16\uff10", 6),
               "U+FF12 in column 6 is full-width, not a '2'. U+FF15 in column 9 is full-width, not a '5'. "
               "U+FF16 in column 12 is full-width, not a '6'.");
-    EXPECT_EQ(look_alikes("a\u200b: 1", 1), "U+200B in column 2 is a zero-width space, which nobody sees.");
+    EXPECT_EQ(look_alikes("a\u200b: 1", 1), "U+200B in column 2 is a zero-width space, which is invisible.");
 }
 
 TEST(LookAlikes, AreNotLookedForBeforeTheErrorNorInComments) {

@@ -5,7 +5,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// The first complaint about `text`, or "" for a document that is taken.
+/// Returns the first error of `text`, or "" for an accepted document.
 std::string complaint(const std::string& text) {
     Diagnostics found;
     parse_document(text, {"a.yaml"}, found);

@@ -1,5 +1,4 @@
-/// Whatever a deck says, loading it ends with a verdict: no crash, no exception, no hang, no unbounded
-/// memory.
+/// Loading any deck ends with a verdict: no crash, no exception, no hang, no unbounded memory.
 ///
 /// ZIGGURAT_FUZZ_COUNT decks (4000) are made from good and bad ones, from the seed ZIGGURAT_FUZZ_SEED (1).
 #include <gtest/gtest.h>
@@ -25,14 +24,14 @@ int number_from_environment(const char* name, int fallback) {
     return text == nullptr ? fallback : std::atoi(text);
 }
 
-/// The most memory that this process has had so far.
+/// Returns the peak memory of this process.
 std::int64_t peak_bytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// Values that are right somewhere.
+/// Values that are valid for some key.
 const std::vector<std::string> plain = {
     "1",
     "2",
@@ -68,7 +67,7 @@ const std::vector<std::string> plain = {
     "flat",
 };
 
-/// Values that break careless readers.
+/// Values that break careless parsers.
 const std::vector<std::string> nasty = {
     "0",
     "-1",
@@ -297,7 +296,7 @@ std::vector<std::string> decks_in(const fs::path& folder) {
             files.push_back(entry.path());
         }
     }
-    std::sort(files.begin(), files.end());  // the same mutations wherever they run
+    std::sort(files.begin(), files.end());  // the same mutations on every machine
     std::vector<std::string> texts;
     for (const fs::path& file : files) {
         std::ifstream stream{file};

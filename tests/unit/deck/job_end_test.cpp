@@ -19,7 +19,7 @@ Environment environment(const std::map<std::string, std::string>& variables) {
 
 constexpr double now = 1.79e9;
 
-/// Answers, and counts how often it is asked.
+/// A Slurm that answers, and counts the queries.
 struct Slurm {
     std::optional<std::string> answer;
     int asked = 0;
@@ -67,7 +67,7 @@ TEST(JobEnd, IsAskedForOnceWhereSlurmIsOlder) {
     EXPECT_EQ(slurm.job, "7");
 }
 
-/// A shell of tmux outlives the job whose variables it has.
+/// A tmux shell can outlive the job whose variables it has.
 TEST(JobEnd, IsNoneOfAJobThatIsOver) {
     Slurm slurm{"2026-11-20T12:00:00\n"};
     const std::map<std::string, std::string> told{{"SLURM_JOB_ID", "7"},

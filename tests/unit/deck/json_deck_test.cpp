@@ -1,4 +1,4 @@
-/// Decks in JSON, which puts every text in quotes: a word is that word with quotes or without.
+/// Decks in JSON, which quotes every text: a keyword is accepted with and without quotes.
 #include <gtest/gtest.h>
 
 #include "deck/load.hpp"

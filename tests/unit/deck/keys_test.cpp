@@ -1,4 +1,4 @@
-/// Each key of the schema is read: another value of it makes another run.
+/// Each key of the schema has an effect: another value of it gives another run.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ using Overrides = std::vector<std::string>;
 struct Case {
     Overrides before;
     Overrides after;
-    int ranks = 4;  ///< 0: as few as the deck's degrees allow
+    int ranks = 4;  ///< 0: the minimum that the deck's degrees allow
 };
 
 constexpr const char* deck =
@@ -28,14 +28,14 @@ constexpr const char* deck =
     "data: {seq: 16, train: [{format: text, path: text.txt}]}\n"
     "train: {steps: 100, global_batch: 24, micro_batch: 2}\n";
 
-/// `key` without a value, then with one.
+/// Returns a case of `key` unset, then set.
 Case set_to(const std::string& key, const std::string& value, const Overrides& others = {}) {
     Case made{others, others};
     made.after.push_back(key + "=" + value);
     return made;
 }
 
-/// `key` with one value, then with another.
+/// Returns a case of `key` with one value, then with another.
 Case changed(const std::string& key,
              const std::string& value,
              const std::string& other,
@@ -46,13 +46,13 @@ Case changed(const std::string& key,
     return made;
 }
 
-/// The only stage of a pipeline's two that differs, by `words`.
+/// Returns a case in which `words` change one of a pipeline's two stages.
 Case of_stage(const std::string& words) {
     return changed("parallel.pipeline.each", "[{layers: 1}, {layers: 1}]",
                    "[{layers: 1, " + words + "}, {layers: 1}]", {"parallel.pipeline.stages=2"});
 }
 
-/// What a rule would complain of is avoided; what it warns of is not.
+/// Returns the cases. They avoid errors of rules, but not warnings.
 std::map<std::string, Case> cases() {
     const Overrides numbers{"data.tokenizer.kind=none", "model.vocab=300",
                             "data.train=[{format: llmc, path: tokens.bin}]"};
@@ -256,11 +256,11 @@ std::map<std::string, Case> cases() {
 
 /// Keys whose value alone cannot make another run.
 const std::set<std::string> read_otherwise{
-    // What a deck is made of.
+    // Keys of the deck's structure.
     "deck_version",
     "include",
     "vars",
-    // With one value, or others that are refused (rules/not_built.cpp, rules/rules_tiles.cpp).
+    // Keys with one value, or whose others are rejected (rules/not_built.cpp, rules/rules_tiles.cpp).
     "optimizer.kind",
     "parallel.tensor.mode",
     "parallel.context.kind",
@@ -268,7 +268,7 @@ const std::set<std::string> read_otherwise{
     "precision.reduce",
     "tiers.movement",
     "tiers.tile[].in",
-    // Compared with the deck of the weights as text (checkpoint/weight_changes.hpp).
+    // Compared as text with the deck of the weights (checkpoint/weight_changes.hpp).
     "model.init.accept_change",
 };
 

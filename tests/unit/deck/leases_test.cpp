@@ -1,5 +1,4 @@
-/// Leases: those that are `auto` are asked for once where several stages gather cut parameters, and are
-/// written down.
+/// Leases `auto`: chosen once if several stages gather sharded parameters, and written to the deck.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/// A deck, with its data beside it, for tests of loading.
+/// A deck and its data, for tests of loading.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace ziggurat::deck {
 
-/// A folder with a text to train on, and decks that tests put beside it.
+/// A folder with a training text, to which tests add decks.
 class Load : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -47,7 +47,7 @@ class Load : public ::testing::Test {
         return load_text(base() + more, (folder_ / "deck.yaml").string(), overrides, options);
     }
 
-    /// The run of a deck without errors.
+    /// Returns the run of a deck without errors.
     spec::RunSpec run(const std::string& more,
                       const std::vector<std::string>& overrides = {},
                       const LoadOptions& options = {.ranks = 1}) const {

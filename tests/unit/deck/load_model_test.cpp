@@ -20,7 +20,7 @@ TEST_F(Load, FillsTheModelFromAPreset) {
     EXPECT_EQ(loaded.run.model.rope_theta, 500000);
     EXPECT_EQ(loaded.run.model.max_seq, 8192);
     EXPECT_EQ(loaded.found.notes(), 1u);
-    EXPECT_NE(loaded.found.print().find("model.layers = 4 takes the place of 32 in preset llama-8b"),
+    EXPECT_NE(loaded.found.print().find("model.layers = 4 replaces 32 in preset llama-8b"),
               std::string::npos);
     EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
 }

@@ -30,7 +30,7 @@ TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
     };
     const LoadOptions options{.ranks = 4, .machine = machine_, .for_plan = true};
     for (std::string deck : decks) {
-        // A section of `deck` takes the place of the base's.
+        // A section of `deck` replaces that of the base.
         std::string text;
         std::istringstream lines{base()};
         for (std::string line; std::getline(lines, line);) {
@@ -100,7 +100,7 @@ TEST_F(Load, FollowsNothingThatARecordNames) {
         << included.found.print();
     EXPECT_EQ(missing.found.print().find("no such file"), std::string::npos) << "nobody looks";
     EXPECT_FALSE(missing.ok());
-    EXPECT_NE(of_environment.found.print().find("asks for the environment"), std::string::npos)
+    EXPECT_NE(of_environment.found.print().find("uses environment variables"), std::string::npos)
         << of_environment.found.print();
     EXPECT_EQ(asked, 0);
 }

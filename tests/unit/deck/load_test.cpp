@@ -166,7 +166,7 @@ TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
     EXPECT_NE(loaded.effective.find("# auto: Slurm job 7 ends at 2"), std::string::npos) << loaded.effective;
     EXPECT_EQ(loaded.time_limit_source, "the end of Slurm job 7");
     EXPECT_EQ(load_base("run: {time_limit: 1h}\n", {}, options).time_limit_source, "run.time_limit");
-    // The other ranks, which ask nobody, read the same.
+    // Other ranks, which call no planner, read the same run.
     EXPECT_EQ(load_text(loaded.effective, "effective", {}, {.ranks = 1, .machine = machine_}).run,
               loaded.run);
 }

@@ -76,7 +76,7 @@ TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
     for (const char* line : {"name: \"$${a}-${env:HF_TOKEN}\"", "dir: \"runs/$${a}-${env:HF_TOKEN}\"",
                              "prompt: \"${env:HF_TOKEN}!\"",
                              "paths: [\"/d/here\", \"/d\\\"/$${a}-${env:HF_TOKEN}/x\", \"/d/other\"]",
-                             "no_decay: [\"*.bias\"]"}) {  // a pattern of tensors decides what is trained
+                             "no_decay: [\"*.bias\"]"}) {  // a pattern of tensors determines the trained ones
         EXPECT_TRUE(has(loaded.effective, line)) << line << "\n" << loaded.effective;
     }
     EXPECT_FALSE(has(loaded.effective, "s3cr3t")) << loaded.effective;

@@ -58,7 +58,7 @@ TEST_F(MissingPath, OfAnIncludedDeckBeginsAtTheFileThatNamesIt) {
     const auto text = load_text("deck_version: 1\ninclude: [common.yaml]\n", "none/deck.yaml", {}, options_);
     EXPECT_THAT(text.found.print(),
                 HasSubstr("it was looked for in '" + here_ +
-                          "/none' (paths of include begin at the folder of the file that names them)"));
+                          "/none' (paths of include are relative to the folder of the including file)"));
     const auto deck = deck::load("none/deck.yaml", {}, options_);
     EXPECT_THAT(deck.found.print(), HasSubstr("it was looked for in '" + here_ + "/none'.\n"));
 }

@@ -35,7 +35,7 @@ TEST_F(OwnTokens, AreRefusedWhereNobodyBringsThem) {
     const auto loaded = load(without_gpus, {own_});
 
     EXPECT_FALSE(loaded.ok());
-    EXPECT_THAT(loaded.found.print(), HasSubstr("nobody who brings tokens of the format own"));
+    EXPECT_THAT(loaded.found.print(), HasSubstr("format own needs a program that calls the library"));
 }
 
 TEST_F(OwnTokens, AreNotedByAPlan) {

@@ -23,7 +23,7 @@ TEST_F(PeerNames, LeadToKeysThatAreThereAndTakeTheValue) {
         ASSERT_NE(row, nullptr) << peer.name << " leads to " << key_of(peer);
         EXPECT_EQ(row->built, Built::yes) << key_of(peer);
 
-        // Whether it fits this model and this machine is for rules; that it reads is what counts.
+        // Rules may reject it for this model or machine; here only parsing counts.
         const auto loaded = load(without_gpus, {std::string{peer.ours}});
         for (const auto& said : {loaded.found.print()}) {
             EXPECT_EQ(said.find("unknown key"), std::string::npos) << peer.ours << "\n" << said;
@@ -54,7 +54,7 @@ TEST_F(PeerNames, AreNoKeysOfOurs) {
 TEST_F(PeerNames, AreToldWhereAKeyIsNotKnown) {
     const auto said = load(without_gpus, {"train.gradient_accumulation_steps=4"}).found.print();
     EXPECT_NE(
-        said.find("Here that is train.global_batch, as in train.global_batch=1024 (by itself: global_batch "
+        said.find("Here that is train.global_batch, as in train.global_batch=1024 (automatic: global_batch "
                   "/ (micro_batch x data parallel ranks))."),
         std::string::npos)
         << said;

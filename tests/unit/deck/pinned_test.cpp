@@ -1,4 +1,4 @@
-/// tiers.host.pinned: how much of the host's memory is page-locked.
+/// tiers.host.pinned: amount of page-locked host memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

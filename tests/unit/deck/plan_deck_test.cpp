@@ -1,4 +1,4 @@
-/// What a deck says of saving, and what a plan does without.
+/// Checkpoint keys of a deck, and keys that a plan does not need.
 #include <gtest/gtest.h>
 
 #include "deck/load.hpp"
@@ -49,8 +49,8 @@ TEST_F(PlanDecks, SaveEachHalfHourUnlessTheySayOtherwise) {
     EXPECT_TRUE(never.ok());
     EXPECT_EQ(never.run.checkpoint.every, std::nullopt);
     EXPECT_EQ(never.found.warnings(), 1);
-    EXPECT_NE(never.found.print().find("nothing is saved"), std::string::npos) << never.found.print();
-    LoadOptions anywhere{.ranks = 2, .threads = 1};  // whatever was measured of this machine
+    EXPECT_NE(never.found.print().find("no checkpoint is saved"), std::string::npos) << never.found.print();
+    LoadOptions anywhere{.ranks = 2, .threads = 1};  // ignores measurements of this machine
     anywhere.environment = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
     EXPECT_EQ(load_text(never.effective, "effective", {}, anywhere).found.warnings(), 1)
         << "of that alone: the effective deck says what is default";

@@ -1,4 +1,4 @@
-/// Facts that a program gives a deck about its sources, as complaints at their place.
+/// Errors about facts on sources that a program passes to a deck, at the keys of the sources.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -14,8 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run in `run` that has recorded its deck, and copies of it; the time limit was that of a job with an hour
-/// left.
+/// A run in `run` that has recorded its deck, and copies of it.
+///
+/// Its time limit was that of a job with an hour left.
 class RunRecord : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -72,7 +73,7 @@ TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
         EXPECT_EQ(loaded.run.run.dir, in("copy"));
         EXPECT_TRUE(loaded.tells_of_record);
         EXPECT_NE(
-            loaded.found.print().find("the run continues in '" + in("copy") + "', where this deck lies"),
+            loaded.found.print().find("the run continues in '" + in("copy") + "', the folder of this deck"),
             std::string::npos)
             << loaded.found.print();
         const auto line = loaded.effective.find("dir: \"" + in("copy") + "\" ");
@@ -105,7 +106,7 @@ TEST_F(RunRecord, GoesOnThoughItWasBegunAfresh) {
     const auto loaded = load_here("run");
     EXPECT_EQ(loaded.run.run.resume, spec::Resume::automatic);
     EXPECT_TRUE(loaded.tells_of_record);
-    EXPECT_NE(loaded.found.print().find("the run goes on, as by run.resume=auto"), std::string::npos)
+    EXPECT_NE(loaded.found.print().find("the run resumes, as with run.resume=auto"), std::string::npos)
         << loaded.found.print();
     EXPECT_EQ(load_here("run", {"run.resume=never"}).run.run.resume, spec::Resume::never);
     EXPECT_EQ(load_here("run", {"run.dir=" + in("new")}).run.run.resume, spec::Resume::never);
@@ -123,7 +124,7 @@ TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
     EXPECT_EQ(on_one.run.sharding.sum_group, 1);
     EXPECT_EQ(on_one.run.train.micro_batch, 3) << "that somebody has written";
     EXPECT_TRUE(on_one.tells_of_record);
-    EXPECT_NE(on_one.found.print().find("the run was on 2 ranks (what was auto for them is chosen anew)"),
+    EXPECT_NE(on_one.found.print().find("the run had 2 ranks (automatic choices are made again)"),
               std::string::npos)
         << on_one.found.print();
 

@@ -28,7 +28,7 @@ TEST(Schema, ExplainsEachKeyOnce) {
     }
 }
 
-/// Sections that can be are held to it by the compiler.
+/// The compiler checks this for sections.
 TEST(Schema, SaysOfEachValueWhatAnotherOneMeansToARunThatGoesOn) {
     for (const Row& row : deck_schema().rows()) {
         EXPECT_EQ(row.on_resume != OnResume::unsaid, has_value(row.type)) << row.path;
@@ -115,7 +115,7 @@ TEST(Explain, ShowsAKeyAndItsChildren) {
     EXPECT_NE(explain("sharding.zero", meant)->find("0 to 3"), std::string::npos);
     EXPECT_NE(explain("data.train[0].path", meant)->find("data.train[].path"), std::string::npos);
     EXPECT_NE(explain("optimizer", meant)->find("weight_decay"), std::string::npos);
-    EXPECT_NE(explain("overlap.tensor", meant)->find("Not built yet"), std::string::npos);
+    EXPECT_NE(explain("overlap.tensor", meant)->find("Not implemented"), std::string::npos);
     EXPECT_EQ(explain("sharding.zeros", meant), std::nullopt);
     EXPECT_EQ(meant, "sharding.zero");
     EXPECT_EQ(explain("lr", meant), std::nullopt);

@@ -1,4 +1,4 @@
-/// What a deck says of the stages of a pipeline, and what is shown of what it leaves open.
+/// Pipeline stages of a deck, and the display of values left to the planner.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class Stages : public ::testing::Test {
   protected:
     void SetUp() override { std::ofstream{folder_.file("text.txt")} << std::string(5000, 'a'); }
 
-    /// A vocabulary that costs about as much as two layers.
+    /// Loads a deck whose vocabulary costs about as much as two layers.
     LoadedDeck load_with(const std::string& pipeline, int batch = 8, const std::string& more = "") const {
         return load_text(
             "deck_version: 1\n"
@@ -127,7 +127,8 @@ TEST_F(Stages, SumGradientsThatLeaveOneOfThemAtOnce) {
     EXPECT_EQ(loaded.run.sharding.reduce, spec::ReducePlan::each_microbatch);
 }
 
-/// The planner's choice stands for any: what was open is taken, and shown so that it is read back.
+/// Chosen values are adopted, and shown in a form that can be read back. The planner represents any
+/// chooser.
 TEST_F(Stages, ShowWhatWasChosenForEach) {
     for (const char* each : {"auto", "[{layers: 4}, {layers: 2}]",
                              "[{layers: 4, home: {optimizer: auto}}, {layers: 2, recompute: auto}]"}) {

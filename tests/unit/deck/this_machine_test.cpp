@@ -1,4 +1,4 @@
-/// The machine that the program runs on.
+/// Description of the machine that runs the program.
 #include <gtest/gtest.h>
 
 #include "deck/machine/machine.hpp"

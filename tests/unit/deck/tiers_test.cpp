@@ -1,5 +1,5 @@
-/// Homes: those that are `auto` are asked for once, written down, and read back as they were; what has no
-/// effect is told.
+/// Homes `auto`: chosen once, written to the deck, and read back unchanged; keys without effect are
+/// reported.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/// A small deck on machines with GPUs and without, for tests of what follows from either.
+/// A small deck on machines with and without GPUs, for tests of their effects.
 #pragma once
 
 #include <gtest/gtest.h>

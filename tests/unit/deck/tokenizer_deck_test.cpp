@@ -1,4 +1,4 @@
-/// data.tokenizer: what a deck takes from the tokenizer's file, and what it refuses.
+/// data.tokenizer: values taken from the tokenizer's file, and rejected files.
 #include <gmock/gmock.h>
 
 #include "base/error.hpp"
@@ -24,7 +24,7 @@ class TokenizerDeck : public TinyDeck {
         };
     }
 
-    /// /dev/null is a file that is there.
+    /// Loads a deck; /dev/null is a file that exists.
     LoadedDeck load_with(std::vector<std::string> overrides, const std::string& path = "/dev/null") {
         overrides.insert(overrides.begin(), "data.tokenizer={kind: hf, path: " + path + "}");
         overrides.push_back("data.train=[{format: llmc, path: tokens.bin}]");
@@ -97,7 +97,7 @@ TEST_F(TokenizerDeck, MayBeElsewhereForAPlanThatSaysTheVocabulary) {
     EXPECT_TRUE(load_with({"model.vocab=300"}, "/gone/tokenizer.json").ok());
     const auto loaded = load_with({}, "/gone/tokenizer.json");
     ASSERT_FALSE(loaded.ok());
-    EXPECT_THAT(loaded.found.print(), HasSubstr("the tokenizer's file is not here to be asked"));
+    EXPECT_THAT(loaded.found.print(), HasSubstr("the tokenizer's file is not available"));
     EXPECT_TRUE(asked_.empty());
     options_.needs_data = true;
     load_with({"model.vocab=300"}, "/gone/tokenizer.json");

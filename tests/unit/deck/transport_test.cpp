@@ -1,5 +1,4 @@
-/// parallel.transport: what carries vectors of GPUs, by what the deck says, the build has and the ranks
-/// share.
+/// parallel.transport: transport of GPU vectors, by the deck, the build and the sharing of ranks.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -18,7 +17,7 @@ class Transport : public TinyDeck {
     LoadedDeck load(const std::vector<std::string>& overrides = {}) {
         return TinyDeck::load(machine_, overrides);
     }
-    /// What auto takes, and why.
+    /// Checks the choice of auto, and its reason.
     void expect_auto(spec::Transport transport, const std::string& word, const std::string& why) {
         const auto loaded = load();
         ASSERT_TRUE(loaded.ok()) << loaded.found.print();
@@ -48,24 +47,23 @@ TEST_F(Transport, IsStagedWhereRanksShareAGpu) {
     options_.ranks_per_device = 2;
     expect_auto(spec::Transport::staged, "staged", "2 ranks share a GPU");
     expect_refused(
-        "NCCL cannot carry what ranks exchange (2 ranks share a GPU, and it wants one for each). Start as "
-        "many ranks as there are GPUs, or set transport: staged.");
+        "NCCL cannot be used (2 ranks share a GPU, and NCCL needs one per rank). Start one rank per GPU, or "
+        "set transport: staged.");
 }
 
 TEST_F(Transport, IsStagedWhereTheBuildHasNoNccl) {
     options_.has_nccl = false;
     expect_auto(spec::Transport::staged, "staged", "built without it");
     expect_refused(
-        "NCCL cannot carry what ranks exchange (this program was built without it). Build it where NCCL is, "
-        "or set transport: staged.");
+        "NCCL cannot be used (this program was built without it). Build it with NCCL, or set transport: "
+        "staged.");
 }
 
 TEST_F(Transport, IsStagedWhereTheHostComputes) {
     machine_ = without_gpus;
     expect_auto(spec::Transport::staged, "staged", "the host's cores compute");
     expect_refused(
-        "NCCL cannot carry what ranks exchange (the host's cores compute, and it carries vectors of GPUs). "
-        "Set transport: auto.");
+        "NCCL cannot be used (the host's cores compute, and NCCL needs GPUs). Set transport: auto.");
     machine_ = with_gpus;
     expect_refused(
         "NCCL cannot carry what ranks exchange (the host's cores compute, and it carries vectors of GPUs). "
@@ -75,7 +73,7 @@ TEST_F(Transport, IsStagedWhereTheHostComputes) {
 
 TEST_F(Transport, IsOfNoUseForOneRank) {
     options_.ranks = 1;
-    expect_auto(spec::Transport::staged, "staged", "one rank talks to nobody");
+    expect_auto(spec::Transport::staged, "staged", "one rank: no communication");
 }
 
 TEST_F(Transport, IsJudgedInNoRecord) {

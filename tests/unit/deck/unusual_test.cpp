@@ -12,7 +12,7 @@ bool says(const LoadedDeck& loaded, const std::string& text) {
 TEST_F(Unusual, AHighLearningRateIsWarnedOf) {
     const auto loaded = load(without_gpus, {"optimizer.lr=3"});
     EXPECT_TRUE(loaded.ok());
-    EXPECT_TRUE(says(loaded, ": optimizer.lr = 3 (AdamW moves each weight")) << loaded.found.print();
+    EXPECT_TRUE(says(loaded, ": optimizer.lr = 3 (AdamW changes each weight")) << loaded.found.print();
     EXPECT_FALSE(says(load(without_gpus, {"optimizer.lr=1e-2"}), "optimizer.lr"));
 }
 

@@ -1,7 +1,7 @@
-/// Each key of the schema with values that are wrong for most keys, in each shipped deck: loading ends with a
-/// verdict, and one that cannot be right is refused for what it is.
+/// Each key of the schema with values that are wrong for most keys, in each shipped deck.
 ///
-/// ZIGGURAT_FUZZ_COUNT of the cases (800), spread evenly: all of them where there are fewer.
+/// Loading ends with a verdict; a value that cannot be valid is rejected with the right error. Tries
+/// ZIGGURAT_FUZZ_COUNT of the cases (800), spread evenly, or all if there are fewer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,12 +25,12 @@ namespace fs = std::filesystem;
 
 struct Value {
     const char* text;
-    bool may_be_right = true;  ///< for a key that is no text: then what it means may be refused elsewhere
+    bool may_be_right = true;  ///< false: invalid for every key that is not a text
 };
 
 constexpr std::array values{
-    Value{"''"},              // nothing
-    Value{"perhaps", false},  // a word
+    Value{"''"},              // empty
+    Value{"perhaps", false},  // a keyword
     Value{"-7"},
     Value{"0"},
     Value{"9223372036854775807"},  // the largest of 64 bits
@@ -38,7 +38,7 @@ constexpr std::array values{
     Value{"2.5"},
     Value{".nan", false},
     Value{"-.inf", false},
-    Value{"2K"},  // units of sizes, of lengths and of nothing
+    Value{"2K"},  // units of sizes, of counts and of no kind
     Value{"4096 tokens"},
     Value{"5 parsecs", false},
     Value{"[1, two, {three: 3}]", false},
@@ -46,14 +46,14 @@ constexpr std::array values{
     Value{"{one: 1, 2: [two]}", false},
     Value{"{}"},
     Value{"~"},                                       // null
-    Value{R"("\x01\x1b[31m\u202e\u0000 ξ")", false},  // steers a terminal; no Latin letter
+    Value{R"("\x01\x1b[31m\u202e\u0000 ξ")", false},  // terminal controls; not a Latin letter
 };
 
-/// A shipped deck, and the place that its first lines name.
+/// A shipped deck, with the number of ranks and machine in its first lines.
 struct Shipped {
     fs::path file;
     LoadOptions options = {};
-    std::string stages = {};  ///< parallel.pipeline.each with its layers, equally spread
+    std::string stages = {};  ///< parallel.pipeline.each with equally spread layers
 };
 
 struct Case {
@@ -61,7 +61,7 @@ struct Case {
     std::string key;
     Value value = {""};
 
-    /// The last one sets the key. In a list of maps, one of the first map.
+    /// Returns the overrides; the last one sets the key. For a list of maps, that of the first map.
     std::vector<std::string> overrides() const {
         const auto list = key.find("[]");
         if (list == std::string::npos) {
@@ -76,7 +76,7 @@ struct Case {
     std::string text() const { return deck->file.filename().string() + " " + key + "=" + value.text; }
 };
 
-/// As many layers for each stage, or each of its chunks; the last has the rest.
+/// Returns equal numbers of layers for each stage or chunk; the last has the rest.
 std::string spread_layers(const spec::RunSpec& run) {
     const auto& parallel = run.parallel;
     const auto parts = std::int64_t{parallel.stages} * parallel.chunks_per_stage;
@@ -140,13 +140,14 @@ std::vector<Case> all_cases(const std::vector<Shipped>& decks) {
     return cases;
 }
 
-/// Whether a problem is about an override, or names the key: of null, a note says that its default holds.
+/// Returns true if a problem is about an override, or names the key: for null, a note names its
+/// default.
 bool is_about(const Problem& problem, const std::string& key) {
     const auto name = key.substr(key.find_last_of(".]") + 1);
     return problem.at.file == command_line_name || problem.sentence().find(name) != std::string::npos;
 }
 
-/// \return whether it was refused
+/// Loads a deck. Returns true if it was rejected.
 bool expect_verdict(const Case& tried) {
     try {
         const auto& options = tried.deck->options;
@@ -182,7 +183,7 @@ TEST(WrongValues, GetAVerdictInEveryShippedDeck) {
     std::set<std::string> keys;
     std::set<std::string> tried_values;
     for (std::size_t i = 0; i < count; ++i) {
-        // Even steps alone may come to the same few values again and again.
+        // Equal steps alone could repeatedly hit the same few values.
         const auto& tried = cases[std::min(i * cases.size() / count + i % values.size(), cases.size() - 1)];
         refused += expect_verdict(tried) ? 1 : 0;
         keys.insert(tried.key);

@@ -1,4 +1,4 @@
-/// Memory of the host: where it lies, what is in it, who else sees it, and what is left of it.
+/// Host memory: placement, initial contents, sharing, and release.
 #include "device/arena.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ bool is_zero(std::span<const std::byte> bytes) {
     return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// Address space of this process.
+/// Returns the address space of this process in bytes.
 std::int64_t mapped_bytes() {
     std::int64_t pages = 0;
     std::ifstream{"/proc/self/statm"} >> pages;

@@ -1,4 +1,4 @@
-/// A device that runs late and whose memory nobody may touch.
+/// A device with delayed streams, whose memory the host must not access.
 #include "device/delayed/delayed_host.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Mode = DelayedHost::Mode;
 
-/// A device, in the way of a test's parameter, and a second stream.
+/// A device in the mode of a test's parameter, and a second stream.
 class DelayedHostTest : public ::testing::TestWithParam<Mode> {
   protected:
     DelayedHost::Options options(std::uint64_t seed) {
@@ -98,7 +98,7 @@ TEST_P(DelayedHostTest, WaitsForAnEventOfAnotherStreamAsItWasRecordedLast) {
     }
 }
 
-/// Without a wait, streams overtake each other: what forgets one is found.
+/// Without a wait, streams overtake each other, which exposes missing waits.
 TEST_P(DelayedHostTest, LetsStreamsOvertakeEachOther) {
     bool has_overtaken = false;
     for (int round = 0; round < 2000 && !has_overtaken; ++round) {
@@ -199,7 +199,7 @@ TEST_P(DelayedHostTest, RunsKernelsOnTheThreadThatMayRunThem) {
     EXPECT_EQ(seen, expected);
 }
 
-/// As what writes a checkpoint beside a step does.
+/// Copies as made by the writer of a checkpoint during a step.
 TEST_P(DelayedHostTest, FinishesCopiesOfAnotherThreadWithoutRunningKernelsThere) {
     const auto me = std::this_thread::get_id();
     std::atomic<bool> ran_elsewhere{false};

@@ -1,4 +1,4 @@
-/// The thread of the host's kernels: order, errors, ends.
+/// The thread of host kernels: order, errors, end.
 #include "device/host_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST(HostThread, ThrowsWhatWorkHasThrownWhereItIsAskedFor) {
 
     EXPECT_THROW(thread.run([] { throw std::runtime_error{"run"}; }), std::runtime_error);
     thread.post(task);
-    thread.run([] {});  // goes on
+    thread.run([] {});  // continues
     EXPECT_THROW(thread.is_done(task), std::runtime_error);
     EXPECT_TRUE(thread.is_done(task)) << "told once";
 

@@ -34,7 +34,7 @@ std::vector<int> cpus_of_thread() {
 }
 
 struct NearCpus : Test {
-    /// sysfs in which the GPU has these local CPUs.
+    /// Returns a sysfs in which the GPU has these local CPUs.
     std::string system_with(const std::string& list) {
         const auto device = std::filesystem::path{folder.path()} / "bus/pci/devices" / gpu;
         std::filesystem::create_directories(device);
@@ -42,7 +42,7 @@ struct NearCpus : Test {
         return folder.path();
     }
 
-    /// What `work` returns on a thread of its own, whose binding ends with it.
+    /// Returns the result of `work` on a separate thread, whose CPU binding ends with it.
     template <class Work>
     static auto on_a_thread(const Work& work) {
         decltype(work()) result{};

@@ -1,4 +1,4 @@
-/// Copies that are timed, on a device that nobody else may touch.
+/// Timed copies on a device whose memory the host must not access.
 #include "device/sample_copy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Devices of ranks, by what launchers leave them.
+/// Assignment of devices to ranks, among those that launchers make visible.
 #include "device/spread_ranks.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(SpreadRanks, TakesOneAfterTheOtherOnEachHost) {
 TEST(SpreadRanks, SharesWhereThereAreMoreRanks) {
     const std::vector<std::string> two{"a", "b"};
     EXPECT_EQ(spread_ranks({{"n0", two}, {"n0", two}, {"n0", two}}), (Devices{{0, 2}, {1, 1}, {0, 2}}));
-    // The same names on another host are other devices.
+    // Equal names on another host are other devices.
     EXPECT_EQ(spread_ranks({{"n0", {"a"}}, {"n1", {"a"}}}), (Devices{{0, 1}, {0, 1}}));
 }
 

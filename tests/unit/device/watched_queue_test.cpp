@@ -1,4 +1,4 @@
-/// The end of a queue, which waits for its work, is a wait that somebody hears of.
+/// The destructor of a queue, which waits for its work, reports that wait.
 #include "device/watched_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(WatchedQueue, TellsOfTheWaitAtItsEnd) {
         EXPECT_EQ(&copy.queue(), &stream.queue());
         EXPECT_EQ(log.text, "");
     }
-    EXPECT_EQ(log.text, "begins(what its device was given) drains ends ");
+    EXPECT_EQ(log.text, "begins(the work of its device) drains ends ");
 }
 
 TEST(WatchedQueue, IsTheQueueItselfWhereNobodyHears) {

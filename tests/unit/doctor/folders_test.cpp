@@ -66,7 +66,7 @@ TEST(DirectIo, IsDoneWithoutWhereTheFileSystemHasNone) {
     EXPECT_EQ(judge_direct(facts).health, Health::ok);
     facts.why_not_direct = "its file system has no O_DIRECT";
     EXPECT_EQ(judge_direct(facts).health, Health::warning);
-    EXPECT_THAT(judge_direct(facts).found, HasSubstr("no O_DIRECT, so that all goes through the page cache"));
+    EXPECT_THAT(judge_direct(facts).found, HasSubstr("no O_DIRECT, so all I/O goes through the page cache"));
     facts.use = FolderUse::nvme;
     EXPECT_EQ(judge_direct(facts).health, Health::warning);
     EXPECT_THAT(judge_direct(facts).remedy,
@@ -76,7 +76,7 @@ TEST(DirectIo, IsDoneWithoutWhereTheFileSystemHasNone) {
 }
 
 TEST(SharedFolder, NamesTheNodesThatSeeAnother) {
-    EXPECT_EQ(judge_shared_folder({.path = "runs/a", .num_nodes = 2}).found, "'runs/a': all 2 nodes see one");
+    EXPECT_EQ(judge_shared_folder({.path = "runs/a", .num_nodes = 2}).found, "'runs/a': one on all 2 nodes");
     SharedFolderFacts facts{.path = "runs/a", .num_nodes = 8, .unseen = {{"vm1", "it is not there"}}};
     EXPECT_EQ(judge_shared_folder(facts).health, Health::error);
     EXPECT_EQ(judge_shared_folder(facts).found,

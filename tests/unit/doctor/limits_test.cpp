@@ -25,7 +25,7 @@ TEST(OpenFiles, AreRaisedByWhomeverMay) {
     EXPECT_EQ(by_user.remedy, "Run 'ulimit -n 1024' before the launch.");
     EXPECT_EQ(judge_open_files({64, no_limit}, 1000).remedy, "Run 'ulimit -n 1152' before the launch.");
     EXPECT_THAT(judge_open_files({64, 100}, 2).remedy,
-                HasSubstr("/etc/security/limits.conf, where it ends at 100"));
+                HasSubstr("/etc/security/limits.conf; your maximum is 100"));
 }
 
 TEST(LockedMemory, MattersToNetworkCardsAlone) {
@@ -61,14 +61,14 @@ TEST(Memory, IsComparedWithThePartOfTheCores) {
 TEST(Memory, ThatIsNearlyGoneIsAnError) {
     const MemoryFacts full{.installed_bytes = 64 * gibi, .available_bytes = gibi};
     EXPECT_EQ(judge_memory(full).health, Health::error);
-    EXPECT_THAT(judge_memory(full).remedy, HasSubstr("End what else runs"));
+    EXPECT_THAT(judge_memory(full).remedy, HasSubstr("Stop other processes"));
 
     const MemoryFacts group{.installed_bytes = 64 * gibi,
                             .available_bytes = 60 * gibi,
                             .granted_bytes = 40 * gibi,
                             .used_bytes = 39 * gibi};
     EXPECT_EQ(judge_memory(group).health, Health::error);
-    EXPECT_THAT(judge_memory(group).remedy, HasSubstr("Ask for more memory"));
+    EXPECT_THAT(judge_memory(group).remedy, HasSubstr("Request more memory"));
 }
 
 TEST(SharedMemory, HasRoomForTheMessagesOfANode) {
@@ -84,7 +84,7 @@ TEST(SharedMemory, HasRoomForTheMessagesOfANode) {
     EXPECT_THAT(small.remedy, HasSubstr("--shm-size"));
 
     more_ranks.size_bytes = gibi;
-    EXPECT_THAT(judge_shared_memory(more_ranks).remedy, HasSubstr("Remove what lies there"));
+    EXPECT_THAT(judge_shared_memory(more_ranks).remedy, HasSubstr("Remove files there"));
 }
 
 TEST(SharedMemory, ThatCannotBeWrittenIsAnError) {

@@ -5,7 +5,7 @@
 namespace ziggurat::doctor {
 namespace {
 
-/// Two ranks on each node; of what belongs to a node, the first has it.
+/// Returns two ranks on each node; the first rank of a node has its node diagnoses.
 std::vector<RankDiagnoses> on_nodes(int nodes) {
     std::vector<RankDiagnoses> ranks(2 * static_cast<std::size_t>(nodes));
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

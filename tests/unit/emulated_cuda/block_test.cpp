@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class EmulatedBlock : public EmulatedGpu {};
 
-/// Sums of a block's values, by shuffles in warps and shared memory between them.
+/// Sums the values of a block, by shuffles in warps and shared memory between them.
 template <int threads>
 __global__ void sum_blocks(const int* values, int* sums) {
     __shared__ int of_warp[threads / 32];

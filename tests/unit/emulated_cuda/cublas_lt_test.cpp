@@ -8,7 +8,7 @@
 namespace ziggurat::test {
 namespace {
 
-/// d[3, 2] = op(a) op(b) with a depth of 2, column by column. Its operands are 1, 2, 3, ...
+/// d[3, 2] = op(a) op(b) with inner size 2, column by column. Its operands are 1, 2, 3, ...
 class EmulatedCublasLt : public EmulatedGpu {
   protected:
     using Values = std::array<float, 6>;
@@ -69,7 +69,7 @@ class EmulatedCublasLt : public EmulatedGpu {
         EXPECT_EQ(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), cudaSuccess);
         EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     }
-    /// d after the product, where it was 1, 2, 3, ...
+    /// Returns d after the product; it was 1, 2, 3, ... before.
     Values product(float beta) {
         copy(d, pinned.data(), pinned.bytes());
         EXPECT_EQ(ask(), CUBLAS_STATUS_SUCCESS);

@@ -32,7 +32,7 @@ class EmulatedGpu : public testing::Test {
         config.stream = stream;
         return cudaLaunchKernelEx(&config, kernel, arguments...);
     }
-    /// How the stream ends, with what is said of it.
+    /// Returns the result of the stream, and its error text.
     std::string outcome() {
         const auto error = cudaStreamSynchronize(stream);
         return std::string{cudaGetErrorName(error)} + ": " + cudaGetErrorString(error);
@@ -46,7 +46,7 @@ class EmulatedGpu : public testing::Test {
     cudaStream_t stream = nullptr;
 };
 
-/// Memory of the host that copies of a GPU take.
+/// Pinned host memory, which copies of a GPU accept.
 class PinnedInts {
   public:
     explicit PinnedInts(std::size_t count) : values_(count, -1) {

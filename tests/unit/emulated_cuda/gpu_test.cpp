@@ -38,7 +38,7 @@ class Gpu : public testing::Test {
     Arena reserve_arena(std::int64_t bytes) {
         return gpu->reserve(bytes, "a test's arena", Arena::Kind::own);
     }
-    /// What `act` throws.
+    /// Returns the error that `act` throws.
     template <class Act>
     static std::pair<std::optional<ErrorKind>, std::string> error_of(const Act& act) {
         try {
@@ -88,7 +88,7 @@ TEST_F(Gpu, MemoryIsPinnedAsLongAsWhatWasReturnedLives) {
     EXPECT_THAT(text, HasSubstr("cannot copy from or to a GPU's memory"));
 }
 
-/// Memory that is not pinned, or only in part: 9 MiB, copied by pieces of 4.
+/// Memory that is not pinned, or only partly: 9 MiB, copied through pinned buffers in pieces of 4 MiB.
 TEST_F(Gpu, CopiesMemoryThatIsNotPinnedByWayOfSomeThatIs) {
     constexpr std::int64_t bytes = (std::int64_t{9} << 20) + 3;
     constexpr std::int64_t pinned_bytes = std::int64_t{5} << 20;

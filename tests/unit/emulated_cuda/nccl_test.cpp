@@ -1,4 +1,4 @@
-/// The emulated NCCL refuses what would hang on real GPUs now and then.
+/// The emulated NCCL rejects calls that could hang on real GPUs.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// A communicator of this process alone, its stream, and memory of the GPU.
+/// A communicator of one process, its stream, and GPU memory.
 class Communicator {
   public:
     explicit Communicator(int blocks) {

@@ -24,7 +24,7 @@ class EmulatedStreams : public EmulatedGpu {
     void copy(void* to, const void* from, std::size_t bytes, cudaStream_t on) {
         ASSERT_EQ(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on), cudaSuccess);
     }
-    /// Whether what `stream` computes is there for `other`, which waits for it only if asked to.
+    /// Returns true if results of `stream` are visible in `other`, which waits for it only if `waits`.
     bool is_there_for_the_other(bool waits) {
         int value = 0;
         int seen = 0;

@@ -1,5 +1,5 @@
-/// Streams that are threads (ZIGGURAT_EMULATED_CUDA=threads); the thread sanitizer's build also has races
-/// planted.
+/// Streams that are threads (ZIGGURAT_EMULATED_CUDA=threads); with the thread sanitizer also planted
+/// races.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 128;
 
-/// Each thread's value becomes that of the thread at the other end, by way of shared memory.
+/// Replaces each thread's value by that of the thread at the other end, through shared memory.
 template <bool has_barrier>
 __global__ void turn_around(int* values) {
     __shared__ int turned[threads];
@@ -45,7 +45,7 @@ class ThreadedStreams : public EmulatedGpu {
         ASSERT_EQ(launch(1, threads, turn_around<has_barrier>, values.data()), cudaSuccess);
         ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     }
-    /// One stream writes what another reads, many times.
+    /// Writes with one stream and reads with another, many times.
     template <bool waits>
     void pass_on() {
         for (int i = 1; i <= 40; ++i) {

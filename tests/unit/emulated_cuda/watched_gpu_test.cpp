@@ -1,4 +1,4 @@
-/// What may wait for a GPU, other than a stream's finish(): somebody hears of each such wait.
+/// Calls other than a stream's finish() that may wait for a GPU: each wait is reported.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ class Log final : public WaitWatch {
         ++under_way;
     }
     void ends() noexcept override { --under_way; }
-    /// Since it was asked last.
+    /// Returns the reports since the last call.
     std::string heard() { return std::exchange(text, ""); }
 
     std::string text;
@@ -39,7 +39,7 @@ TEST(WatchedGpu, TellsOfItsWaits) {
             const auto stream = gpu->make_stream();
             EXPECT_EQ(log.heard(), "");
         }
-        EXPECT_EQ(log.heard(), "what its device was given; its GPU to give memory back; ");
+        EXPECT_EQ(log.heard(), "the work of its device; its GPU to free memory; ");
     }
     EXPECT_EQ(log.under_way, 0);
     cudaDeviceReset();

@@ -17,7 +17,7 @@ using tensor::bfloat16;
 constexpr AdamW adamw{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
 constexpr float weight_decay = 0.1f;
 
-/// What the trainer writes for update number t.
+/// Returns the inputs that the trainer writes for update number t.
 StepInputs inputs_of(int t, const AdamW& of = adamw) {
     return {.step = t - 1,
             .learning_rate = 0.01f,
@@ -25,7 +25,7 @@ StepInputs inputs_of(int t, const AdamW& of = adamw) {
             .inverse_sqrt_bias2 = float(1 / std::sqrt(1 - std::pow(of.beta2, t)))};
 }
 
-/// Of inputs that live as long as the call does.
+/// Returns the address of inputs that live as long as the call.
 const StepInputs* at(const StepInputs& inputs) {
     return &inputs;
 }
@@ -76,7 +76,7 @@ TEST(AdamW, TenUpdatesAreTheReference) {
     }
 }
 
-/// |ours - reference| / |reference| over all elements.
+/// Returns |ours - reference| / |reference| over all elements.
 double gap(const std::vector<float>& ours,
            const std::vector<reference::AdamWState>& states,
            double reference::AdamWState::*of) {

@@ -1,4 +1,4 @@
-/// One call of attention, its reference in double, and how far the two lie apart.
+/// One call of attention, its reference in double, and their difference.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,7 @@
 
 namespace ziggurat::test {
 
-/// How attention is carried out: attention_forward and attention_backward of the library or something to
-/// compare.
+/// Implementation of attention: attention_forward and attention_backward of the library or of a test.
 template <class T>
 struct Attention {
     std::function<decltype(kernels::attention_forward<T>)> forward;
@@ -32,7 +31,7 @@ struct AttentionResult {
     std::vector<float> lse;
 };
 
-/// Errors relative to the reference: of out, d_q, d_k, d_v in the 2-norm, of lse the largest.
+/// Errors relative to the reference: of out, d_q, d_k, d_v in the 2-norm; of lse the maximum.
 struct AttentionErrors {
     double out, d_q, d_k, d_v, lse;
 };
@@ -40,9 +39,9 @@ struct AttentionErrors {
 template <class T>
 struct AttentionCase {
     kernels::AttentionShape shape;
-    std::int64_t document = 0;  ///< length of the documents in a sequence; 0: one
-    float probability = 0;      ///< of dropout
-    float spread = 1;           ///< of q and k: large values make weights sharp
+    std::int64_t document = 0;  ///< length of the documents in a sequence; 0: one document
+    float probability = 0;      ///< dropout probability
+    float spread = 1;           ///< scale of q and k: large values make weights sharp
 
     std::vector<T> qkv{}, d_out{};
     std::vector<std::int32_t> starts{};
@@ -76,7 +75,7 @@ struct AttentionCase {
     }
 
     AttentionResult<T> run(const Attention<T>& attention, int threads) {
-        // filled with NaN, so that nothing is read before it is written
+        // filled with NaN, so that reads before writes are detected
         const auto bytes = std::max(
             layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim),
             layout::CudaWorkspaces{layout::AttentionUse{.is_bfloat16 = sizeof(T) == 2}}.attention_backward(
@@ -94,7 +93,7 @@ struct AttentionCase {
         return result;
     }
 
-    /// Of a natural logarithm in lse: what cuDNN computes keeps that, all else its binary one.
+    /// Returns the unit of lse for a natural logarithm: cuDNN saves that, other kernels the binary one.
     double lse_unit() const {
         const layout::AttentionUse use{
             .is_bfloat16 = sizeof(T) == 2, .has_documents = document > 0, .has_dropout = probability > 0};
@@ -179,8 +178,9 @@ struct AttentionCase {
     }
 };
 
-/// Every kind of call once: lengths around the sizes of tiles and blocks, head dimensions, groups, documents,
-/// dropout.
+/// Returns every kind of call once.
+///
+/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, dropout.
 template <class T>
 std::vector<AttentionCase<T>> attention_cases() {
     std::vector<AttentionCase<T>> cases;
@@ -213,7 +213,7 @@ std::vector<AttentionCase<T>> attention_cases() {
     return cases;
 }
 
-/// Bounds from what was measured with double as the truth: 2e-7 and 4e-7 in float, 1.8e-3 and 2.4e-3 in
+/// Bounds based on measured errors against double: 2e-7 and 4e-7 in float, 1.8e-3 and 2.4e-3 in
 /// bfloat16.
 template <class T>
 inline constexpr double attention_bound = 2e-6;

@@ -1,4 +1,4 @@
-/// What every way of carrying out attention must pass.
+/// Checks that every implementation of attention must pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ void expect_reference(const Attention<T>& attention) {
         const auto errors = c.errors(c.run(attention, 2));
         const double sharp = c.spread > 1 ? 4 : 1;  // large scores lose more of their low bits
         EXPECT_LT(errors.out, sharp * attention_bound<T>);
-        if (c.shape.seq > 1 && c.document != 1) {  // a lone key has the weight 1: its gradient is zero
+        if (c.shape.seq > 1 && c.document != 1) {  // a single key has weight 1: its gradient is zero
             EXPECT_LT(errors.d_q, sharp * attention_bound<T>);
             EXPECT_LT(errors.d_k, sharp * attention_bound<T>);
         }

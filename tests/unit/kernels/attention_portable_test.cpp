@@ -8,7 +8,7 @@
 namespace ziggurat::kernels {
 namespace {
 
-/// Attention as machines without AVX-512 carry it out.
+/// Attention as computed on machines without AVX-512.
 template <class T>
 class PortableAttentionTest : public ::testing::Test {
   protected:

@@ -70,8 +70,8 @@ TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
         for (std::size_t r = 0; r < losses.size(); ++r) {
             EXPECT_NEAR(data.losses[r], losses[r], 2e-6 * (1 + losses[r]));
         }
-        if (vocab == 1 &&
-            tests_on_cuda()) {  // certain: of a gradient of 0, rounding of a GPU's power is left
+        // The target is certain: the gradient is 0, except for rounding of a GPU's power function.
+        if (vocab == 1 && tests_on_cuda()) {
             const auto rest = doubles(data.logits);
             EXPECT_LT(dot(rest, rest), 1e-14);
         } else {
@@ -184,7 +184,7 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
 }
 
 TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
-    // The last slice is padding alone.
+    // The last slice is only padding.
     for (const auto [rows, vocab, padded] : {Sizes{5, 2100, 3072}, Sizes{3, 37, 48}, Sizes{4, 9, 24}}) {
         Data<TypeParam> whole{rows, vocab, padded};
         whole.mask.assign(static_cast<std::size_t>(rows), 1);

@@ -92,7 +92,7 @@ TEST(Elementwise, EveryBfloat16SurvivesTheWayToFloatAndBack) {
     }
 }
 
-/// To nearest, ties to even, from the two neighbours in double precision.
+/// Rounds to nearest, ties to even, using the two neighbours in double precision.
 float nearest_bfloat16(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const auto below = std::bit_cast<float>(bits & 0xffff0000u);
@@ -125,7 +125,7 @@ TEST(Elementwise, RoundsToNearestEven) {
 }
 
 TEST(Elementwise, KeepsInfinityAndNotANumber) {
-    // A NaN whose payload lies in the lower half only would round to infinity by plain arithmetic.
+    // A NaN with a payload only in the lower half would round to infinity by plain arithmetic.
     std::vector<float> values(37, std::bit_cast<float>(0x7f800001u));
     values[36] = std::numeric_limits<float>::infinity();
     std::vector<bfloat16> rounded(37);

@@ -41,7 +41,7 @@ struct Data {
     std::vector<T> out = std::vector<T>(d_out.size());
     std::vector<std::int32_t> tokens, positions;
     std::vector<std::int64_t> samples{3, 1, 4};
-    StepInputs inputs{};  // in memory that a GPU reaches, as constants of the program are not
+    StepInputs inputs{};  // in GPU-accessible memory, unlike constants of the program
 
     Dropout dropout(float probability) const {
         return {.probability = probability,
@@ -56,7 +56,7 @@ struct Data {
                              vocab, matrix(position_table, sequence, width), dropout,
                              matrix(out, rows, width));
     }
-    /// Nothing where the table is frozen.
+    /// Returns an empty tensor if the table is frozen.
     tensor::TensorRef<float, 2> of(std::vector<float>& gradient, std::int64_t table_rows) const {
         return gradient.empty() ? tensor::TensorRef<float, 2>{} : matrix(gradient, table_rows, width);
     }
@@ -115,7 +115,7 @@ TYPED_TEST(Embedding, SlicesOfTheTableAddUpToTheLookup) {
             const auto rows = end - first;
             auto positions = matrix(slice.position_table, sequence, width);
             if (first > 0) {
-                positions = {};  // one slice adds them
+                positions = {};  // only the first slice adds them
             }
             embedding_forward<TypeParam>(test_stream(), row(slice.tokens), row(slice.positions),
                                          {slice.table.data() + first * width, {rows, width}}, first, vocab,
@@ -185,8 +185,7 @@ TYPED_TEST(Embedding, BackwardAddsToTheTables) {
     }
 }
 
-/// More tokens than a GPU lists at a time. Most ask for one row, some for one that few ask for, two far apart
-/// for another, and one is asked for by the last token alone.
+/// More tokens than a GPU lists at a time, with rows of many, few, distant, and single occurrences.
 TYPED_TEST(Embedding, BackwardAddsManyRows) {
     constexpr std::int64_t rows = 9100;
     constexpr std::int64_t cut = 3;  // rows of the table in its first part
@@ -219,7 +218,7 @@ TYPED_TEST(Embedding, BackwardAddsManyRows) {
         add_to(first, 0);
         add_to(second, cut);
 
-        if (tests_on_cuda()) {  // which adds long runs of a row in parts
+        if (tests_on_cuda()) {  // a GPU adds many occurrences of a row in parts
             EXPECT_LT(relative_error(d_table, expected), 1e-6) << width;
         } else {
             EXPECT_EQ(d_table, in_order) << width;

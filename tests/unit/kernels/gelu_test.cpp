@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-/// From far in one tail to far in the other.
+/// Returns values from far in one tail to far in the other.
 std::vector<float> line(int count) {
     std::vector<float> values;
     for (int i = 0; i < count; ++i) {
@@ -105,7 +105,7 @@ TYPED_TEST(Gelu, MayWriteOverItsInput) {
     EXPECT_TRUE(same_bits(x, y));
 }
 
-// The loop's tail and every position in a vector give the bits that an element has alone.
+// Elements in the loop's tail and at every position in a vector have the same bits as alone.
 TYPED_TEST(Gelu, HasTheSameBitsAtAnyPlaceOfARow) {
     auto x = normal_values<float>(129, 1, 3);
     std::vector<float> y(x.size());

@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-constexpr std::int64_t count = 3 * 262144 + 777;  // several slices, several blocks and a short one
+constexpr std::int64_t count = 3 * 262144 + 777;  // several slices, several blocks and a short block
 
 const std::vector<float>& gradient() {
     static const auto values = normal_values<float>(count, 1, 1e-3f);

@@ -1,4 +1,4 @@
-/// Tensors of a test in the memory of the device that computes.
+/// Tensors of a test in the memory of the computing device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace ziggurat::test {
 
-/// What kernels of a test compute on: the host's cores, or a GPU where the environment says so.
+/// Returns the device for kernels of a test: the host's cores, or a GPU if the environment selects it.
 inline std::shared_ptr<device::Device> device_of_tests(int num_threads) {
     if constexpr (device::has_cuda) {
         if (tests_on_cuda()) {
@@ -28,8 +28,8 @@ inline std::shared_ptr<device::Device> device_of_tests(int num_threads) {
     return device::make_host(num_threads);
 }
 
-/// Values in memory of a device, from `shift` bytes behind a multiple of 256 on, between bytes that nobody
-/// may change.
+/// Values in device memory, `shift` bytes after a multiple of 256, between guard bytes that must not
+/// change.
 template <class T>
 class GuardedTensor {
   public:
@@ -57,7 +57,7 @@ class GuardedTensor {
     kernels::TensorAddress<T, 2> matrix(std::int64_t rows, std::int64_t columns) const {
         return vector().template reshaped<2>({rows, columns});
     }
-    /// When the stream has done its work.
+    /// Returns the values after the stream has finished its work.
     std::vector<T> values() {
         device::copy(stream_, staging_.data(), memory_.data(), all_);
         stream_.finish();

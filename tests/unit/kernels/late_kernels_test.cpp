@@ -1,4 +1,4 @@
-/// Every kernel on a device that runs late and whose memory nobody else may touch.
+/// Every kernel on a device with delayed streams, whose memory the host must not access.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,7 +40,7 @@ using Operands = test::LateOperands;
 constexpr int threads = 2;
 
 using Call = std::function<void(Operands&)>;
-/// Named as the sibling that does the work.
+/// Calls by the name of the sibling that does the work.
 using Calls = std::map<std::string, Call>;
 
 constexpr std::int64_t rows = 6, width = 40, sequence = 3, vocab = 50;
@@ -206,7 +206,7 @@ void add_losses(Calls& calls) {
     };
 }
 
-/// Two sequences with grouped heads and documents.
+/// Adds calls for two sequences with grouped heads and documents.
 template <class T>
 void add_attention(Calls& calls) {
     constexpr AttentionShape shape{2, sequence, 4, 2, 8, 1};
@@ -298,8 +298,8 @@ TYPED_TEST(KernelOnALateDevice, RunsWhenItsStreamDoesAndHasTheBitsOfTheHost) {
     }
 }
 
-/// Kernels that give the bits of the host's on every processor: those without sums of floats, and those whose
-/// sums are exact.
+/// Kernels with the host's bits on every processor: those without sums of floats, and those with exact
+/// sums.
 const std::set<std::string>& same_everywhere() {
     static const std::set<std::string> names{"add_columns",
                                              "add_to",
@@ -349,7 +349,7 @@ TYPED_TEST(KernelOnALateDevice, RunsOnAGpuInItsMemory) {
     }
 }
 
-/// The kernels that sources of lib/kernels launch.
+/// Returns the kernels that sources of lib/kernels launch.
 std::set<std::string> launched() {
     std::set<std::string> names;
     const auto folder = std::filesystem::path{std::getenv("PROJECT_SOURCE_DIR")} / "lib/kernels";

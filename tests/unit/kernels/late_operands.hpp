@@ -1,4 +1,4 @@
-/// Arguments of kernels that lie in the memory of a device.
+/// Arguments of kernels in device memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace ziggurat::test {
 using kernels::TensorAddress;
 using kernels::VectorAddress;
 
-/// Memory of a device that arguments lie in, and scratch whose contents nobody looks at.
+/// Device memory for arguments, and scratch memory whose contents are not compared.
 class LateOperands {
   public:
     explicit LateOperands(device::Device& device)
@@ -41,7 +41,7 @@ class LateOperands {
         EXPECT_LE(used_, arena_bytes);
         return VectorAddress<T>::at(at, {std::ssize(values)});
     }
-    /// Normal numbers, others for each tensor.
+    /// Returns normally distributed numbers, different for each tensor.
     template <class T>
     VectorAddress<T> row(std::int64_t width) {
         return put(normal_values<T>(width, ++seed_));
@@ -63,16 +63,16 @@ class LateOperands {
         return put(std::vector<kernels::StepInputs>{{.step = 9, .learning_rate = 0.01f, .loss_scale = 0.25f}})
             .only();
     }
-    /// Keeps what a kernel uses for as long as it may run.
+    /// Keeps an object that a kernel uses until the stream is done.
     template <class Object>
     const Object& keep(Object object) {
         auto kept = std::make_shared<Object>(std::move(object));
         kept_.push_back(kept);
         return *kept;
     }
-    /// What the arena holds now, whatever the stream has still to do. \pre the host can look at it
+    /// Returns the current contents of the arena, with pending work not yet done. \pre the host can read it
     std::vector<std::byte> contents() const { return {arena_.host_view(), arena_.host_view() + arena_bytes}; }
-    /// The same when the stream has nothing to do.
+    /// Returns the contents when the stream is idle.
     std::vector<std::byte> final_contents() {
         device::copy(stream, staging_.host_view(), arena_.data(), arena_bytes);
         stream.finish();

@@ -47,7 +47,7 @@ TEST(Launch, LeavesWhatIsNotThere) {
     EXPECT_EQ(reachable(Dropout{}).samples, nullptr);
 }
 
-/// Products that note who asks for them.
+/// Products that record the calling thread.
 struct NotingProducts final : host::HostProducts<float> {
     std::thread::id* asked_by;
 

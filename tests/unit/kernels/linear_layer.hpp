@@ -1,4 +1,4 @@
-/// A linear layer of a test, with data in the memory of the device that computes.
+/// A linear layer of a test, with data in the memory of the computing device.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::test {
 
-/// What the memory plan has for products of T.
+/// Returns the workspaces that the memory plan has for products of T.
 template <class T>
 std::unique_ptr<layout::Workspaces> planned_workspaces(int num_threads) {
     if (tests_on_cuda()) {
@@ -21,7 +21,7 @@ std::unique_ptr<layout::Workspaces> planned_workspaces(int num_threads) {
     return std::make_unique<layout::HostWorkspaces>(sizeof(T), num_threads);
 }
 
-/// The workspace is exactly as large as the memory plan has it.
+/// Linear layer with a workspace of exactly the size in the memory plan.
 template <class T>
 struct LinearLayer {
     using Accumulate = kernels::Accumulate;
@@ -48,12 +48,12 @@ struct LinearLayer {
     GuardedTensor<E> put(const std::vector<E>& values, std::int64_t shift = 0) const {
         return {*device, stream, values, shift};
     }
-    /// Begins where nothing is aligned: its user has to see to that.
+    /// Returns a workspace with an unaligned start: kernels must align it themselves.
     GuardedTensor<std::byte> workspace() const {
         return put(std::vector<std::byte>(static_cast<std::size_t>(workspace_bytes), std::byte{0xff}), 1);
     }
 
-    /// \param shift  of x, from where it is aligned
+    /// \param shift  offset of x from an aligned address
     std::vector<T> forward(std::int64_t shift = 0) const {
         const auto in = put(x, shift), weight = put(w), added = put(bias);
         auto y = put(std::vector<T>(dy.size()));
@@ -77,7 +77,7 @@ struct LinearLayer {
         scratch.values();
         return {y.values(), active.values()};
     }
-    /// With x in the place of what GELU had. \pre shape.with_gelu
+    /// Runs the backward pass with x as the input of GELU. \pre shape.with_gelu
     std::vector<T> backward_input_gelu() const {
         const auto in = put(dy), weight = put(w), before = put(x);
         auto dx = put(std::vector<T>(x.size()));

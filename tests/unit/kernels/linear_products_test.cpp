@@ -15,7 +15,7 @@ namespace {
 
 using tensor::bfloat16;
 
-/// The ways to carry out a layer, of which each machine has one as its own.
+/// Implementations of a layer; each machine uses one of them.
 template <class Element>
 struct ByPortableTiles {
     using T = Element;
@@ -79,7 +79,7 @@ struct Layer {
     }
 };
 
-/// The last four reach over the blocks of rows, of columns and of depth.
+/// Shapes; the last four exceed the blocks of rows, of columns and of the inner size.
 const LinearShape shapes[] = {{1, 1, 1, true},     {3, 5, 37, true},      {67, 100, 65, false},
                               {5, 300, 257, true}, {1000, 17, 33, false}, {7, 530, 300, true},
                               {1027, 9, 3, false}, {8, 1101, 70, true}};

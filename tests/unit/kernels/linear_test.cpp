@@ -22,7 +22,7 @@ const LinearShape odd_shapes[] = {{1, 1, 1, true},     {1, 37, 5, false},   {3, 
                                   {33, 64, 48, true},  {67, 100, 65, true}, {129, 33, 17, false},
                                   {5, 768, 257, true}, {257, 16, 1, true}};
 
-/// Leaves out the rest of a test of what the host alone promises.
+/// Skips the rest of a test that checks a guarantee of the host only.
 #define ZG_SKIP_OF_HOST()                                        \
     if (test::tests_on_cuda()) {                                 \
         GTEST_SKIP() << "GPUs promise that for one shape alone"; \
@@ -33,7 +33,8 @@ class LinearTest : public ::testing::Test {};
 using ComputeTypes = ::testing::Types<float, bfloat16>;
 TYPED_TEST_SUITE(LinearTest, ComputeTypes);
 
-/// Of sums of floats that a GPU forms one after the other, the host in several parts.
+/// Returns the bound for sums of floats that a GPU computes sequentially, and the host in several
+/// parts.
 double bound_of_sums() {
     return test::tests_on_cuda() ? 2e-6 : 1e-6;
 }
@@ -70,7 +71,7 @@ TYPED_TEST(LinearTest, IsTheProductOfTheReference) {
 TYPED_TEST(LinearTest, WithGeluIsTheProductAndGeluOfTheReference) {
     const LinearShape shapes[] = {
         {33, 64, 48, true}, {5, 40, 16, true}, {7, 48, 24, false}, {3, 5, 37, true}};
-    for (auto shape : shapes) {  // cuBLASLt has no such epilogue for the last one, and none without bias
+    for (auto shape : shapes) {  // cuBLASLt lacks that epilogue for the last shape, and without bias
         SCOPED_TRACE(testing::Message() << shape.rows << " " << shape.in << " " << shape.out);
         shape.with_gelu = true;
         const Layer<TypeParam> layer{shape, 2};

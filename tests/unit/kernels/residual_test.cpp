@@ -17,11 +17,11 @@ using namespace test;
 
 constexpr std::int64_t sequence = 13;
 const std::vector<std::int64_t> samples{5, std::int64_t{1} << 40, 1234567};
-// On the heap, for a GPU does not reach constants of the program.
+// On the heap, because a GPU cannot access constants of the program.
 const auto third_step = std::make_unique<StepInputs>(StepInputs{.step = 3});
 const Dropout a_tenth{.probability = 0.1f, .seed = 1234567890123, .purpose = 42, .inputs = third_step.get()};
 
-/// `dropout` for the sequences from sample number `first` of `samples` on.
+/// Returns `dropout` for the sequences from sample number `first` of `samples` on.
 Dropout for_samples(Dropout dropout, std::size_t first = 0) {
     dropout.samples = VectorAddress<const std::int64_t>{samples}.part(
         static_cast<std::int64_t>(first), std::ssize(samples) - static_cast<std::int64_t>(first));
@@ -29,7 +29,7 @@ Dropout for_samples(Dropout dropout, std::size_t first = 0) {
     return dropout;
 }
 
-/// The factors that `dropout` applies to `num_samples` sequences.
+/// Returns the factors that `dropout` applies to `num_samples` sequences.
 template <class T>
 std::vector<T> factors(const Dropout& dropout, std::int64_t num_samples, std::int64_t width) {
     std::vector<T> ones(static_cast<std::size_t>(num_samples * sequence * width), T(1.0f));
@@ -79,7 +79,7 @@ TYPED_TEST(Residual, DropsWhatTheDocumentedWordsSay) {
 }
 
 TYPED_TEST(Residual, ForwardDropsWhatBackwardDrops) {
-    constexpr std::int64_t width = 529;  // more than two stretches of a row
+    constexpr std::int64_t width = 529;  // more than two segments of a row
     const auto mask = factors<TypeParam>(for_samples(a_tenth), 2, width);
     std::vector<TypeParam> zeros(mask.size());
     std::vector<TypeParam> ones(mask.size(), TypeParam(1.0f));

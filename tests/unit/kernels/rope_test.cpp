@@ -59,7 +59,7 @@ TYPED_TEST(RopeTest, TurnsQueriesAndKeysAndLeavesValues) {
     EXPECT_LT(test::relative_error(after, expected), test::bound<TypeParam>);
 }
 
-/// The first channels of a head are a head of their own; the others stay as they are, bit by bit.
+/// The first channels of a head are rotated as a separate head; the others stay unchanged bit by bit.
 TYPED_TEST(RopeTest, TurnsAPartOfEachHead) {
     constexpr std::int64_t part = 10;
     const auto before = test::normal_values<TypeParam>(5 * width, 1);

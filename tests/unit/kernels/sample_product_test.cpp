@@ -1,4 +1,4 @@
-/// A product to be timed is done by the device that computes, in its memory, before its time is over.
+/// A timed product runs on the computing device, in its memory, and is complete when its time ends.
 #include "kernels/sample_product.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ void expect_done(device::Device& device) {
     for (std::int64_t k = 0; k < 64; ++k) {
         last += double{sample_element(6 * 64 + k)} * double{sample_element(63 * 64 + k)};
     }
-    // Products of the elements are multiples of 2^-14, so that their sum is exact.
+    // Products of the elements are multiples of 2^-14, so their sum is exact.
     EXPECT_EQ(static_cast<float>(product.last()), static_cast<float>(T{static_cast<float>(last)}));
     EXPECT_EQ(product.flops(), 2.0 * 7 * 64 * 64);
 }

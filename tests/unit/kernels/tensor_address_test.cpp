@@ -1,4 +1,4 @@
-/// What an address of a device's memory lets nobody do, and how it is cut.
+/// Addresses of device memory: prevented accesses, and slicing.
 #include "kernels/tensor_address.hpp"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ struct Case {
     int capability;
     bool has_cudnn;
     AttentionKernel kernel;
-    std::string_view reason;  ///< a part of it
+    std::string_view reason;  ///< part of the reason
 };
 
 TEST(AttentionChoice, TakesTheFastestKernelThatServesTheCalls) {

@@ -30,7 +30,7 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("llama-70b")).total, 70'553'706'496);
 }
 
-/// Without embedding and head, as Biderman et al., "Pythia", 2023, table 1, count.
+/// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.
 TEST(CountParameters, GivesThePublishedSizesWithoutEmbeddings) {
     const auto without_embeddings = [](const char* name) {
         const auto model = preset(name);
@@ -86,7 +86,7 @@ TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
     spec::RunSpec run;
     run.model = preset("gpt2-124m");
 
-    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 8));  // parameters are the master
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 8));  // no separate master weights
 
     run.precision.compute = spec::DType::bf16;
     EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 4 + 12));

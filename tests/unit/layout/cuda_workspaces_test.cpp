@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
-/// Tiles of 128 queries in one launch of a backward pass.
+/// Returns the tiles of 128 queries in one launch of a backward pass.
 std::int64_t tiles(const CudaWorkspaces::AttentionPiece& piece, const AttentionSizes& of) {
     return piece.sequences * piece.kv_heads * (of.heads / of.kv_heads) * of.seq / 128;
 }
@@ -32,7 +32,7 @@ TEST(CudaWorkspaces, PiecesAreNoLargerThanTheCallOrTwoGibibytes) {
     ASSERT_TRUE(small);
     EXPECT_EQ(small->sequences, 2);
     EXPECT_EQ(small->kv_heads, 2);
-    // Two heads of keys with their four query heads each are 4 GiB and more.
+    // Two key heads with four query heads each take 4 GiB or more.
     const auto long_one = CudaWorkspaces::attention_piece({1, 16384, 32, 8, 128});
     EXPECT_FALSE(long_one) << "not even one of them fits";
     const auto longer = CudaWorkspaces::attention_piece({1, 8192, 32, 8, 128});

@@ -50,7 +50,7 @@ spec::Model pythia_160m() {
     return model;
 }
 
-/// Rows of the embedding that two tensor ranks can share.
+/// Pads the rows of the embedding so that two tensor ranks can share them.
 spec::Model padded(spec::Model model) {
     model.vocab_padded = (model.vocab + 127) / 128 * 128;
     return model;
@@ -72,7 +72,7 @@ TEST(Family, HasThePublishedNumberOfParameters) {
     EXPECT_EQ(parameters(family_table(pythia_160m(), 1, false), 1), 162'322'944);
 }
 
-/// What patterns of a deck name is what the model consists of, said of one layer and of all.
+/// The patterns of a deck name exactly the tensors of the model, for one layer and for all.
 TEST(Family, HasTheTensorsOfItsList) {
     for (auto model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
         for (const bool tied : {false, true}) {
@@ -205,7 +205,7 @@ TEST(Family, SumsGradientsOfSequenceRegionsOnly) {
     }
 }
 
-/// A layer of 8 query heads and 2 heads of keys and values.
+/// Returns a layer of 8 query heads and 2 key-value heads.
 Unit layer_of_two_key_heads(int tensor) {
     auto model = llama_8b();
     model.hidden = 64;
@@ -230,7 +230,7 @@ TEST(Family, LetsMoreRanksThanHeadsOfKeysShareThem) {
                 EXPECT_EQ(local_elements(parameter, tensor), 16 * 64 / std::min(tensor, 2));
             }
         }
-        // Of queries each rank has its part, of keys and values never less than a head.
+        // Each rank has its part of the query heads, and at least one key-value head.
         for (const auto& phase : unit.phases) {
             if (phase.name == "qkv") {
                 EXPECT_EQ(phase.out, 64 / tensor + 2 * std::max(8, 16 / tensor)) << tensor;

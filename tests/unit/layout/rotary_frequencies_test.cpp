@@ -32,7 +32,7 @@ TEST(RotaryFrequencies, AreAllDividedByALinearFactor) {
     }
 }
 
-/// By wavelengths, as the reference code has it.
+/// Scaling by wavelengths, as in the reference code.
 TEST(RotaryFrequencies, AreScaledByParts) {
     const auto plain = rotary_frequencies(model_with({}));
     const auto scaled = rotary_frequencies(model_with({spec::RopeScalingKind::by_parts, 8, 1, 4, 8192}));

@@ -76,8 +76,9 @@ TEST(ShardMap, NestsTheShardsOfOneRank) {
     }
 }
 
-/// What the second level of a reduction and every gather rest on: a group holds one coarse shard and cuts it
-/// into all of its finer ones.
+/// A group holds one coarse shard and splits it into all of its finer shards.
+///
+/// The second level of a reduction and every gather depend on it.
 TEST(ShardMap, LetsGroupsCutOneShardIntoAllItsParts) {
     for (const int data : {6, 8, 12}) {
         for (const auto& spans : all_spans(data)) {

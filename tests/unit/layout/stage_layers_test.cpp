@@ -17,7 +17,7 @@ Counts alike(std::int64_t layers, std::int64_t cost = 10) {
     return Counts(static_cast<std::size_t>(layers), cost);
 }
 
-/// Cost of the most expensive stage.
+/// Returns the cost of the most expensive stage.
 std::int64_t most(const Counts& layers, std::int64_t head, const Counts& counts) {
     std::int64_t worst = 0;
     auto next = layers.begin();
@@ -30,7 +30,7 @@ std::int64_t most(const Counts& layers, std::int64_t head, const Counts& counts)
     return worst;
 }
 
-/// The least that any spread comes to, from trying all of them.
+/// Returns the minimum cost over all distributions, by trying all of them.
 std::int64_t least_by_trial(const Counts& layers, std::int64_t head, int stages) {
     if (stages == 1) {
         return std::accumulate(layers.begin(), layers.end(), head);
@@ -56,7 +56,7 @@ TEST(StageLayers, AreEvenWhereNothingElseCosts) {
 TEST(StageLayers, LeaveTheHeadItsRoom) {
     EXPECT_EQ(spread_layers(alike(12), 54, 2), (Counts{9, 3}));
     EXPECT_EQ(spread_layers(alike(4), 1000, 3), (Counts{2, 1, 1}));
-    // Stages of 8 and 4 layers; the last chunk has one besides the head.
+    // Stages of 8 and 4 layers; the last chunk has one layer besides the head.
     EXPECT_EQ(spread_layers_over_chunks(alike(12), 40, 2, 2), (Counts{4, 3, 4, 1}));
 }
 
@@ -80,7 +80,7 @@ TEST(StageLayers, HaveTheLeastMostExpensiveStageOfAll) {
     }
 }
 
-/// GPT-2 of 124 million parameters with sequences of 1024 tokens.
+/// Returns GPT-2 of 124 million parameters with sequences of 1024 tokens.
 spec::RunSpec gpt2(int stages) {
     spec::RunSpec run;
     run.model.family = "gpt2";

@@ -12,7 +12,7 @@ namespace {
 
 using spec::DType;
 
-/// Bytes that the kinds of trained tensors take for each parameter.
+/// Returns the bytes per parameter of the kinds of trained tensors.
 std::int64_t bytes_per_parameter(const spec::Precision& precision) {
     std::int64_t bytes = 0;
     for (const auto kind : state_kinds) {
@@ -23,7 +23,7 @@ std::int64_t bytes_per_parameter(const spec::Precision& precision) {
     return bytes;
 }
 
-/// The kinds for which `holds` is true.
+/// Returns the kinds for which `holds` is true.
 template <class Predicate>
 std::vector<StateKind> kinds_where(const Predicate& holds) {
     std::vector<StateKind> found;

@@ -10,7 +10,9 @@
 namespace ziggurat::layout {
 namespace {
 
-/// What the group of `rank` over the data axis, `inner` apart within runs of `span`, sums together.
+/// Returns the members that the group of `rank` on the data axis sums together.
+///
+/// Members are `inner` apart within spans of `span`.
 int together(int rank, int inner, int span, int sum_group) {
     return members_summed_together(data_group(rank, inner, span), sum_group);
 }

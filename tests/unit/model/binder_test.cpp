@@ -25,7 +25,7 @@ using schedule::Program;
 using schedule::Role;
 using schedule::Variant;
 
-/// Binds all ops that compute; no kernel runs, so that arenas need no bytes.
+/// Binds all compute ops. No kernel runs, so arenas have no bytes.
 template <class T>
 void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, const Program& program) {
     static std::array<std::byte, 64> nowhere{};
@@ -98,7 +98,7 @@ TEST_F(BinderOfAProgram, RefusesAnOperandThatNoKernelTakes) {
     const int added = program.add_buffer(buffer);
     first_forward().reads.push_back(whole(program, added, Role::branch));
 
-    EXPECT_NE(complaint().find("operand 'branch' is taken by no kernel"), std::string::npos) << complaint();
+    EXPECT_NE(complaint().find("operand 'branch' is not used by"), std::string::npos) << complaint();
 }
 
 TEST_F(BinderOfAProgram, RefusesAnOpWithoutAnOperandThatItsKernelTakes) {
@@ -108,7 +108,7 @@ TEST_F(BinderOfAProgram, RefusesAnOpWithoutAnOperandThatItsKernelTakes) {
     EXPECT_NE(complaint().find("operand 'output' is missing"), std::string::npos) << complaint();
 }
 
-/// The kernels that serve attention of a training on a GPU.
+/// Returns the kernels of attention for a training on a GPU.
 kernels::AttentionOps attention_on_gpu(spec::RunSpec spec) {
     kernels::AttentionOps ops{};
     if constexpr (device::has_cuda) {
@@ -140,7 +140,7 @@ class BinderOnGpu : public testing::Test {
         spec.data.seq = 128;
         spec.model.max_seq = 128;
     }
-    /// Ops by kernel: host, CUDA cores, tensor cores, cuDNN.
+    /// Checks the number of ops by kernel: host, CUDA cores, tensor cores, cuDNN.
     void expect(const kernels::AttentionOps& expected) const {
         EXPECT_EQ(attention_on_gpu(spec), expected) << kernels::names_of(attention_on_gpu(spec));
     }

@@ -46,7 +46,7 @@ TEST(LearningRate, EndsAtTheFinalFractionAndStaysThere) {
 }
 
 TEST(LearningRate, FollowsItsCurveBetween) {
-    // 16 steps after the warm-up: step 11 has done half of them.
+    // 16 steps after the warm-up: at step 11 half of them are done.
     EXPECT_DOUBLE_EQ(2.0, learning_rate(schedule_of(ScheduleKind::constant), 2, 20, 11));
     EXPECT_DOUBLE_EQ(2 * 0.55, learning_rate(schedule_of(ScheduleKind::linear), 2, 20, 11));
     EXPECT_DOUBLE_EQ(2 * 0.55, learning_rate(schedule_of(ScheduleKind::cosine), 2, 20, 11));

@@ -1,5 +1,6 @@
-/// Activations that a layer keeps, beside Table 2 of Korthikanti et al., "Reducing Activation Recomputation
-/// in Large Transformer Models" (arXiv 2205.05198), 2022.
+/// Saved activations of a layer, compared with Table 2 of Korthikanti et al.
+///
+/// Source: "Reducing Activation Recomputation in Large Transformer Models" (arXiv 2205.05198), 2022.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,8 +16,9 @@ namespace {
 
 using spec::RecomputeKind;
 
-/// A way to spread and to compute again, and the row of Table 2 that it is: bytes / (s b h) are
-/// `whole` + (`cut` + 5as/h if the core of attention is kept) / t.
+/// A choice of parallelism and recomputation, and its row of Table 2.
+///
+/// bytes / (s b h) are `whole` + (`cut` + 5as/h if the core of attention is kept) / t.
 struct Scheme {
     const char* name;
     RecomputeKind kind;
@@ -41,7 +43,7 @@ const std::vector<Scheme>& schemes() {
     return all;
 }
 
-/// Three layers of a family, of which the middle one is looked at.
+/// Three layers of a family, of which the middle one is checked.
 constexpr int middle = 2;
 
 spec::RunSpec spec_of(const std::string& family, int tensor, const Scheme& scheme) {
@@ -134,8 +136,8 @@ TEST(Activations, OfGptTwoAreWhatTheFormulaIsDocumentedToBe) {
     }
 }
 
-// As the table says: with sequence parallelism or cut copies everything falls with 1/t, without them what all
-// ranks have alike stays.
+// With sequence parallelism or sharded copies, all parts decrease as 1/t, as in the table. Otherwise the
+// parts that all ranks replicate stay.
 TEST(Activations, FallWithTheTensorDegreeAsTheTableSays) {
     for (const auto& scheme : schemes()) {
         const auto at = [&](int tensor) {

@@ -1,4 +1,4 @@
-/// What stages wait for each other when each decoder layer takes as long, as the programs order it.
+/// Pipeline bubble of programs in which each decoder layer takes the same time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using schedule::Program;
 
 constexpr double forward_seconds = 0.02;
 
-/// All ranks in a step, each lane in order, where layers alone take time.
+/// Simulated times of all ranks in a step, each lane in order; only layers take time.
 class Timeline {
   public:
     explicit Timeline(const std::vector<Program>& programs) : programs_{programs} {
@@ -57,7 +57,7 @@ class Timeline {
             return std::ranges::all_of(rank.lanes, [](const auto& lane) { return lane.empty(); });
         });
     }
-    /// What a rank waits, as a share of what it computes.
+    /// Returns the waiting time of a rank as a share of its compute time.
     double bubble() const {
         double end = 0;
         for (const auto& rank : ranks_) {
@@ -73,7 +73,7 @@ class Timeline {
   private:
     struct Rank {
         std::vector<double> ends, seconds;           ///< by op
-        std::vector<std::deque<std::size_t>> lanes;  ///< what is left
+        std::vector<std::deque<std::size_t>> lanes;  ///< remaining ops
         std::map<int, double> lane_ends;
     };
 

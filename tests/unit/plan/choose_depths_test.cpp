@@ -18,7 +18,7 @@ namespace {
 
 constexpr spec::OpenDepths both{.prefetch = true, .chunk = true};
 
-/// All state on NVMe, cut over two ranks.
+/// Returns a run with all state on NVMe, sharded over two ranks.
 spec::RunSpec away(std::int64_t layers = 8) {
     auto spec = test::small_spec("llama", 2);
     spec.model.layers = layers;
@@ -34,10 +34,10 @@ spec::RunSpec away(std::int64_t layers = 8) {
     return spec;
 }
 
-/// `seconds` that it takes to compute with a unit for each second of reading it.
+/// Returns rates with `seconds` of compute per second of reading a unit.
 Rates rates_with(double seconds) {
     const double layer_bytes = 2.0 * (2 * 128 * 128 * 3 / 2 + 3 * 128 * 384) / 2;
-    const double layer_flops = layer_bytes * 2 * 32;  // of forward, for 32 tokens
+    const double layer_flops = layer_bytes * 2 * 32;  // forward, for 32 tokens
     return {.flops = layer_flops / seconds,
             .memory = 1e12,
             .nvme_read = layer_bytes,
@@ -75,7 +75,7 @@ TEST(ChooseDepths, TakesTheLeastAmongTheBest) {
     }
 }
 
-/// Two stages: the first has all of its state on the device and waits for nothing.
+/// Returns two stages; the first has all of its state on the device and never waits.
 spec::RunSpec last_stage_away() {
     auto spec = away();
     spec.parallel.stages = 2;
@@ -248,7 +248,7 @@ TEST(ChooseDepths, KnowsWhatDependsOnDisks) {
     spec.overlap.prefetch = 2;
     EXPECT_TRUE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true}));
     EXPECT_NE(
-        choose_depths(spec, {}, {.optimizer_prefetch = true}).why_optimizer_prefetch.find("are taken for"),
+        choose_depths(spec, {}, {.optimizer_prefetch = true}).why_optimizer_prefetch.find("node's disks"),
         std::string::npos);
     spec.overlap.prefetch = 0;
     EXPECT_FALSE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true})) << "nothing is read ahead";

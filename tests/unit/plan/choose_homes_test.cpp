@@ -17,7 +17,7 @@ using spec::Tier;
 
 constexpr std::int64_t MiB = 1 << 20;
 
-/// Nearly all of its memory is state.
+/// Returns a run whose memory is nearly all state.
 spec::RunSpec all_open(std::int64_t layers, int ranks = 1) {
     auto spec = test::small_spec("llama", ranks);
     spec.model.layers = layers;
@@ -204,7 +204,7 @@ TEST(ChooseHomes, ChoosesForEachStageInItsOwnBudget) {
     EXPECT_FALSE(spec::is_any_home_open(chosen));
 }
 
-/// Nearly all of its memory is activations.
+/// Returns a run whose memory is nearly all activations.
 spec::RunSpec open_recomputation() {
     auto spec = test::small_spec("gpt2");
     spec.model.layers = 8;
@@ -245,7 +245,7 @@ TEST(ChooseHomes, RecomputesOnTheStagesThatNeedIt) {
     EXPECT_TRUE(plan_run(chosen).footprint.fits());
 }
 
-/// Bytes of parameters, gradients and optimizer on a rank.
+/// Returns the bytes of parameters, gradients and optimizer state on a rank.
 std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
     std::int64_t bytes = 0;
@@ -285,7 +285,7 @@ TEST(ChooseHomes, UsesNineTenthsOfDeviceAndHostForTheLargestModel) {
     EXPECT_GT(lack, 0);
     EXPECT_LT(lack, 18 * MiB) << "about a layer";
     EXPECT_NE(report.table.find("DOES NOT FIT: "), std::string::npos);
-    EXPECT_NE(report.table.find(" bytes) more per "), std::string::npos) << report.table;
+    EXPECT_NE(report.table.find(" bytes) per "), std::string::npos) << report.table;
 }
 
 }  // namespace

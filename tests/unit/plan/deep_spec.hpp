@@ -1,4 +1,4 @@
-/// Specs of deep and of wide models for tests of plans that build fewer layers or chunks.
+/// Specs of deep and of wide models, for tests of plans that build fewer layers or chunks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::plan {
 
-/// A deep and narrow model whose state and activations are what counts.
+/// Returns a deep and narrow model: mostly state and activations.
 inline spec::RunSpec deep(std::int64_t layers, int ranks = 1) {
     auto spec = test::small_spec("llama", ranks);
     spec.model.layers = layers;
@@ -21,7 +21,7 @@ inline spec::RunSpec deep(std::int64_t layers, int ranks = 1) {
     return spec;
 }
 
-/// A shallow model whose optimizer has `chunks` chunks, about.
+/// Returns a shallow model whose optimizer has about `chunks` chunks.
 inline spec::RunSpec wide(std::int64_t chunks) {
     auto spec = deep(2);
     spec.model.hidden = 1024;

@@ -21,7 +21,7 @@ std::int64_t needed(const Footprint& footprint, Tier tier) {
     return footprint.needed[static_cast<std::size_t>(tier)];
 }
 
-/// Some of everything in every tier.
+/// Returns a run with each kind of state in every tier.
 spec::RunSpec tiered(int ranks) {
     auto spec = test::small_spec("llama", ranks);
     spec.model.layers = 6;
@@ -76,7 +76,7 @@ TEST(Footprint, IsWhatTheArenasOfBothProgramsHold) {
 
 TEST(Footprint, OfARunThatTrainsNothingIsItsForwardPass) {
     auto spec = tiered(2);
-    spec.train.only = {""};  // fits no tensor
+    spec.train.only = {""};  // matches no tensor
     const auto evaluate = schedule::build_program(spec, 0, schedule::Variant::evaluate);
 
     spec.tiers.device_budget_bytes = evaluate.tier_bytes(Tier::device);
@@ -151,11 +151,11 @@ TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
     auto small = enough;
     --small.device_bytes;
     const auto text = memory_report(spec, small).table;
-    EXPECT_NE(text.find("device needs 1 B (1 bytes) more per rank"), std::string::npos) << text;
-    EXPECT_NE(text.find(", there is "), std::string::npos) << text;
+    EXPECT_NE(text.find("device is short by 1 B (1 bytes) per rank"), std::string::npos) << text;
+    EXPECT_NE(text.find(", available "), std::string::npos) << text;
 }
 
-/// Ranks whose shards meet other boundaries need other staging.
+/// Ranks whose shards have other boundaries need other staging memory.
 TEST(Footprint, IsThatOfTheFullestRankAndOfTheFullestNode) {
     auto spec = tiered(6);
     spec.model.hidden = 96;
@@ -185,10 +185,10 @@ TEST(Footprint, IsThatOfTheFullestRankAndOfTheFullestNode) {
     EXPECT_EQ(footprint.memory_needed, std::max(nodes[0][0] + nodes[0][1], nodes[1][0] + nodes[1][1]));
 }
 
-/// Where little is left, the placement of the whole program counts.
+/// The placement of the whole program counts if little memory is left.
 TEST(Footprint, OfALongStepIsThatOfItsWholeProgramWhereThatDecides) {
     auto spec = tiered(1);
-    spec.train.micro_batches = 80;  // of 8 passes each
+    spec.train.micro_batches = 80;  // 8 passes each
     spec.tiers.optimizer = Home{0, 0, 1};
     const auto whole = bytes_of_rank(spec, 0);
     for (const auto tier : tiers) {
@@ -232,7 +232,7 @@ TEST(Footprint, IsHeldAgainstTheMemoryThatThereIs) {
     EXPECT_TRUE(
         plan_run(spec, {.has_device = true, .host_bytes = needed(plan, Tier::host)}).footprint.fits());
     const auto report = memory_report(spec, {.host_bytes = all - 1});
-    EXPECT_NE(report.table.find("DOES NOT FIT: a node's memory needs 1 B (1 bytes) more"), std::string::npos)
+    EXPECT_NE(report.table.find("DOES NOT FIT: a node's memory is short by 1 B (1 bytes)"), std::string::npos)
         << report.table;
 }
 
@@ -246,10 +246,10 @@ TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
     const auto report = memory_report(spec);
 
     EXPECT_FALSE(report.fits);
-    EXPECT_NE(report.table.find("  DOES NOT FIT: host needs 64.00 KiB (65,536 bytes) more per node: plan "),
+    EXPECT_NE(report.table.find("  DOES NOT FIT: host is short by 64.00 KiB (65,536 bytes) per node: plan "),
               std::string::npos)
         << report.table;
-    EXPECT_NE(report.table.find("    most of it on a rank: gradients "), std::string::npos) << report.table;
+    EXPECT_NE(report.table.find("    largest on a rank: gradients "), std::string::npos) << report.table;
     ASSERT_FALSE(report.remedies.empty()) << report.table;
     EXPECT_EQ(report.remedies.front().overrides, "tiers.home.optimizer=nvme 'tiers.nvme.paths=[DISK]'")
         << report.table;
@@ -258,11 +258,11 @@ TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
 
 TEST(MemoryReport, TellsWhatWholeChunksMakeOfShares) {
     auto spec = tiered(1);
-    spec.tiers.chunk_elements = 1 << 20;  // all of it
+    spec.tiers.chunk_elements = 1 << 20;  // one chunk holds everything
     spec.tiers.optimizer = Home{0, 0.9, 0.1};
     const auto told = [](const spec::RunSpec& run, const char* kind) {
         const auto text = memory_report(run).table;
-        return text.find(std::string{"tiers.home."} + kind + " is cut between chunks") != std::string::npos;
+        return text.find(std::string{"tiers.home."} + kind + " is divided ") != std::string::npos;
     };
     EXPECT_TRUE(told(spec, "optimizer")) << memory_report(spec).table;
     EXPECT_FALSE(told(spec, "gradients"));

@@ -15,7 +15,7 @@ namespace {
 using schedule::Direction;
 using schedule::Variant;
 
-/// One micro-batch of one layer on one GPU, in bfloat16.
+/// Returns one micro-batch of one layer on one GPU, in bfloat16.
 spec::RunSpec on_gpu(const std::string& family) {
     auto spec = test::small_spec(family);
     spec.tiers.device = spec::DeviceKind::cuda;
@@ -55,7 +55,7 @@ struct Moved {
     bool operator==(const Moved&) const = default;
 };
 
-/// Kernels of layer 0 in one pass, by name.
+/// Returns the kernels of layer 0 in one pass, by name.
 std::map<std::string, Moved> layer(const spec::RunSpec& spec, bool is_forward) {
     const schedule::ModelLayout model{spec, 0};
     const auto program = schedule::build_program(spec, model, Variant::train);
@@ -90,7 +90,7 @@ TEST(KernelTraffic, OfALayerOfGpt2Is26ActivationsForProductsComputeGelu) {
         {"attention", {1, 0}}};
     EXPECT_EQ(layer(spec, true), forward);
     const std::map<std::string, Moved> backward{
-        {"layer_norm_backward", {2, 2 * (4 * a + 768 * 2 + of_rows)}},  // with the gain alone
+        {"layer_norm_backward", {2, 2 * (4 * a + 768 * 2 + of_rows)}},  // with the gain only
         {"column_sum", {4, 9 * a}},
         {"sums of columns", {4 + 2, (9 * 768 + 2 * 2 * 768) * 4}},  // biases; gains and biases of norms
         {"product", {8, 0}},
@@ -133,7 +133,7 @@ TEST(KernelTraffic, OfALayerOfLlama8BIs50Activations) {
                                                 {"sums of columns", {2, 2 * 4096 * 4}},
                                                 {"rope", {1, 5 * a / 2 + angles}},
                                                 {"product", {8, 0}},
-                                                {"attention", {2, 0}}};  // cuDNN takes pieces of one sequence
+                                                {"attention", {2, 0}}};  // cuDNN gets pieces of one sequence
     EXPECT_EQ(layer(spec, false), backward);
 }
 

@@ -11,7 +11,7 @@
 namespace ziggurat::plan {
 namespace {
 
-// What is left out is left out of all stages alike, so that the fullest stays the fullest by as much.
+// The same number of layers is left out of each stage, so that the order of their memory stays the same.
 TEST(LayerSample, LeavesTheSameNumberOutOfEachNamedStage) {
     auto spec = test::small_spec("gpt2");
     spec.model.layers = 60;

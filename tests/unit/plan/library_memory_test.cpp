@@ -19,7 +19,7 @@ using schedule::Variant;
 constexpr std::int64_t mib = std::int64_t{1} << 20;
 constexpr std::int64_t group = 576 * mib;
 
-/// `ranks` data ranks, each with a GPU of its own.
+/// Returns `ranks` data ranks, each with its own GPU.
 spec::RunSpec on_gpus(int ranks, const std::string& family = "llama") {
     auto spec = test::small_spec(family, ranks);
     spec.tiers.device = spec::DeviceKind::cuda;
@@ -71,13 +71,13 @@ TEST(LibraryMemory, HasScratchWhereSumsAreMadeOfPieces) {
 
 TEST(LibraryMemory, HasACommunicatorForEachWayOfMessages) {
     const auto spec = with_stages(on_gpus(1));
-    // The first stage sends values and receives gradients, the second does the reverse; validation sends
-    // values alone.
+    // The first stage sends activations and receives gradients, the second does the reverse. Validation
+    // sends only activations.
     EXPECT_EQ(of(spec, 0).communicators, (64 + 320 + 64) * mib);
     EXPECT_EQ(of(spec, 1).communicators, (320 + 64 + 320) * mib);
 }
 
-/// The shared embedding's gradients are summed on the devices, wherever they are at home.
+/// Gradients of the shared embedding are summed on the devices, with their homes in any tier.
 TEST(LibraryMemory, HasACommunicatorOfStagesThatShareATensor) {
     auto spec = with_stages(on_gpus(1, "gpt2"));
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;

@@ -1,4 +1,4 @@
-/// What a parameter costs a rank, read from plans of models of several depths.
+/// Memory per parameter of a rank, computed from plans of models of several depths.
 #include <gtest/gtest.h>
 
 #include "layout/family.hpp"
@@ -14,7 +14,7 @@ using spec::ReducePlan;
 
 constexpr int data_ranks = 8;
 
-/// Few tokens of a wide model, of which next to nothing is kept: only state grows with its depth.
+/// Returns a wide model with few tokens and few saved activations: only its state grows with its depth.
 spec::RunSpec model_of(std::int64_t layers, DType compute, const spec::Sharding& sharding) {
     spec::RunSpec run;
     run.model.family = "llama";
@@ -40,7 +40,7 @@ spec::RunSpec model_of(std::int64_t layers, DType compute, const spec::Sharding&
 
 struct Size {
     double parameters = 0;
-    double bytes = 0;  ///< that a rank reserves
+    double bytes = 0;  ///< reserved by a rank
 };
 
 Size size_of(const spec::RunSpec& run) {
@@ -54,7 +54,7 @@ Size size_of(const spec::RunSpec& run) {
     return size;
 }
 
-/// Expects that from each depth to the next a rank's memory grows by `bytes` for each parameter.
+/// Expects that a rank's memory grows by `bytes` per parameter from each depth to the next.
 void expect_growth(double bytes, DType compute, const spec::Sharding& sharding, DType gradient = DType::f32) {
     const auto size = [&](std::int64_t layers) {
         auto run = model_of(layers, compute, sharding);

@@ -209,7 +209,7 @@ TEST(MemoryReport, HasAColumnForEachStage) {
     }
 
     spec.tiers.device_budget_bytes = most - 1;
-    const auto worst = fmt::format("most of it on rank {0} of stage {0}: ", report.fullest().stage);
+    const auto worst = fmt::format("largest on rank {0} of stage {0}: ", report.fullest().stage);
     EXPECT_NE(memory_report(spec).table.find(worst), std::string::npos) << memory_report(spec).table;
 }
 

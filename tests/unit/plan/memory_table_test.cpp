@@ -23,7 +23,7 @@ std::int64_t device_bytes(const MemoryTable& table, Consumer consumer) {
     return 0;
 }
 
-/// A buffer of `bytes` that the ops `first` .. `last` name.
+/// Adds a buffer of `bytes` that is used by the ops `first` .. `last`.
 void add(schedule::Program& program, Consumer consumer, std::int64_t bytes, int first, int last) {
     schedule::Buffer buffer;
     buffer.consumer = consumer;
@@ -91,7 +91,7 @@ TEST(MemoryTable, HasALineForWhatLibrariesKeepOfAGpu) {
     EXPECT_EQ(table.libraries, layout::CudaWorkspaces::library_bytes);
     EXPECT_EQ(table.total[0], 1900) << "they lie in no arena";
     const auto text = memory_table(spec, 0, table);
-    EXPECT_NE(text.find("library memory   per rank, beside the budget           768.0 MiB"),
+    EXPECT_NE(text.find("library memory   per rank, not in the budget           768.0 MiB"),
               std::string::npos)
         << text;
 }
@@ -139,7 +139,7 @@ TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
     }
 }
 
-/// The detail of a line of the first rank's table.
+/// Returns the detail of a line of the first rank's table.
 std::string detail(const spec::RunSpec& spec, Consumer consumer) {
     const auto table = memory_usage(spec, build_program(spec, 0, schedule::Variant::train));
     for (const auto& row : table.rows) {
@@ -156,7 +156,7 @@ TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
 
     EXPECT_EQ(detail(spec, Consumer::gradients), "f32, unsharded: reduce is at_end");
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/2 of f32; whole on their way");
+    EXPECT_EQ(detail(spec, Consumer::gradients), "1/2 of f32; whole until summed");
 }
 
 TEST(MemoryTable, SaysHowStateIsCut) {
@@ -169,9 +169,9 @@ TEST(MemoryTable, SaysHowStateIsCut) {
     spec.sharding = {4, 4, 8, 2, spec::ReducePlan::by_span, 8};
     EXPECT_EQ(detail(spec, Consumer::parameters), "1/4 of bf16; again 1/2");
     EXPECT_EQ(detail(spec, Consumer::leases), "whole units while they are used");
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of f32; whole on their way");
+    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of f32; whole until summed");
     spec.precision.gradient = spec::DType::bf16;
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of bf16; whole in f32 on their way");
+    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of bf16; whole in f32 until summed");
     EXPECT_EQ(detail(spec, Consumer::optimizer), "1/8 of f32 master and 2 moments");
 }
 

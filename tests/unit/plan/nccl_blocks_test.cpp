@@ -18,7 +18,7 @@ spec::RunSpec on_gpus(int ranks) {
     return spec;
 }
 
-/// Two stages of `ranks` data ranks.
+/// Returns two stages of `ranks` data ranks.
 spec::RunSpec in_stages(int ranks) {
     auto spec = on_gpus(ranks);
     spec.model.layers = 2;
@@ -70,7 +70,7 @@ TEST(NcclBlocks, ThatAGpuHasNoRoomForAreAProblemWithItsRemedies) {
 TEST(NcclBlocks, AreHeldAgainstAnH100WhereTheMachineDoesNotSay) {
     const Communicators communicators(9, {"span", 16});
     EXPECT_NE(thread_blocks_problem(communicators, {}).find("144 thread blocks"), std::string::npos);
-    EXPECT_NE(thread_blocks_problem(communicators, {}).find("132 multiprocessors (of an H100"),
+    EXPECT_NE(thread_blocks_problem(communicators, {}).find("132 multiprocessors (assumed: H100"),
               std::string::npos);
     EXPECT_EQ(thread_blocks_problem(Communicators(8, {"span", 16}), {}), "");
 }

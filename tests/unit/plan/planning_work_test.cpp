@@ -13,7 +13,7 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Time is no measure in a test; what takes it are ops.
+/// A test cannot rely on time, so it counts ops, which take the time.
 TEST(PlanningWork, BoundsTheWorkOfAWholeCheck) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";
@@ -30,7 +30,7 @@ TEST(PlanningWork, BoundsTheWorkOfAWholeCheck) {
     }
     runs[0].sharding = {8, 8, 8, 0, spec::ReducePlan::each_microbatch, 8};
     runs[0].tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
-    // Four stages of layers in tiles, each with homes and recomputation of its own.
+    // Four stages of tiled layers, each with individual homes and recomputation.
     auto& pipeline = runs[2];
     pipeline.parallel.stages = 4;
     pipeline.parallel.data = 2;
@@ -54,7 +54,7 @@ TEST(PlanningWork, BoundsTheWorkOfAWholeCheck) {
     }
 }
 
-/// Chunks that a search could tell apart one by one, with programs that are built as they are.
+/// Chunks that a search could distinguish one by one, with programs of full size.
 TEST(PlanningWork, BoundsASearchAmongManyPieces) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";

@@ -17,7 +17,7 @@ namespace {
 
 using spec::Home;
 
-/// Rather more than less: a run that is planned to fit has to.
+/// Checks that the estimate is at least the whole run's, because a run that is planned to fit must fit.
 void expect_no_less_than_the_whole(const spec::RunSpec& spec, double most = 1.1) {
     const auto plan = plan_run(spec);
     const auto exact = bytes_of_rank(spec, 0);
@@ -85,7 +85,7 @@ TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
     expect_no_less_than_the_whole(spec);
 }
 
-/// Workspaces of tiles shrink as well, which a plan does not know.
+/// Workspaces of tiles shrink as well, which the plan does not account for.
 TEST(ShortRun, OfFineTilesIsNearTheWhole) {
     auto spec = deep(3, 2);
     spec.model.hidden = 512;
@@ -179,7 +179,7 @@ TEST(ShortRun, OfLayersThatAreNotAlikeIsNoLessThanTheWhole) {
     expect_no_less_than_the_whole(spec, 1.2);
 }
 
-/// A copy of parameters for a save was that of the layers that are built: a sixth of what the host holds.
+/// Regression: a save's copy of parameters covered only the built layers, a sixth of the host memory.
 TEST(ShortRun, KnowsWhatASaveCopiesBesideStatesOnNvme) {
     auto spec = deep(412);
     spec.precision.compute = spec::DType::f32;
@@ -188,7 +188,7 @@ TEST(ShortRun, KnowsWhatASaveCopiesBesideStatesOnNvme) {
     expect_no_less_than_the_whole(spec);
 }
 
-/// Tokens of micro-batches that are not built were taken for the end of what lives long: a half too much.
+/// Regression: tokens of unbuilt micro-batches counted as the end of long-lived buffers: 50 % too much.
 TEST(ShortRun, KnowsWhereBatchesLie) {
     auto spec = deep(336);
     spec.train.micro_batches = 6;
@@ -196,7 +196,7 @@ TEST(ShortRun, KnowsWhereBatchesLie) {
     expect_no_less_than_the_whole(spec);
 }
 
-/// Activations on the host have memory of their own beside states on their way to NVMe.
+/// Activations on the host need memory in addition to state in transit to NVMe.
 TEST(ShortRun, KnowsActivationsBesideStatesOnTheirWay) {
     auto spec = deep(476, 2);
     spec.precision.compute = spec::DType::f32;
@@ -216,7 +216,7 @@ TEST(ShortRun, OfAPipelineSomeStagesStandForOthers) {
     spec.train.global_batch = 80;
     const auto plan = plan_run(spec);
 
-    EXPECT_EQ(plan.how_exact, "from 4 of 16 stages: up to a fifth more than it takes");
+    EXPECT_EQ(plan.how_exact, "from 4 of 16 stages: may be up to a fifth too high");
     std::int64_t most = 0;
     for (int rank = 0; rank < 16; ++rank) {
         most = std::max(most, bytes_of_rank(spec, rank)[0]);
@@ -225,7 +225,7 @@ TEST(ShortRun, OfAPipelineSomeStagesStandForOthers) {
     EXPECT_LE(static_cast<double>(plan.footprint.needed[0]), 1.05 * static_cast<double>(most));
 }
 
-/// A search sees fewer layers of each stage than a plan does.
+/// A search builds fewer layers of each stage than a plan does.
 TEST(ShortRun, OfDeepStagesIsNearTheWhole) {
     auto spec = deep(400, 4);
     spec.parallel.stages = 4;
@@ -256,18 +256,18 @@ TEST(ShortRun, OfDeepStagesIsNearTheWhole) {
 
 TEST(ShortRun, SaysWhatItStandsFor) {
     const auto text = memory_report(deep(10000)).table;
-    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: up to a fifth more than it takes\n"),
+    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: may be up to a fifth too high\n"),
               std::string::npos)
         << text;
     auto spec = deep(10000);
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
     EXPECT_EQ(how_exact(shortened(spec, Size::of_plan), spec, 1),
-              "from 64 of 10,000 layers and with weights in 32 tiles instead of 4,096: up to a fifth more "
-              "than it takes");
+              "from 64 of 10,000 layers and with weights in 32 tiles instead of 4,096: may be up to a fifth "
+              "too high");
 }
 
-/// With thousands of ranks, the blocks of their collectives were most of a program.
+/// Regression: with thousands of ranks, the blocks of their collectives were most of a program.
 TEST(ShortRun, DoesNotGrowWithTheRanks) {
     auto spec = deep(4, 8192);
     spec.sharding = {8192, 8192, 8192, 0, spec::ReducePlan::each_microbatch, 8192};

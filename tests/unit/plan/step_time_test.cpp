@@ -33,8 +33,9 @@ void place_in_turn(Program& program) {
     }
 }
 
-/// Units that are copied to the device and computed with there, each `flops`; a unit's copy is issued `ahead`
-/// units before it.
+/// Returns a program with units that are copied to the device and computed there, `flops` each.
+///
+/// A unit's copy is issued `ahead` units before it.
 Program fetching(const std::vector<double>& flops, std::size_t ahead) {
     Program program;
     const int home = add_buffer(program, spec::Tier::host);
@@ -72,7 +73,7 @@ Program fetching(const std::vector<double>& flops, std::size_t ahead) {
     return program;
 }
 
-/// Units that are read, computed with and written, every second for an update.
+/// Returns a program with units that are read, computed and written; every second one is an update.
 Program passing(int units) {
     Program program;
     const auto add = [&](int lane, int from, int to) {

@@ -31,7 +31,7 @@ TEST(Comparison, PutsRunsBesideEachOther) {
               "tokens/s         54.00k            54.00k\n"
               "trained          4.00 s            1.00 s\n"
               "ranks            2                 -\n"
-              "state            stopped: SIGUSR1  goes on, or was killed\n"
+              "state            stopped: SIGUSR1  running, or was killed\n"
               "decks differ in\n"
               "  optimizer.lr   1.0e-3            3.0e-3\n");
 }

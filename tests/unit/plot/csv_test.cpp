@@ -7,7 +7,7 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Three steps, of which the second has no finite loss and the third none at all.
+/// Returns three steps: the second has no finite loss, and the third has no loss.
 History three_steps(const std::string& folder, std::int64_t first) {
     History history;
     history.path = folder + "/metrics.jsonl";

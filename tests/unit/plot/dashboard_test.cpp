@@ -40,7 +40,7 @@ TEST(Dashboard, TellsHowFarARunHasCome) {
     const auto text = dashboard(running_history(), {.now_s = 1007});
 
     for (const auto* words :
-         {"usual", "2 ranks", "7.00 s since its last word", "█████░░░░░░░░░░░░░░░ 100 of 400, 6.00 s left",
+         {"usual", "2 ranks", "7.00 s since its last event", "█████░░░░░░░░░░░░░░░ 100 of 400, 6.00 s left",
           "10.00k tokens", "54.00k tok/s", "5 % of the time", "5.0 % collective",
           "█████░░░░░░░░░░░░░░░ 1.00 MiB of 4.00 MiB", "event 5"}) {
         EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
@@ -76,7 +76,7 @@ TEST(Dashboard, TellsHowARunHasEnded) {
 
     EXPECT_NE(text.find("stopped: SIGUSR1"), std::string::npos) << text;
     EXPECT_EQ(text.find(" left"), std::string::npos) << "it does not go on";
-    EXPECT_EQ(text.find("since its last word"), std::string::npos);
+    EXPECT_EQ(text.find("since its last event"), std::string::npos);
 }
 
 TEST(Dashboard, WaitsForTheFirstStep) {

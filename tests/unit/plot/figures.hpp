@@ -1,4 +1,4 @@
-/// Histories to draw.
+/// Histories for tests of figures.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,8 @@
 
 namespace ziggurat::plot::test {
 
-/// A loss that falls from 8 nats at 54000 tokens per second, waiting 5 % of the time for other ranks.
+/// Returns a loss that falls from 8 nats at 54000 tokens per second, with 5 % of the time waiting for
+/// ranks.
 inline History usual_history(std::int64_t steps, const std::string& folder = "runs/a") {
     History history;
     history.path = folder;

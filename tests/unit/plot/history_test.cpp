@@ -110,9 +110,9 @@ TEST(History, RefusesWhatHasNothingToShow) {
     expect_refusal(folder.file("none"), "/none' is not there");
     expect_refusal(folder.path(), "has no metrics.jsonl");
     ::mkfifo(folder.file("fifo").c_str(), 0600);
-    expect_refusal(folder.file("fifo"), "is no regular file");
+    expect_refusal(folder.file("fifo"), "is not a regular file");
     write(folder.file("metrics.jsonl"), "{\"event\":\"start\",\"name\":\"x\"}\n");
-    expect_refusal(folder.path(), "tells of no step");
+    expect_refusal(folder.path(), "has no completed step");
     fs::resize_file(folder.file("metrics.jsonl"), std::uintmax_t{1} << 40);
     expect_refusal(folder.path(), "line 2 of '" + folder.file("metrics.jsonl") + "' is longer");
 }
@@ -147,7 +147,7 @@ TEST(History, TellsOfMemorySavesAndEvents) {
     for (const auto& event : history.events) {
         texts.push_back(event.text);
     }
-    EXPECT_EQ(texts, (std::vector<std::string>{"start on 2 ranks", "a save was given up: full\\x1b[2J",
+    EXPECT_EQ(texts, (std::vector<std::string>{"start on 2 ranks", "a save failed: full\\x1b[2J",
                                                "ends with 3: no memory"}));
 }
 
@@ -175,7 +175,7 @@ TEST(HistoryReader, ReadsWhatHasCome) {
     EXPECT_EQ(reader.history().bad_lines, 1);
     EXPECT_EQ(reader.history().first_bad_line, 4);
 
-    write(path, one);  // a run that begins afresh, in the same file
+    write(path, one);  // a new run in the same file
     reader.read();
     EXPECT_EQ(reader.history().steps.size(), 1U);
     EXPECT_TRUE(reader.history().marks.empty());

@@ -35,7 +35,7 @@ TEST(Page, HasCurvesSavesAndEventsOfARun) {
     for (const auto* words :
          {"<title>usual, 1.87M parameters, 2 ranks</title>", "loss, nats per token",
           "device memory of the fullest rank, MiB", "nvme memory of the fullest rank, GiB", ">100 of 200<",
-          ">complete<", "given up: no space &lt;left&gt;", "was sent SIGUSR1", "failed with 3: out of memory",
+          ">complete<", "failed: no space &lt;left&gt;", "was sent SIGUSR1", "failed with 3: out of memory",
           "collective\u00a05\u00a0%", "device\u00a03.00\u00a0MiB, nvme\u00a05.00\u00a0GiB"}) {
         EXPECT_NE(html.find(words), std::string::npos) << words;
     }

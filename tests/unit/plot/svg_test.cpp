@@ -10,7 +10,7 @@
 namespace ziggurat::plot {
 namespace {
 
-/// What is not well formed about `xml`, which has neither comments nor declarations; empty: nothing.
+/// Returns why `xml`, without comments and declarations, is not well formed; empty if it is.
 std::string problem_of(const std::string& xml) {
     std::vector<std::string> open;
     const std::regex tag{
@@ -87,13 +87,13 @@ TEST(Svg, PointsAreWhereTheyShouldBe) {
     history.validations = {{2, 3}};
     const auto figure = make_figure({history}, {.most_points = points_across_svg});
     const auto xml = svg(figure);
-    // The first line is that of the loss: x from 74 to 938 for steps 1 to 3, y over 260 dots.
+    // The first line is the loss: x from 74 to 938 for steps 1 to 3, y over 260 pixels.
     const auto points = points_of(xml, "polyline");
     ASSERT_EQ(points.size(), 3U);
     EXPECT_DOUBLE_EQ(points[0].first, 74);
     EXPECT_DOUBLE_EQ(points[1].first, 506);
     EXPECT_DOUBLE_EQ(points[2].first, 938);
-    const double unit = points[1].second - points[0].second;  // of one nat
+    const double unit = points[1].second - points[0].second;  // pixels per nat
     EXPECT_NEAR(unit, 260 / (figure.panels[0].y.high - figure.panels[0].y.low), 0.1);
     EXPECT_NEAR(points[2].second - points[1].second, unit, 0.11);
     const auto circle = xml.find("<circle class=\"v c0\"");
@@ -124,7 +124,7 @@ TEST(Svg, IsLightForProgramsThatKnowNoViewer) {
 TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     auto history = test::usual_history(10);
     for (auto& step : history.steps) {
-        step.stall_s[5] = 0.004F;  // of 0.02
+        step.stall_s[5] = 0.004F;  // of a step of 0.02 s
     }
     const auto figure = make_figure({history}, {.most_points = points_across_svg});
     const auto& panel = figure.panels.back();

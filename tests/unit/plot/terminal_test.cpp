@@ -59,7 +59,7 @@ TEST(TerminalText, ALaneThatIsHardlyWaitedForHidesNoOther) {
     const auto panel = text.substr(text.find("waiting"));
     const auto drawn = panel.substr(panel.find('|'));
     EXPECT_GT(std::ranges::count(drawn, Canvas::mark_of(0)), 40) << panel;
-    EXPECT_LT(std::ranges::count(drawn, Canvas::mark_of(1)), 10) << panel;  // of the axis
+    EXPECT_LT(std::ranges::count(drawn, Canvas::mark_of(1)), 10) << panel;  // those of the axis
 }
 
 TEST(TerminalText, IsAsciiWhereThatIsAllThereIs) {
@@ -94,7 +94,7 @@ TEST(TerminalText, TellsRunsApartWithoutColours) {
     const auto text = terminal_text(make_figure(some_runs(), {.most_points = points_across(style)}), style);
     EXPECT_NE(text.find("* "), std::string::npos);
     EXPECT_NE(text.find("+ runs/b"), std::string::npos);
-    EXPECT_EQ(text.find("\xe2\xa0"), std::string::npos);  // no braille: all runs would look alike
+    EXPECT_EQ(text.find("\xe2\xa0"), std::string::npos);  // no braille: all runs would look the same
 }
 
 TEST(Canvas, SetsTheDotsOfBraille) {

@@ -5,7 +5,7 @@
 namespace ziggurat::plot {
 namespace {
 
-/// A line from 1 to 2, with other values at some points.
+/// Returns a line from 1 to 2, with other values at some points.
 Panel panel_of(std::size_t points, const std::vector<std::pair<std::size_t, double>>& others = {}) {
     Curve curve;
     for (std::size_t i = 0; i < points; ++i) {

@@ -25,7 +25,7 @@ spec::RunSpec recomputing(std::int64_t microbatches, const spec::Home& activatio
     return spec;
 }
 
-/// Bytes by the lane's engine that moves them.
+/// Returns the bytes moved by each lane's engine.
 std::map<Engine, std::int64_t> moved(const Program& program) {
     std::map<Engine, std::int64_t> sum;
     for (const auto& op : program.ops) {
@@ -36,7 +36,8 @@ std::map<Engine, std::int64_t> moved(const Program& program) {
     return sum;
 }
 
-/// Bytes that leave of one micro-batch: the input of each layer, in fp32. What the head is made from stays.
+/// Returns the offloaded bytes of one micro-batch: the input of each layer, in fp32. The head's input
+/// stays.
 std::int64_t leaving_bytes(const spec::RunSpec& spec) {
     return spec.model.layers * spec.train.micro_batch * spec.data.seq * spec.model.hidden * 4;
 }
@@ -71,7 +72,7 @@ TEST(ActivationPass, LeavesTheDeviceSmallerThanItWas) {
     EXPECT_TRUE(check_program(away).empty());
 }
 
-// Between the head's forward and its backward, there is no time in which anything could be away.
+// Between the head's forward and its backward, there is no time to offload and fetch an activation.
 TEST(ActivationPass, KeepsWhatTheHeadWantsAtOnce) {
     const auto program = build_program(recomputing(1, {0, 1, 0}), 0, Variant::train);
 
@@ -80,7 +81,7 @@ TEST(ActivationPass, KeepsWhatTheHeadWantsAtOnce) {
     EXPECT_EQ(test::index_of(program, "head.final_norm.out away"), -1);
 }
 
-// Its memory is another's only when the next layer has passed, so that this one need not wait for the link.
+// Its memory is reused only after the next layer has run, so that the next layer does not wait for the link.
 TEST(ActivationPass, ListsWhatLeavesOnePassLater) {
     const auto program = build_program(recomputing(1, {0, 1, 0}), 0, Variant::train);
 
@@ -89,7 +90,7 @@ TEST(ActivationPass, ListsWhatLeavesOnePassLater) {
     EXPECT_LT(away, test::index_of(program, "layers.2.qkv forward 0"));
 }
 
-// Otherwise it would go to where something has yet to come back from.
+// Otherwise it would go to memory that still holds an activation to be fetched.
 TEST(ActivationPass, ListsWhatLeavesBeforeWhatComesBack) {
     auto spec = recomputing(1, {0, 1, 0});
     spec.overlap.prefetch = 2;

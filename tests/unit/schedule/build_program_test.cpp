@@ -33,7 +33,7 @@ TEST(BuildProgram, HasTheOpsOfAHandCount) {
     const int backward = 3 * (4 * 2 + 5) + 3 + 1;
     EXPECT_EQ(count(program, OpKind::compute), 4 * (forward + backward));
     EXPECT_EQ(count(program, OpKind::loss), 4);
-    EXPECT_EQ(count(program, OpKind::fill), 1 + 4);  // exact sums; the stream's gradient at the head
+    EXPECT_EQ(count(program, OpKind::fill), 1 + 4);  // exact sums; the residual stream's gradient at the head
     EXPECT_EQ(count(program, OpKind::reduce_scatter), 5);
     EXPECT_EQ(count(program, OpKind::all_gather), 5);
     EXPECT_EQ(count(program, OpKind::norm), 5);
@@ -41,7 +41,7 @@ TEST(BuildProgram, HasTheOpsOfAHandCount) {
     EXPECT_EQ(count(program, OpKind::update), (elements + 4095) / 4096);
 }
 
-/// Bytes of state per rank: 4, 4 and 8 (12 and 2 in bf16) per padded element, each over its span.
+/// Bytes of state per rank: 4, 4 and 8 (12 and 2 in bf16) per padded element, each divided by its span.
 TEST(BuildProgram, HoldsTheStateThatSpansLeave) {
     using spec::ReducePlan;
     struct Case {
@@ -122,7 +122,7 @@ TEST(BuildProgram, IsTheSameForTheSameSpec) {
               test::labels(build_program(spec, 1, Variant::train)));
 }
 
-/// Members of a group do their collectives in one order, whatever else they do.
+/// Members of a group run its collectives in one order, independent of their other collectives.
 TEST(BuildProgram, OrdersCollectivesAlikeOnAllMembers) {
     auto spec = test::small_spec("gpt2", 4);
     spec.model.layers = 4;

@@ -7,7 +7,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// A compute lane and a copy lane that hand a buffer to each other.
+/// Returns a program in which a compute lane and a copy lane pass a buffer to each other.
 Program handing_over() {
     Program program;
     const int compute = program.lane(Engine::compute);
@@ -135,7 +135,7 @@ TEST(CheckProgram, FindsAGroupOnTwoLanes) {
     EXPECT_EQ(kinds(check_program(program)), Kinds{FindingKind::malformed});
 }
 
-/// One op on the lane of an engine, whose operand of one kind lies in `tier`; the rest is where it belongs.
+/// Returns one op on the lane of an engine, with an operand of one kind in `tier` and the rest correct.
 Program one_op(Engine engine, OpKind kind, spec::Tier reads, spec::Tier writes, Lifetime lifetime) {
     Program program;
     Op op;

@@ -1,4 +1,4 @@
-/// Spreading never changes the training: what leaves the same bits leaves the same values in the simulation.
+/// Sharding never changes the training: layouts with equal bits have equal values in the simulation.
 #include <gtest/gtest.h>
 
 #include "tests/support/random_spec.hpp"
@@ -15,7 +15,7 @@ std::uint64_t fingerprint(const spec::RunSpec& spec, std::uint64_t seed) {
     return result.fingerprint;
 }
 
-/// Everything of class A put back to the simplest; axes, sums and precision stay.
+/// Returns the run with all class A choices reset to the simplest; axes, sums and precision stay.
 spec::RunSpec simplest(spec::RunSpec spec) {
     const auto sums = spec.sharding;
     spec.sharding = {1, 1, 1, 0, sums.reduce, sums.sum_group};

@@ -24,7 +24,7 @@ spec::RunSpec on_a_ring(int ranks) {
     return spec;
 }
 
-/// Bytes of the keys and values of a rank's tokens in one layer, in elements.
+/// Returns the elements of keys and values of a rank's tokens in one layer.
 std::int64_t kv_elements(const spec::RunSpec& spec) {
     return spec.train.micro_batch * spec.data.seq / spec.parallel.context * 2 * spec.model.kv_heads *
            spec.model.head_dim;

@@ -23,7 +23,7 @@ Program training(const spec::RunSpec& spec, int rank = 0) {
     return build_program(spec, rank, Variant::train);
 }
 
-/// Labels of the copies of control values over one link.
+/// Returns the labels of the copies of control values over one link.
 Texts control_copies(const Program& program, Engine engine) {
     Texts found;
     for (const auto& op : program.ops) {
@@ -46,7 +46,7 @@ Texts buffers_of(const Program& program, const std::vector<Operand>& operands, R
     return found;
 }
 
-/// Gradients of layers that are shared by device and host, some units each.
+/// Returns a run whose gradients are partly on the device and partly on the host, some units on each.
 spec::RunSpec with_norms_on_both() {
     auto spec = test::small_spec("gpt2");
     spec.model.layers = 4;
@@ -215,7 +215,7 @@ TEST(ControlPass, SharesTheMemoryOfBatchesOnTheDevice) {
     EXPECT_EQ(many, few);
 }
 
-// What nobody has brought is not there.
+// A value is missing in a tier if no copy brought it there.
 TEST(ControlPass, NoCopyCanBeLeftOut) {
     const auto whole = training(with_norms_on_both());
     const std::vector alone{whole};

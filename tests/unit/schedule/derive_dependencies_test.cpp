@@ -10,7 +10,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Ops on buffers of 64 bytes that lie one behind the other.
+/// Ops on consecutive buffers of 64 bytes.
 class Ops {
   public:
     Ops(int lanes, int buffers) {
@@ -66,7 +66,7 @@ TEST(DeriveDependencies, LetsAWriterWaitForAllReadersAndTheLastWriter) {
 
     derive_dependencies(ops.program);
 
-    EXPECT_EQ(ops.waits(3), (Waits{1, 2}));  // each of which has waited for op 0
+    EXPECT_EQ(ops.waits(3), (Waits{1, 2}));  // both have waited for op 0
 }
 
 TEST(DeriveDependencies, WaitsForTheLatestOpOfALaneOnly) {
@@ -83,7 +83,7 @@ TEST(DeriveDependencies, WaitsForTheLatestOpOfALaneOnly) {
 
 TEST(DeriveDependencies, LooksAtBytesNotAtBuffers) {
     Ops ops{3, 2};
-    ops.program.buffers[1].offset = 32;  // the second half of buffer 0 is used again
+    ops.program.buffers[1].offset = 32;  // reuses the second half of buffer 0
     ops.add(0, {}, {{0, Role::input, {{0, 32}}}});
     ops.add(1, {}, {{0, Role::input, {{32, 32}}}});
     ops.add(2, {}, {ops.all(1)});
@@ -123,10 +123,10 @@ TEST(DeriveDependencies, LetsALaneThatOverlapsItselfWaitForItsOwnOps) {
     Ops ops{2, 3};
     ops.program.lanes[1].engine = Engine::nvme_read;
     ops.add(1, {ops.all(0)}, {ops.all(1)});
-    ops.add(1, {ops.all(0)}, {ops.all(2)});  // may run beside the first
-    ops.add(1, {ops.all(0)}, {ops.all(1)});  // not beside the first
+    ops.add(1, {ops.all(0)}, {ops.all(2)});  // may run concurrently with the first
+    ops.add(1, {ops.all(0)}, {ops.all(1)});  // not concurrently with the first
     ops.add(0, {ops.all(2)}, {});
-    ops.add(1, {ops.all(0)}, {ops.all(1)});  // the second is done: not known to the lane, but not needed
+    ops.add(1, {ops.all(0)}, {ops.all(1)});  // the second is done: not tracked by the lane, and not needed
 
     derive_dependencies(ops.program);
 
@@ -233,7 +233,7 @@ TEST(DeriveDependencies, SufficeForAnyOrderOfLanes) {
     }
 }
 
-/// The property above finds a wait that is missing: each one that is derived is needed.
+/// The property test detects a missing wait: each derived wait is necessary.
 TEST(DeriveDependencies, AreAllNeeded) {
     int planted = 0;
     int found = 0;

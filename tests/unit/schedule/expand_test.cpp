@@ -120,7 +120,7 @@ TEST(Expand, JoinsParametersOfOneRole) {
     const auto& weight = op.reads[1];
     ASSERT_EQ(weight.runs.size(), 1u);
     EXPECT_EQ(weight.runs[0].bytes, (32 + 2 * 16) * 32 * 4);
-    EXPECT_EQ(weight.runs[0].offset, 32 * 4);  // behind the gain of the norm
+    EXPECT_EQ(weight.runs[0].offset, 32 * 4);  // after the gain of the norm
 }
 
 TEST(Expand, SharesGradientsAlongTheResidualStream) {
@@ -295,7 +295,7 @@ TEST(Expand, GathersTheGradientOfBranchesSideBySideOnceUnderSequenceParallelism)
                                            }));
 }
 
-/// The norms add to the buffer that both branches read as the gradient of their outputs.
+/// Both branches read a buffer as the gradient of their outputs; the norms add to it afterwards.
 TEST(Expand, LeavesTheGradientOfBranchesSideBySideAloneUntilBothHaveReadIt) {
     const auto program = expanded(one_microbatch("gpt_neox"));
     std::vector<std::string> readers;
@@ -370,7 +370,7 @@ TEST(Expand, MovesWeightProductsToTheirSlotUnderZeroBubble) {
         return std::find(all.begin(), all.end(), label) - all.begin();
     };
 
-    // What reads the residual stream's gradient, which later ops add to, cannot wait.
+    // Readers of the residual stream's gradient cannot wait, because later ops add to it.
     EXPECT_GT(place("layers.0.mlp_in backward_weight 0"), place("layers.0.attn_norm backward 0"));
     EXPECT_GT(place("layers.0.qkv backward_weight 0"), place("layers.0.attn_norm backward 0"));
     EXPECT_LT(place("layers.0.mlp_out backward_weight 0"), place("layers.0.mlp_norm backward 0"));

@@ -86,7 +86,7 @@ TEST(FreeList, ThatIsEmptyHoldsNothingOfNoBytes) {
     EXPECT_EQ(list.end(), 0);
 }
 
-// By bytes: when each was given back.
+// Reference by bytes: the time at which each byte was freed.
 TEST(FreeList, AgreesWithAMapOfBytes) {
     constexpr std::int64_t size = 200;
     constexpr std::int64_t in_use = -1;
@@ -106,7 +106,7 @@ TEST(FreeList, AgreesWithAMapOfBytes) {
                 continue;
             }
             const auto bytes = static_cast<std::int64_t>(1 + random() % 40);
-            std::int64_t oldest = time;  // of all places that hold them
+            std::int64_t oldest = time;  // over all holes that fit
             for (std::int64_t begin = 0; begin + bytes <= static_cast<std::int64_t>(freed.size()); ++begin) {
                 const auto from = freed.begin() + begin;
                 if (std::find(from, from + bytes, in_use) == from + bytes) {

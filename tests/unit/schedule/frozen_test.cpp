@@ -1,4 +1,4 @@
-/// What frozen tensors leave out of a step program, and what they do not change.
+/// Parts of a step program that frozen tensors remove, and parts that they do not change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const std::string& unit_name(const ModelLayout& model, int unit) {
     return model.table.units[static_cast<std::size_t>(unit)].name;
 }
 
-/// Bytes of the persistent buffers of one kind.
+/// Returns the bytes of the persistent buffers of one kind.
 std::int64_t bytes_of(const Program& program, StateKind kind) {
     std::int64_t bytes = 0;
     for (const auto& buffer : program.buffers) {
@@ -37,7 +37,7 @@ std::int64_t bytes_of(const Program& program, StateKind kind) {
     return bytes;
 }
 
-/// Elements that gradients are written to, by all ops together; a gradient per operand and run counts once.
+/// Returns the number of gradient elements written by all ops; each operand and run counts once.
 std::int64_t gradient_elements(const Program& program) {
     std::int64_t elements = 0;
     for (const auto& op : program.ops) {
@@ -63,7 +63,7 @@ std::int64_t local_elements(const ModelLayout& model, bool trained) {
     return elements;
 }
 
-/// Phases of a layer that run backward, by name.
+/// Returns the phases of a layer that run backward, by name.
 std::set<std::string> phases_that_run_backward(const spec::RunSpec& spec, int unit) {
     const ModelLayout model{spec, 0};
     std::set<std::string> names;

@@ -23,7 +23,7 @@ spec::RunSpec gpu_spec(const std::string& family = "gpt2") {
     return spec;
 }
 
-/// Ops that compute GELU, by direction: those of its phase, and products that have taken it.
+/// Ops that compute GELU, by direction: those of its phase, and products with a fused GELU.
 struct Found {
     std::vector<Direction> alone, merged;
 };

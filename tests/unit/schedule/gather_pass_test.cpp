@@ -13,7 +13,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// One axis of `data` ranks, everything sharded over all of them.
+/// Returns one axis of `data` ranks, with everything sharded over all of them.
 spec::RunSpec fully_sharded(int data, int prefetch, std::int64_t microbatches = 1) {
     auto spec = test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
@@ -36,7 +36,7 @@ std::int64_t padded(const spec::RunSpec& spec) {
     return sum;
 }
 
-/// Most leases that are alive at one place of the list.
+/// Returns the maximum number of leases alive at one position of the list.
 int most_leases(const Program& program) {
     const auto ranges = live_ranges(program);
     int most = 0;
@@ -57,7 +57,7 @@ TEST(GatherPass, CostsAtMostThreeTimesTheParametersInAll) {
 
     const auto volumes = volumes_counted(build_program(spec, 0, Variant::train));
 
-    // The head and the lookup are gathered once for each use, layers twice.
+    // The head and the lookup are gathered once per use, layers twice.
     EXPECT_LE(volumes.gathers, 2 * size * 3 / 4);
     EXPECT_EQ(volumes.reduction, size * 3 / 4);
     EXPECT_EQ(volumes.publication, 0);
@@ -67,7 +67,7 @@ TEST(GatherPass, HoldsAsManyLeasesAsArePrefetched) {
     for (int prefetch = 0; prefetch <= 3; ++prefetch) {
         const auto program = build_program(fully_sharded(2, prefetch, 3), 1, Variant::train);
 
-        // The head with tied weights takes two at a time.
+        // The head with tied weights takes two leases at a time.
         EXPECT_LE(most_leases(program), prefetch + 2);
         EXPECT_GE(most_leases(program), std::max(prefetch + 1, 2));
     }
@@ -81,7 +81,7 @@ TEST(GatherPass, IssuesGathersAheadOfTheirUse) {
             if (op.purpose == Purpose::parameters) {
                 ++gathers;
             } else if (op.kind == OpKind::compute) {
-                return gathers;  // issued in front of the first use of all
+                return gathers;  // issued before the first use of any
             }
         }
         return -1;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr spec::Home homes[] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
-/// A random run of one stage with all state sharded over all ranks and whole homes.
+/// Returns a random run of one stage with all state sharded over all ranks, each kind in one tier.
 spec::RunSpec sharded(std::uint64_t seed) {
     auto spec = test::random_spec(seed, {.most_ranks = 8, .context = false, .tiers = false});
     const int ranks = 2 + static_cast<int>(seed % 3);
@@ -45,7 +45,7 @@ TEST(LinkVolumes, AreThoseOfTheProgram) {
     }
 }
 
-// Activations leave as soon as they are produced and come back once, over each link on the way.
+// Activations are offloaded as soon as they are produced, and fetched once, over each link on the way.
 TEST(LinkVolumes, OfActivationsAreEqualBothWays) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
         auto spec = sharded(seed);

@@ -1,4 +1,4 @@
-/// Programs of runs that train adapters: what holds of all programs, and what is theirs.
+/// Programs of runs that train adapters: properties of all programs, and those specific to adapters.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ spec::RunSpec with_adapters(std::uint64_t seed) {
     return spec;
 }
 
-/// Bytes of gradients' sums over the tensor axis and between stages.
+/// Returns the bytes of gradient sums over the tensor axis and between stages.
 double sums_sent(const Program& program) {
     return static_cast<double>(bytes_sent_by_purpose(program)[Purpose::gradients]);
 }
@@ -75,7 +75,7 @@ TEST(ProgramsOfAdapters, HaveGradientsAndMomentsOfAdaptersAlone) {
     EXPECT_EQ(frozen, m.layers + 2) << "all of the base";
 }
 
-/// Forward 2 of each number, gradients of inputs and of factors as much each.
+/// Forward counts 2 FLOP per number; gradients of inputs and of factors the same each.
 TEST(ProgramsOfAdapters, CountTheirProducts) {
     auto spec = test::small_spec("gpt2");
     const auto program_flops = [&] {
@@ -95,7 +95,7 @@ TEST(ProgramsOfAdapters, CountTheirProducts) {
     EXPECT_NEAR(program_flops() - base, 6 * numbers * tokens, 1e-9 * base);
 }
 
-/// Of a weight cut along its outputs A is whole on all ranks of the tensor axis, along its inputs B.
+/// For a weight sharded along its outputs, A is whole on all tensor ranks; along its inputs, B.
 TEST(ProgramsOfAdapters, SumTheWholeFactorOverTheTensorAxis) {
     for (const char* target : {"mlp.up", "mlp.down"}) {
         auto spec = test::small_spec("gpt2");

@@ -20,7 +20,7 @@ spec::RunSpec sharded(int data, int p, int o) {
     return spec;
 }
 
-/// Elements of a unit's flat range that an operand covers.
+/// Returns the elements of a unit's flat range that an operand covers.
 layout::ElementRange elements_of(const Program& program, const Operand& operand) {
     const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
     const std::int64_t width = element_bytes(buffer);
@@ -43,7 +43,7 @@ TEST(OptimizerPass, UpdatesEachElementOfTheShardsOnceWithAllItsState) {
             spec.precision.compute = type;
             const ModelLayout model{spec, rank};
             const auto program = build_program(spec, model, Variant::train);
-            std::map<int, std::int64_t> updated;  // unit -> where its updates have come to
+            std::map<int, std::int64_t> updated;  // unit -> end of its updates so far
             for (const auto& op : program.ops) {
                 if (op.kind != OpKind::update) {
                     continue;
@@ -144,7 +144,7 @@ TEST(OptimizerPass, EndsTheStepOnALaneOfItsOwn) {
     }
 }
 
-// It sums them, and a rank without gradients of its own would not wait for its passes otherwise.
+// The step end sums the losses. Without them, a rank without gradients would not wait for its passes.
 TEST(OptimizerPass, EndsAStepWithTheLossesOfAllMicroBatches) {
     auto spec = test::small_spec();
     spec.train.micro_batches = 3;

@@ -13,7 +13,7 @@ namespace {
 using Pass = Slot::Pass;
 using Orders = std::vector<std::vector<Slot>>;
 
-/// Most forwards of the order whose backward (of weights) has not come yet.
+/// Returns the maximum number of forwards whose backward (of weights) is still pending.
 int most_in_flight(const std::vector<Slot>& order) {
     int now = 0;
     int most = 0;
@@ -33,8 +33,9 @@ Orders all_stages(const Pipeline& pipeline) {
     return orders;
 }
 
-/// Runs the stages against each other: a slot needs what its neighbours in the model have sent. Returns the
-/// rounds that it took when every slot takes one, or -1 when nothing moves any more.
+/// Simulates the stages together: a slot needs the messages of its neighbours in the model.
+///
+/// Returns the number of rounds if every slot takes one, or -1 on a deadlock.
 int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
     const int virtual_stages = pipeline.stages * pipeline.chunks;
     std::set<std::tuple<bool, int, int>> done;  // (is backward, virtual stage, micro-batch)
@@ -134,7 +135,7 @@ TEST(PipelineOrder, HoldsNoMoreActivationsThanItsDepth) {
     }
 }
 
-// With slots of one length, 1F1B leaves stages - 1 slots idle on both ways; chunks divide that.
+// With slots of equal length, 1F1B leaves stages - 1 slots idle in each direction; chunks divide that.
 TEST(PipelineOrder, HasTheBubbleOfItsSource) {
     for (int stages = 1; stages <= 8; ++stages) {
         for (int groups = 1; groups <= 3; ++groups) {
@@ -152,8 +153,8 @@ TEST(PipelineOrder, HasTheBubbleOfItsSource) {
     }
 }
 
-// Three kinds of slots of one length: the stages that stand idle do so a third as long as under 1F1B, whose
-// backward is two slots long.
+// With three kinds of slots of equal length, idle stages wait a third of the time of 1F1B, whose backward
+// takes two slots.
 TEST(PipelineOrder, ZeroBubbleFillsTheDrainWithWeightGradients) {
     for (int stages = 2; stages <= 8; ++stages) {
         const int microbatches = 2 * stages;

@@ -34,7 +34,7 @@ std::int64_t offset(const Program& program, int buffer) {
     return program.buffers[static_cast<std::size_t>(buffer)].offset;
 }
 
-/// The most bytes that buffers alive at one op have together.
+/// Returns the maximum total bytes of buffers alive at one op.
 std::int64_t most_live(const Program& program) {
     const auto ranges = live_ranges(program);
     std::vector<std::int64_t> change(program.ops.size() + 1);
@@ -56,7 +56,7 @@ std::int64_t most_live(const Program& program) {
     return most;
 }
 
-/// Walks the ops and holds every buffer that begins against those alive at its place.
+/// Checks every new buffer against those alive at the same op.
 void expect_no_overlap(const Program& program) {
     const auto ranges = live_ranges(program);
     std::array<std::map<std::int64_t, std::int64_t>, num_arenas> taken_of;  // begin -> end
@@ -130,12 +130,12 @@ TEST(PlaceBuffers, TakesTheSmallestHoleThatFits) {
     EXPECT_EQ(offset(program, fits_small), offset(program, small));
 }
 
-/// Where the buffers of an op lie: those of collectives are shared.
+/// Tier and sharing of the buffers of an op: those of collectives are shared.
 struct Kind {
     spec::Tier tier = spec::Tier::device;
     OpKind op = OpKind::compute;
     std::size_t arena = 0;
-    std::int64_t one_more_of = 0;  ///< bytes that may be paid for with one more, to wait less; 0: none
+    std::int64_t one_more_of = 0;  ///< 1 / one_more_of extra memory is allowed to wait less; 0: none
 };
 
 const Kind of_device{.tier = spec::Tier::device, .op = OpKind::compute, .arena = 0, .one_more_of = 0};
@@ -143,7 +143,7 @@ const Kind shared_on_device{
     .tier = spec::Tier::device, .op = OpKind::all_gather, .arena = 3, .one_more_of = 32};
 const Kind of_host{.tier = spec::Tier::host, .op = OpKind::compute, .arena = 1, .one_more_of = 8};
 
-/// A large buffer and then small ones, each alone; all have the length of the list to live.
+/// Returns a large buffer, then small ones, each alone; the list is long enough for all lifetimes.
 Program one_after_the_other(const Kind& kind, int small) {
     Program program;
     for (int i = 0; i <= small; ++i) {
@@ -154,7 +154,7 @@ Program one_after_the_other(const Kind& kind, int small) {
     return program;
 }
 
-// What is sent from one need not have left when the next is filled, nor in the step behind it.
+// The data sent from one buffer may still be in flight when the next one is filled, and in the next step.
 TEST(PlaceBuffers, TakesForTransfersAndCollectivesWhatHasBeenFreeForLongest) {
     for (const auto& kind : {of_host, shared_on_device}) {
         auto program = one_after_the_other(kind, 15);
@@ -180,7 +180,7 @@ TEST(PlaceBuffers, StaysWhereItHasJustBeenForWhatComputes) {
     }
 }
 
-// Small buffers apart would leave no hole for large ones.
+// Small buffers at scattered offsets would leave no hole for large ones.
 TEST(PlaceBuffers, GrowsByNoMoreThanItMayToWaitLess) {
     std::mt19937_64 random{3};
     for (int round = 0; round < 40; ++round) {

@@ -12,7 +12,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Whether brackets and quotes of a JSON text close in order, outside of and inside of strings.
+/// Returns true if brackets and quotes of a JSON text are balanced, inside and outside of strings.
 bool is_balanced(const std::string& json) {
     std::string open;
     bool in_text = false;

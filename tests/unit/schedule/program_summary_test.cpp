@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> units{"embedding", "layers.0", "layers.1", "layers.2", "head"};
 
-/// Three layers on two ranks.
+/// Returns three layers on two ranks.
 Program three_layers() {
     auto spec = test::small_spec("llama", 2);
     spec.model.layers = 3;

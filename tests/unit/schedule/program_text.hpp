@@ -1,4 +1,4 @@
-/// Programs as short texts, for expectations that a person can read.
+/// Programs as short texts, for readable expectations.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ziggurat::test {
 
-/// "[kind] label" of every op, "compute" left out.
+/// Returns "[kind] label" of every op; "compute" is omitted.
 inline std::vector<std::string> labels(const schedule::Program& program) {
     std::vector<std::string> found;
     for (const auto& op : program.ops) {
@@ -21,7 +21,7 @@ inline std::vector<std::string> labels(const schedule::Program& program) {
     return found;
 }
 
-/// The op with that label (without its kind).
+/// Returns the op with that label (without its kind).
 inline const schedule::Op& op_of(const schedule::Program& program, const std::string& label) {
     const auto at = std::find_if(program.ops.begin(), program.ops.end(),
                                  [&](const schedule::Op& op) { return op.label == label; });
@@ -31,13 +31,13 @@ inline const schedule::Op& op_of(const schedule::Program& program, const std::st
     return *at;
 }
 
-/// Where in the list the first op with that label stands; -1 when there is none.
+/// Returns the index of the first op with that label; -1 if there is no such op.
 inline int index_of(const schedule::Program& program, const std::string& label) {
     const auto at = std::ranges::find(program.ops, label, &schedule::Op::label);
     return at == program.ops.end() ? -1 : static_cast<int>(at - program.ops.begin());
 }
 
-/// "role=buffer" of each operand, in order.
+/// Returns "role=buffer" of each operand, in order.
 inline std::string operands(const schedule::Program& program, const std::vector<schedule::Operand>& all) {
     std::string text;
     for (const auto& operand : all) {

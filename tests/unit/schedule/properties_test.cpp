@@ -1,4 +1,4 @@
-/// What must hold of the programs of every run, over random ones; ZIGGURAT_SPECS says how many.
+/// Properties of the programs of all runs, checked on ZIGGURAT_SPECS random ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,21 +27,21 @@ std::string as_text(const Volumes& v) {
            std::to_string(v.reduction) + " reduced, " + std::to_string(v.publication) + " published";
 }
 
-/// Whether the program sends what the formulas say.
+/// Describes the difference between the volumes of the program and the formulas; empty if they agree.
 std::string complaint_about_volumes(const spec::RunSpec& spec, const Program& program) {
     if (!spec.tiers.tiles.empty()) {
-        return {};  // the formulas are those of whole units
+        return {};  // the formulas cover only whole units
     }
     const ModelLayout model{spec, program.rank};
     auto formula = volumes_by_formula(spec::of_stage(spec, model.stage), model);
-    formula.accumulated = 0;  // not told by programs
+    formula.accumulated = 0;  // not visible in programs
     const auto counted = volumes_counted(program);
     return counted == formula ? std::string{}
                               : "rank " + std::to_string(program.rank) + " sends " + as_text(counted) +
                                     " instead of " + as_text(formula) + " elements\n";
 }
 
-/// Everything that is wrong with the programs of a run; empty when nothing is.
+/// Describes all errors of the programs of a run; empty if they are correct.
 std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& programs, std::uint64_t seed) {
     std::string text;
     for (const auto& program : programs) {
@@ -57,7 +57,7 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
     return simulate(programs, &truth, {.seed = seed, .buffered_sends = seed % 3 == 0 ? 1 : 0}).report();
 }
 
-/// A random run, every other one on GPUs, which read weights where they lie.
+/// Returns a random run, every other one on GPUs, which read weights in place.
 spec::RunSpec random_run(std::int64_t seed) {
     auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.stages_differ = true});
     spec.tiers.device = seed % 2 == 0 ? spec::DeviceKind::host : spec::DeviceKind::cuda;
@@ -113,11 +113,12 @@ TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
     }
 }
 
-/// Changes programs so that they are wrong; false where there is nothing of the kind to change.
+/// Plants a bug in programs. Returns false if they have no op for it.
 using Plant = std::function<bool(std::vector<Program>&, std::mt19937_64&)>;
 
-/// Of the first 20 random runs that have something of the kind to change, the one in which the planted bug is
-/// found, counted from 1; -1 when it never is.
+/// Plants the bug in the first 20 random runs that have an op for it.
+///
+/// Returns the number of the run in which it is found, from 1; -1 if it is never found.
 std::int64_t found_at(const Plant& plant) {
     std::mt19937_64 random{7};
     std::int64_t planted = 0;
@@ -134,7 +135,7 @@ std::int64_t found_at(const Plant& plant) {
     return -1;
 }
 
-/// Ops of one rank that are as wanted.
+/// Returns the ops of one rank that satisfy `wanted`.
 std::vector<int> ops_where(const Program& program, const std::function<bool(const Op&)>& wanted) {
     std::vector<int> found;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
@@ -150,9 +151,9 @@ const T& one_of(const std::vector<T>& all, std::mt19937_64& random) {
     return all[static_cast<std::size_t>(random() % all.size())];
 }
 
-/// Takes one collective away, on all members of its group; everything is placed and ordered anew.
+/// Removes one collective on all members of its group, and repeats placement and ordering.
 ///
-/// \param group  its name; empty: any
+/// \param group  name of the group; empty: any
 bool drop(std::vector<Program>& programs,
           OpKind kind,
           Purpose purpose,
@@ -195,7 +196,7 @@ TEST(PlantedBug, AMissingSumOverTheTensorAxisIsFound) {
               0);
 }
 
-/// Four query heads and two heads of keys on four tensor ranks.
+/// Returns four query heads and two key-value heads on four tensor ranks.
 spec::RunSpec sharing_spec(int data, bool sequence) {
     auto spec = test::small_spec("llama", data);
     spec.parallel.tensor = 4;
@@ -291,7 +292,7 @@ TEST(PlantedBug, AMissingWaitIsFoundEveryTime) {
 
 TEST(PlantedBug, AMissingWaitIsFoundByRunningToo) {
     EXPECT_GT(found_at([](std::vector<Program>& programs, std::mt19937_64&) {
-                  // Every wait for what a collective leaves.
+                  // Removes every wait for the result of a collective.
                   for (auto& program : programs) {
                       for (auto& op : program.ops) {
                           if (op.kind == OpKind::compute) {

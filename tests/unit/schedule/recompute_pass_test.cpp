@@ -24,7 +24,7 @@ spec::RunSpec spec_of(const std::string& family, RecomputeKind kind, int layers 
     return spec;
 }
 
-/// Phases computed again, in order.
+/// Returns the recomputed phases, in order.
 std::vector<std::string> redone(const Program& program, const ModelLayout& model) {
     std::vector<std::string> found;
     for (const auto& op : program.ops) {
@@ -82,7 +82,7 @@ TEST(RecomputePass, LeavesTheTokensOfOthersToBackwardsOwnGathers) {
                                     "layers.0.activation"}));
 }
 
-/// Collectives of the middle one of three layers: forward, backward and again.
+/// Returns the collectives of the middle one of three layers: forward, backward and recomputation.
 std::map<std::pair<OpKind, Direction>, int> collectives_of_a_layer(const spec::RunSpec& spec) {
     std::map<std::pair<OpKind, Direction>, int> found;
     for (const auto& op : build_program(spec, 0, Variant::train).ops) {
@@ -113,7 +113,7 @@ TEST(RecomputePass, BackwardGathersWithSequenceWhatForwardGatheredWhateverIsComp
     }
 }
 
-/// Bytes of activations that live from forward to backward.
+/// Returns the bytes of activations that are saved from forward to backward.
 std::int64_t kept_bytes(const spec::RunSpec& spec) {
     const auto program = build_program(spec, 0, Variant::train);
     const auto ranges = live_ranges(program);
@@ -139,7 +139,7 @@ TEST(RecomputePass, KeepsWhatItSays) {
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::none)), 16 * value + 8 * row);
     // qkv, branch of attention, up, output
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::selective)), 9 * value);
-    // the output of each run of layers
+    // the output of each group of layers
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full)), 1 * value);
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4)), 4 * value);
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4, 2)), 2 * value);

@@ -29,7 +29,7 @@ Program program_of(const spec::RunSpec& spec, int rank = 0) {
     return build_program(spec, rank, Variant::train);
 }
 
-/// What happens to the gradients of unit 1, the layer, after its products: kind, group, micro-batch.
+/// Returns the reduction of the gradients of unit 1, the layer: kind, group, micro-batch.
 Texts reduction_of_layer(const Program& program) {
     Texts found;
     for (const auto& op : program.ops) {
@@ -107,7 +107,7 @@ TEST(ReducePass, StartsAReductionBehindTheLastOpThatWritesTheGradient) {
               place("layers.0.attn_norm backward 1") + 1);
     EXPECT_EQ(place("reduce_scatter: embedding gradients reduce_scatter"),
               place("embedding.embedding backward 1") + 1);
-    // The compute lane meets sums behind all of backward.
+    // The compute lane handles sums after all of backward.
     EXPECT_EQ(place("fill: zeros for exact_sums on device"),
               place("reduce_scatter: embedding gradients reduce_scatter") + 1);
     EXPECT_EQ(place("fill: zeros for exact_sums on device") + 1, place("norm: head sum of squares"));
@@ -211,7 +211,7 @@ TEST(ReducePass, ZeroesTheGapsOfAGradientThatLivesForAMicrobatch) {
     }
 }
 
-/// Elements that the norms of all ranks count, by (unit, tensor rank): each parameter has to be there once.
+/// Elements counted by the norms of all ranks, by (unit, tensor rank): each parameter must occur once.
 TEST(ReducePass, CountsEachElementOnceInTheNorm) {
     for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span}) {
         auto spec = sharded(4, 1, 2, 4, plan);

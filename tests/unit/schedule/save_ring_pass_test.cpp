@@ -12,7 +12,8 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Weights on NVMe that the device and the host update, as the home of the moments says.
+/// Returns a run with weights on NVMe, updated by the device and the host according to the home of the
+/// moments.
 spec::RunSpec weights_on_nvme(const spec::Home& moments) {
     auto spec = test::small_spec("llama");
     spec.tiers.parameters = {0, 0, 1};
@@ -23,7 +24,7 @@ spec::RunSpec weights_on_nvme(const spec::Home& moments) {
     return spec;
 }
 
-/// How many ops take a place in the ring in turn; and how many let state pass at all.
+/// Returns the number of ops with an ordered slot of the ring, and of ops that copy state to the save.
 std::pair<std::int64_t, std::int64_t> in_turn(const spec::RunSpec& spec) {
     const ModelLayout model{spec, 0};
     const auto program = build_program(spec, model, Variant::train);
@@ -48,7 +49,7 @@ TEST(PassingState, OfOneLaneNeedsNoOrder) {
     EXPECT_EQ(ordered, 0);
 }
 
-// An update of the device cannot write into the ring, which is on the host.
+// A device update cannot write to the ring, which is on the host.
 TEST(PassingState, LeavesTheDeviceByACopyInFrontOfTheUpdate) {
     const auto spec = weights_on_nvme({1, 0, 0});
     const ModelLayout model{spec, 0};

@@ -5,7 +5,7 @@
 namespace ziggurat::schedule::simulation {
 namespace {
 
-/// Elements 100 to 109 of four bytes each, the first and half of the second of which are overwritten.
+/// Returns elements 100 to 109 of four bytes each; the first and half of the second are overwritten.
 Memory overwritten_in_front() {
     Memory memory;
     memory.write(0, 40, {.name = 1, .first = 100, .element_bytes = 4});

@@ -10,7 +10,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Programs of `ranks` ranks that share one group, written by hand.
+/// Hand-written programs of `ranks` ranks that share one group.
 class Hand {
   public:
     explicit Hand(int ranks) : programs(static_cast<std::size_t>(ranks)) {
@@ -73,7 +73,7 @@ class Hand {
         return made;
     }
 
-    /// The kinds of findings under several orders of lanes.
+    /// Returns true if a finding of that kind occurs for some order of the lanes.
     bool finds(FindingKind kind) const {
         for (std::uint64_t seed = 1; seed <= 20; ++seed) {
             const auto result = simulate(programs, nullptr, {.seed = seed});
@@ -173,7 +173,7 @@ TEST(Simulate, FindsAPlaceThatIsUsedAgainTooEarly) {
     hand.op(0, OpKind::compute, 0, {}, {b});
     hand.op(0, OpKind::compute, 0, {a}, {});
 
-    EXPECT_NE(hand.report().find("'buffer 0' (input) at byte 8, where 'buffer 1' has been put since"),
+    EXPECT_NE(hand.report().find("'buffer 0' (input) at byte 8, where 'buffer 1' has since been written"),
               std::string::npos)
         << hand.report();
 }

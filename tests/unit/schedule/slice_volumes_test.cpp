@@ -1,4 +1,4 @@
-/// Volumes of sequence parallelism and of activations that are cut: formulas beside what programs send.
+/// Volumes of sequence parallelism and of sharded activations: formulas against those of programs.
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
@@ -38,7 +38,7 @@ TEST(SliceVolumes, AreSixGathersAndFourScattersOfALayer) {
     }
 }
 
-// Each sum in two halves, and the inputs of the products gathered once more.
+// Each sum is split in two, and the inputs of the products are gathered once more.
 TEST(SliceVolumes, AreThoseOfTensorRanksAndTheGathersForBackward) {
     auto spec = sliced("gpt2", 4);
     const auto with = tensor_bytes_by_formula(spec, ModelLayout{spec, 0});
@@ -89,8 +89,8 @@ TEST(SliceVolumes, OfCutActivationsAreWhatProgramsSend) {
     EXPECT_GT(looked_at, count / 8);
 }
 
-// The backward of a chunk below the first trained tensor is empty: between forward and backward of another it
-// does not count.
+// The backward of a chunk below the first trained tensor is empty. It does not count between forward and
+// backward of another chunk.
 TEST(SliceVolumes, OfCutActivationsPassOverChunksThatHaveNoBackward) {
     auto spec = test::small_spec("gpt2");
     spec.model.layers = 7;
@@ -115,7 +115,7 @@ TEST(SliceVolumes, OfCutActivationsPassOverChunksThatHaveNoBackward) {
     }
 }
 
-// With one micro-batch backward follows forward at once on all stages, but gradients of weights come last.
+// With one micro-batch, backward follows forward immediately on all stages, but weight gradients come last.
 TEST(SliceVolumes, OfCutActivationsHaveWhatGradientsOfWeightsWaitFor) {
     for (const char* family : {"gpt2", "gpt_neox", "llama"}) {
         auto spec = test::small_spec(family);

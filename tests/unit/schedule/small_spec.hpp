@@ -1,4 +1,4 @@
-/// Specifications of small runs for tests of the step program.
+/// Specs of small runs for tests of the step program.
 #pragma once
 
 #include "layout/family_descriptor.hpp"
@@ -6,7 +6,8 @@
 
 namespace ziggurat::test {
 
-/// One layer of width 32, two micro-batches of two sequences of 16, on `data` ranks with ZeRO 0.
+/// Returns one layer of width 32, two micro-batches of two sequences of 16, on `data` ranks with ZeRO
+/// 0.
 inline spec::RunSpec small_spec(const std::string& family = "llama", int data = 1) {
     spec::RunSpec spec;
     auto& model = spec.model;

@@ -9,7 +9,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Two micro-batches whose gradients are added up where they are at home: half of them on the host.
+/// Returns two micro-batches with gradients accumulated at their homes: half of them on the host.
 spec::RunSpec half_on_the_host() {
     auto spec = test::small_spec("llama");
     spec.train.micro_batches = 2;

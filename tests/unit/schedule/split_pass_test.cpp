@@ -36,7 +36,7 @@ TEST(SplitPass, KeepsAPartOfEachInputAndGathersItForBackward) {
         ASSERT_GT(gathered, cut) << name;
         EXPECT_EQ(program.ops[static_cast<std::size_t>(cut)].writes.front().bytes(), whole_bytes / 2);
         EXPECT_EQ(program.ops[static_cast<std::size_t>(gathered)].kind, OpKind::all_gather);
-        // Or its memory would be held for backward.
+        // Otherwise its memory would be held until backward.
         const int whole = program.ops[static_cast<std::size_t>(cut)].reads.front().buffer;
         for (auto i = static_cast<std::size_t>(gathered); i < program.ops.size(); ++i) {
             for (const auto& operand : program.ops[i].reads) {
@@ -44,7 +44,7 @@ TEST(SplitPass, KeepsAPartOfEachInputAndGathersItForBackward) {
             }
         }
     }
-    // The head reads it forward and backward in one go.
+    // The head reads it in forward and backward without other layers in between.
     EXPECT_EQ(test::index_of(program, "layers.2.residual.out, own part"), -1);
 }
 

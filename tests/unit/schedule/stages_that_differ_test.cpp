@@ -1,4 +1,4 @@
-/// Stages with recomputation and homes of their own.
+/// Stages with individual recomputation and homes.
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"

@@ -1,4 +1,4 @@
-/// Programs hold the state that the table of its kinds says, and use all of it.
+/// Programs hold exactly the state of the table of its kinds, and use all of it.
 #include "layout/state_kinds.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using layout::state_kinds;
 
-/// Runs of every sort: types, shard degrees, tiers, frozen tensors; a second copy of the parameters.
+/// Returns runs with all types, shard degrees, tiers, frozen tensors, and replicas of the parameters.
 std::vector<spec::RunSpec> some_runs() {
     std::vector<spec::RunSpec> runs;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
@@ -35,7 +35,7 @@ std::vector<spec::RunSpec> some_runs() {
     return runs;
 }
 
-/// Kinds that persistent buffers of the program have.
+/// Returns the kinds of the persistent buffers of the program.
 std::set<StateKind> kinds_kept(const Program& program) {
     std::set<StateKind> kinds;
     for (const auto& buffer : program.buffers) {
@@ -46,7 +46,7 @@ std::set<StateKind> kinds_kept(const Program& program) {
     return kinds;
 }
 
-/// Kinds that ops compute with: in the place where they are kept, or in one that they were brought to.
+/// Returns the kinds that ops compute with, at their homes or in copies.
 std::set<StateKind> kinds_used(const Program& program) {
     std::set<StateKind> kinds;
     for (const auto& op : program.ops) {
@@ -62,7 +62,7 @@ std::set<StateKind> kinds_used(const Program& program) {
     return kinds;
 }
 
-/// Every kind is tried: in some run it is kept, or made within a step.
+/// Every kind occurs: in some run it is kept, or created within a step.
 TEST(StateKindsOfPrograms, AreThoseOfTheTableInAllVariants) {
     std::set<StateKind> seen;
     for (const auto& run : some_runs()) {
@@ -104,7 +104,7 @@ TEST(StateKindsOfPrograms, AreUsedByEachStepThatTrains) {
     }
 }
 
-/// Optimizer state is read and written by updates; what a step leaves as it is, by none.
+/// Updates read and write optimizer state, but not state that a step leaves unchanged.
 TEST(StateKindsOfPrograms, OfTheOptimizerAreReadAndWrittenByUpdates) {
     for (const auto& run : some_runs()) {
         SCOPED_TRACE(test::described(run));

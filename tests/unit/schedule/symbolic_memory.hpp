@@ -1,4 +1,4 @@
-/// Runs one rank's program on names of values instead of values, in list order or lane by lane.
+/// Runs one rank's program on symbolic values, in list order or lane by lane.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace ziggurat::test {
 
-/// The arenas of a rank; each cell of 16 bytes holds a number that stands for how its value came about.
+/// Arenas of a rank. Each cell of 16 bytes holds a number that identifies the computation of its value.
 ///
-/// What an op writes depends on what the op is, on all that it reads and, where it adds, on what was there.
-/// So two runs that end with equal cells have computed the same.
+/// The result of an op depends on the op, on all its inputs and, if it adds, on the previous value.
+/// Two runs that end with equal cells have therefore computed the same.
 class SymbolicMemory {
   public:
     explicit SymbolicMemory(const schedule::Program& program) : program_{program} {
@@ -23,7 +23,7 @@ class SymbolicMemory {
         }
     }
 
-    /// A number for all that `op` reads.
+    /// Returns a number for all inputs of `op`.
     std::uint64_t look(const schedule::Op& op) const {
         std::uint64_t seen = identity(op);
         for (const auto& operand : op.reads) {
@@ -44,7 +44,7 @@ class SymbolicMemory {
         }
     }
 
-    /// A number for the bytes of all persistent buffers.
+    /// Returns a number for the bytes of all persistent buffers.
     std::uint64_t state() const {
         std::uint64_t hash = 0;
         for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -65,7 +65,7 @@ class SymbolicMemory {
         return a ^ (a >> 31);
     }
 
-    /// A computation and its repetition are the same.
+    /// Returns the same identity for a computation and its recomputation.
     static std::uint64_t identity(const schedule::Op& op) {
         const auto direction =
             op.direction == schedule::Direction::recompute ? schedule::Direction::forward : op.direction;
@@ -84,7 +84,7 @@ class SymbolicMemory {
                             Visitor&& visit) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
         if (operand.role == schedule::Role::workspace) {
-            return;  // scratch: written before it is read, within one op; its place is judged by its buffer
+            return;  // scratch: written before it is read within one op
         }
         auto& arena = arenas[schedule::arena_of(buffer)];
         std::int64_t at = 0;
@@ -109,7 +109,7 @@ class SymbolicMemory {
     std::array<std::vector<std::uint64_t>, schedule::num_arenas> arenas_;
 };
 
-/// The persistent bytes after `steps` steps in list order.
+/// Returns the persistent state after `steps` steps in list order.
 inline std::uint64_t run_in_list_order(const schedule::Program& program, int steps) {
     SymbolicMemory memory{program};
     for (int step = 0; step < steps; ++step) {
@@ -120,12 +120,14 @@ inline std::uint64_t run_in_list_order(const schedule::Program& program, int ste
     return memory.state();
 }
 
-/// The same when lanes go on at random as far as the waits of their ops allow; what an op reads is taken at
-/// its start and what it writes appears at its end. An op whose reads change under it gives another number.
+/// Returns the persistent state if lanes proceed at random, as far as the waits of their ops allow.
+///
+/// The inputs of an op are read at its start, and its outputs appear at its end. An op whose inputs change
+/// while it runs gives another number.
 inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, std::uint64_t seed) {
     struct Lane {
         std::vector<int> ops;
-        std::size_t next = 0;  // counted through all steps
+        std::size_t next = 0;  // counted over all steps
         bool is_running = false;
         std::uint64_t seen = 0;
     };
@@ -137,7 +139,7 @@ inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, s
     }
     std::vector<int> times_done(num_ops, 0);
     std::mt19937_64 random{seed};
-    // Some lanes are eager and some are slow, otherwise all stay near list order.
+    // Some lanes are fast and some are slow, because otherwise all stay near list order.
     std::vector<std::uint64_t> eagerness;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
         eagerness.push_back(1 + (random() % 3) * (random() % 40));
@@ -177,7 +179,7 @@ inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, s
             ++idle;
         }
     }
-    return 0;  // nothing moves any more
+    return 0;  // deadlock
 }
 
 }  // namespace ziggurat::test

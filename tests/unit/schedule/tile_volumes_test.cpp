@@ -1,4 +1,4 @@
-/// Volumes of runs whose weights are in tiles: formulas beside what programs send.
+/// Volumes of runs with tiled weights: formulas against those of programs.
 #include "schedule/volumes/tile_volumes.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// One layer of GPT-2 on two data ranks with ZeRO 3, its whole MLP in tiles of 16 rows.
+/// Returns one layer of GPT-2 on two data ranks with ZeRO 3, with its whole MLP in tiles of 16 rows.
 spec::RunSpec tiled() {
     auto spec = test::small_spec("gpt2", 2);
     spec.sharding.parameters = spec.sharding.gradients = spec.sharding.optimizer = 2;
@@ -24,7 +24,7 @@ spec::RunSpec tiled() {
     return spec;
 }
 
-// Of one layer of width 32: products of 3 x 32, 32, 128 and 32 rows; 2 x 2 vectors of norms.
+// One layer of width 32: products of 3 x 32, 32, 128 and 32 rows; 2 x 2 vectors of norms.
 constexpr std::int64_t products = (96 + 32 + 128) * 32 + 32 * 128;
 constexpr std::int64_t biases = 96 + 32 + 128 + 32;
 constexpr std::int64_t gains = 2 * 32;
@@ -45,12 +45,12 @@ TEST(TileVolumes, HaveWhatIsComputedAgainOnceMore) {
 
     spec.recompute.kind = spec::RecomputeKind::selective;
     EXPECT_EQ(tile_volumes_of_axis(spec, ModelLayout{spec, 0}).gathers, once + 2 * 2 * gains);
-    spec.recompute.kind = spec::RecomputeKind::full;  // but the last product, which nothing reads again
+    spec.recompute.kind = spec::RecomputeKind::full;  // except the last product, which is not read again
     EXPECT_EQ(tile_volumes_of_axis(spec, ModelLayout{spec, 0}).gathers,
               once + 2 * (products - 32 * 128 + biases - 32 + 2 * gains));
 }
 
-/// All ranks together, but for what each collective rounds down.
+/// Compares the total over all ranks, up to the rounding of each collective.
 TEST(TileVolumes, AreWhatProgramsSend) {
     int looked_at = 0;
     int split = 0;

@@ -21,7 +21,7 @@ constexpr spec::Home device{1, 0, 0};
 constexpr spec::Home host{0, 1, 0};
 constexpr spec::Home nvme{0, 0, 1};
 
-/// Everything sharded over `ranks`, bf16, gradients reduced each micro-batch.
+/// Returns a run with everything sharded over `ranks`, bf16, and gradients reduced each micro-batch.
 spec::RunSpec sharded(int ranks, std::int64_t microbatches) {
     auto spec = test::random_spec(2, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
@@ -52,7 +52,7 @@ std::map<Engine, std::int64_t> bytes_by_engine(const Program& program) {
     return sum;
 }
 
-/// Elements of the rank's shards; and the same times the leases of each unit.
+/// Elements of the rank's shards, and the same times the leases of each unit.
 struct Sizes {
     std::int64_t elements = 0;
     std::int64_t leased = 0;
@@ -132,7 +132,7 @@ TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
     EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
 }
 
-/// Reads of optimizer states listed in front of the first op of the update.
+/// Returns the number of reads of optimizer state listed before the first op of the update.
 std::ptrdiff_t states_read_before_the_step_ends(const Program& program) {
     const auto end = std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
     return std::count_if(program.ops.begin(), end, [&](const Op& op) {
@@ -183,7 +183,7 @@ TEST(TransferPass, ReadsTheNextLayerBesideTheCopyOfThisOne) {
     }
 }
 
-// The link need not wait for the norm, which stands behind the next layer's backward.
+// The link does not have to wait for the norm, which comes after the next layer's backward.
 TEST(TransferPass, TakesGradientsHomeBeforeTheirNormIsFormed) {
     auto spec = sharded(2, 1);
     spec.tiers.gradients = spec.tiers.optimizer = nvme;
@@ -205,7 +205,7 @@ TEST(TransferPass, UpdatesTheNextChunkBesideTheWriteOfThisOne) {
     const auto waits_for = [&](int op, int other) {
         return std::ranges::count(program.ops[static_cast<std::size_t>(op)].waits_for, other) > 0;
     };
-    int update = -1;  // the latest; none waits for what takes it home
+    int update = -1;  // the latest; no update waits for the write to its home
     int updates = 0;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         if (program.ops[static_cast<std::size_t>(i)].kind != OpKind::update) {
@@ -228,7 +228,7 @@ TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
     spec.tiers.chunk_elements = 256;
     const auto program = build_program(spec, 0, Variant::train);
 
-    // In list order, reads of a later chunk stand in front of the update of an earlier one.
+    // In list order, reads of a later chunk come before the update of an earlier one.
     int reads_ahead = 0;
     bool is_updating = false;
     for (const auto& op : program.ops) {
@@ -239,7 +239,7 @@ TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
     EXPECT_TRUE(check_program(program).empty());
 }
 
-// Forward may begin while the last chunks are updated: what it needs first was published first.
+// Forward may begin while the last chunks are updated: its first parameters were published first.
 TEST(TransferPass, LetsForwardsReadsWaitForTheirOwnPublicationAlone) {
     auto spec = sharded(2, 1);
     spec.model.layers = 6;

@@ -27,7 +27,7 @@ TYPED_TEST(Names, TellEnumeratorsApart) {
     EXPECT_GT(names.size(), 2U);
 }
 
-/// What of each typed name programs use.
+/// Typed names that programs use.
 struct Used {
     std::set<OpKind> kinds;
     std::set<Direction> directions;
@@ -55,7 +55,7 @@ struct Used {
     }
 };
 
-/// Names of the enumerators that are not among `used`.
+/// Returns the names of the enumerators that are not in `used`.
 template <class E>
 std::set<std::string> unused(const std::set<E>& used) {
     std::set<std::string> names;
@@ -92,7 +92,7 @@ TEST(TypedNames, AreAllInUse) {
     EXPECT_EQ(unused(used.purposes), Texts{});
     EXPECT_EQ(unused(used.engines), Texts{});
     EXPECT_EQ(unused(used.roles), Texts{});
-    // Every buffer has a line of the memory table; validation's is that of no buffer.
+    // Every buffer has a row of the memory table. The row of validation has no buffer.
     EXPECT_EQ(unused(used.consumers), (Texts{"", "validation"}));
 }
 

@@ -14,7 +14,7 @@ void compute(Program& program, int unit, Direction direction) {
     program.ops.push_back(op);
 }
 
-/// A layer's forward (ops 0, 1), a head by turns (2 to 5), the layer's backward (6).
+/// Returns a layer's forward (ops 0, 1), a head in turns (2 to 5), the layer's backward (6).
 Program layer_and_head() {
     Program program;
     compute(program, 0, Direction::forward);
@@ -39,7 +39,7 @@ TEST(UnitPasses, EndWhereTheNextBegins) {
 
     EXPECT_EQ(passes.behind(1, 1), 2);
     EXPECT_EQ(passes.behind(1, 2), 6);
-    EXPECT_EQ(passes.behind(1, 3), 1);  // there is none so late
+    EXPECT_EQ(passes.behind(1, 3), 1);  // no pass that late
 }
 
 TEST(UnitPasses, AreNotNeededWhenNothingIsAhead) {

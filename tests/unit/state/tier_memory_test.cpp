@@ -1,4 +1,4 @@
-/// The tiers of a rank, on a device whose memory nobody else may touch.
+/// The tiers of a rank, on a device whose memory the host must not access.
 #include "state/tier_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t bytes_of_buffer = 8192;
 
-/// A program with a buffer in each tier of memory.
+/// Returns a program with a buffer in each tier of memory.
 schedule::Program small_program() {
     schedule::Program program;
     for (const auto tier : {spec::Tier::device, spec::Tier::host}) {
@@ -84,7 +84,7 @@ TEST_F(TierMemoryTest, ReadsAndWritesMoreThanIsCopiedAtOnce) {
     EXPECT_TRUE(read == written);
 }
 
-/// As a writer of checkpoints does beside the thread that trains.
+/// Reads as by a writer of checkpoints, concurrently with the training thread.
 TEST_F(TierMemoryTest, IsReadByTwoThreadsAtOnce) {
     memory.write(on_device, 0, ramp(bytes_of_buffer, 0));
     std::vector<int> wrong(2);

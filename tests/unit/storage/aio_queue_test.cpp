@@ -28,7 +28,7 @@ void fill(std::span<std::byte> bytes, std::int64_t offset) {
     }
 }
 
-/// Writes `blocks` blocks in random order, as many at a time as the queue takes.
+/// Writes `blocks` blocks in random order, with a full queue.
 void write_file(const std::string& path, std::int64_t blocks, int depth) {
     test::Draw draw{1};
     std::vector<std::int64_t> order(static_cast<std::size_t>(blocks));
@@ -95,7 +95,7 @@ TEST(AioQueue, TheEndOfAFileMayCutAReadWhereItIsExpected) {
     std::ofstream{folder.file("data")} << std::string(5000, 'x');
     DirectFile file = DirectFile::open(folder.file("data"));
     const AlignedBuffer memory{8192};
-    for (int round = 0; round < 20; ++round) {  // at once, and later asynchronously
+    for (int round = 0; round < 20; ++round) {  // immediately, and later asynchronously
         AioQueue queue{2};
         for (int k = 0; k < round; ++k) {
             queue.read(file, 0, memory.bytes().first(4096), 4096, 0);
@@ -144,7 +144,7 @@ TEST(AioQueue, AFaultOfTheDiskIsAnErrorWithPathAndOffset) {
         EXPECT_STREQ(error.what(),
                      ("cannot write 4,096 bytes at offset 4,096 of '" + folder.file("data") +
                       "' (No space left on device). Free some space there, or use a file system "
-                      "that has more.")
+                      "with more space.")
                          .c_str());
     }
     set_write_fault(nullptr);
@@ -182,7 +182,7 @@ TEST(AioQueue, ReadingWhatIsNoFileIsAnError) {
     AioQueue queue{1};
     EXPECT_THROW(
         {
-            queue.read(file, 0, memory.bytes(), 4096, 0);  // its descriptor has moved on
+            queue.read(file, 0, memory.bytes(), 4096, 0);  // its descriptor was moved
             queue.wait();
         },
         Error);

@@ -14,7 +14,7 @@ std::vector<std::byte> bytes_of(std::size_t size, int value) {
     return {size, static_cast<std::byte>(value)};
 }
 
-/// What check() says; empty when it is content.
+/// Returns the error of check(); empty if the checksums match.
 std::string complaint(const CellRecords& records, std::int64_t offset, const std::vector<std::byte>& bytes) {
     try {
         records.check(offset, bytes, "/disk/file", 1'000'000 + offset);

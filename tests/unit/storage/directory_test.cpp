@@ -79,7 +79,7 @@ TEST(Directory, AFileSystemMayNotSayHowMuchItHolds) {
 
 TEST(Directory, FreeSpaceIsThatOfTheFileSystem) {
     const test::ScratchFolder folder;
-    // Others write meanwhile.
+    // Other processes may write in the meantime.
     EXPECT_NEAR(static_cast<double>(free_bytes(folder.path())),
                 static_cast<double>(std::filesystem::space(folder.path()).available), 2e9);
     EXPECT_THROW(free_bytes(folder.file("none")), Error);

@@ -34,7 +34,7 @@ TEST_F(HeldFolderTest, IsTheSameUnderAnotherName) {
     fs::rename(name_, other_);
     EXPECT_EQ(folder.look(), Whereabouts::elsewhere);
     EXPECT_EQ(folder.name(), fs::canonical(other_));
-    fs::create_directory(name_);  // another run's
+    fs::create_directory(name_);  // the folder of another run
     put(folder, "mine");
 
     EXPECT_EQ(folder.look(), Whereabouts::elsewhere);

@@ -58,7 +58,7 @@ TEST(SweepOfDisks, MeasuresEachPairAndLeavesNothing) {
         std::filesystem::create_directories(folder);
     }
     options.file_bytes = 1 << 20;
-    options.block_bytes = {1 << 16, 1 << 21};  // one of them larger than the files
+    options.block_bytes = {1 << 16, 1 << 21};  // one is larger than the files
     options.depths = {1, 3};
     int calls = 0;
     options.progress = [&calls](int done, int all) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A sysfs of our own, in which the disk of `folder` is on some NUMA node of two.
+/// A fake sysfs, in which the disk of `folder` is on one of two NUMA nodes.
 class PretendedSystem : public testing::Test {
   protected:
     PretendedSystem() {
@@ -25,7 +25,7 @@ class PretendedSystem : public testing::Test {
         cpu_set_t usable;
         ::sched_getaffinity(0, sizeof usable, &usable);
         for (int c = 0; c < CPU_SETSIZE; ++c) {
-            // The processor that runs this is alone on node 0, the others are on node 1.
+            // The CPU that runs this is the only one on node 0, the others are on node 1.
             if (CPU_ISSET(c, &usable)) {
                 write("devices/system/node/node" + std::string{c == cpu ? "0" : "1"} + "/cpu" +
                           std::to_string(c),
@@ -41,7 +41,7 @@ class PretendedSystem : public testing::Test {
         fs::create_directories((root / path).parent_path());
         std::ofstream{root / path} << text;
     }
-    /// Lets the disk of `folder` be `device`.
+    /// Sets the device of the disk of `folder`.
     void disk_is(const std::string& device) const {
         struct stat status = {};
         ASSERT_EQ(::stat(folder.c_str(), &status), 0);

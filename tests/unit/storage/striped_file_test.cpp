@@ -35,7 +35,7 @@ class StripedFiles : public testing::TestWithParam<int> {
     std::vector<std::string> folders;
 };
 
-/// Writes random stretches of `file` and reads it whole and in part.
+/// Writes random ranges of `file`, and reads it whole and in parts.
 void expect_to_hold_what_is_written(StripedFile& file, std::uint64_t seed) {
     const auto size = static_cast<std::size_t>(file.bytes());
     std::vector<std::byte> truth(size);

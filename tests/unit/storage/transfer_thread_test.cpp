@@ -103,7 +103,7 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
         out.start(nothing);
         wait_for(out, write);
         wait_for(out, nothing);
-    }  // the thread has ended: its last call may come after the transfer's end is seen
+    }  // joins the thread: its last call may follow the transfer's end
 
     EXPECT_EQ(calls, (std::vector<std::string>{"before", "after"}));
     EXPECT_EQ(2, ends.load());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// Two slow steps of 10 s, then `steps` of 1 s: 0.5 s forward, 0.25 s waiting.
+/// Returns two slow steps of 10 s, then `steps` of 1 s: 0.5 s forward, 0.25 s waiting.
 Account account_of(int steps, double wait_seconds = 0.25) {
     Account account{1, 0};
     const int forward = account.activity("Forward");
@@ -125,9 +125,9 @@ TEST(AccountTable, HasMinimumMeanMaximumRestAndTotal) {
  qkv                               forward                  16     250.000      25.0         4.0
  -----------------------------------------------------------------------------------------------
 
- Performance: 1.00k tok/s in steps   1.00k tok/s over all   86.40M tok/day   6.00 GFLOP/s (6.00 MFLOP per token)
- Not counted: the first 2 steps and what came before them (20.0 s), which touch memory and load code for the first time
- NOTE 1  rank 1 spends 33% more than the mean in 'Wait for data' (2.00 s of 4.00 s): its cores or its share of the work differ
+ Performance: 1.00k tok/s in steps, 1.00k tok/s wall-clock   86.40M tok/day   6.00 GFLOP/s (6.00 MFLOP per token)
+ Excluded: start-up and the first 2 steps (20.0 s), which touch memory and load code for the first time
+ NOTE 1  rank 1 spends 33% more than the mean in 'Wait for data' (2.00 s of 4.00 s). Check its cores and its share of the work
 )");
 }
 
@@ -151,7 +151,7 @@ TEST(AccountTable, LeavesValidationOutOfTheSpeedOfSteps) {
         account.record(28 * second), [](const std::string& mine) { return std::vector{mine}; });
 
     const std::string table = account_table(records, 0);
-    EXPECT_NE(table.find("Performance: 1.00k tok/s in steps   500 tok/s over all"), std::string::npos)
+    EXPECT_NE(table.find("Performance: 1.00k tok/s in steps, 500 tok/s wall-clock"), std::string::npos)
         << table;
 }
 
@@ -170,7 +170,7 @@ TEST(AccountTable, CountsARankWithoutAnActivityAsZero) {
 
 TEST(AccountTable, SaysWhenNothingCouldBeLeftOut) {
     const std::string table = account_table(std::vector{account_of(0).record(20 * second)}, 0);
-    EXPECT_NE(table.find("Counted from the very first step"), std::string::npos) << table;
+    EXPECT_NE(table.find("Includes the first steps"), std::string::npos) << table;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(OversubscriptionWarnings, GiveTheExactRemedy) {
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_EQ(
         warnings[0],
-        "a has 8 threads for 4 cores, so they take turns and every step is slower. Set OMP_NUM_THREADS=2.");
+        "a: oversubscribed, 8 threads on 4 cores; every step is slower. Set OMP_NUM_THREADS=2.");
 }
 
 TEST(OversubscriptionWarnings, SendRanksElsewhereWhenThereAreTooMany) {
@@ -91,9 +91,9 @@ TEST(IdleCoreNotes, SayWhoAskedForFewThreads) {
     const std::vector two{on(cores_from(0, 64), 4), on(cores_from(0, 64), 4)};
     EXPECT_NE(idle_core_notes(two, ThreadsBy::environment)
                   .at(0)
-                  .find("2 ranks use 8 of 64 cores, as OMP_NUM_THREADS"),
+                  .find("2 ranks use 8 of 64 cores, set by OMP_NUM_THREADS"),
               std::string::npos);
-    EXPECT_NE(idle_core_notes(two, ThreadsBy::share_of_cores).at(0).find("the one with the fewest cores"),
+    EXPECT_NE(idle_core_notes(two, ThreadsBy::share_of_cores).at(0).find("the rank with the fewest cores"),
               std::string::npos);
     EXPECT_TRUE(idle_core_notes(two, ThreadsBy::request).empty()) << "it was asked for";
     EXPECT_TRUE(idle_core_notes(std::vector{on({5}, 1)}, ThreadsBy::request).empty());

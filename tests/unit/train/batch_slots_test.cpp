@@ -28,7 +28,7 @@ TEST(BatchSlots, AreMemoryOfTheHost) {
     EXPECT_EQ(slots[1].tokens.size(), 32U);
 }
 
-// What host code touches in place is on the host; read() and write() reach the rest.
+// Buffers that host code accesses in place are on the host; read() and write() access the others.
 TEST(TierMemory, LendsNoMemoryOfTheDeviceTier) {
     const auto program = schedule::build_program(test::small_spec("llama"), 0, Variant::train);
     const auto host = device::make_host(1);

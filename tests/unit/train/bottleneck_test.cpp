@@ -12,7 +12,7 @@ using schedule::Link;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
-/// Ten steps of one second in which `waited` seconds each pass with `stall`.
+/// Returns ten steps of one second, each with `waited` seconds of `stall`.
 AccountRecord record_with(Stall stall, double waited) {
     AccountRecord record;
     record.first_step = 1;
@@ -33,7 +33,7 @@ LinkUse use_of(Link link, std::int64_t bytes_per_step, double busy_seconds) {
             .timed_bytes = 10 * bytes_per_step};
 }
 
-/// Twelve GiB of optimizer state on NVMe, and room for three on the host.
+/// Returns twelve GiB of optimizer state on NVMe, with space for three on the host.
 BottleneckFacts some_facts() {
     BottleneckFacts facts;
     facts.budget_bytes = {4 * gib, 8 * gib, 100 * gib};
@@ -51,22 +51,22 @@ TEST(LimitSentence, NamesTheLaneAndAHomeThatHelps) {
 
     EXPECT_EQ(
         bottleneck_sentence(std::vector{record, record}, some_facts()),
-        "NVMe reads limit the step: 750 ms of 1.00 s (75%) wait for them, 12.00 GiB a step and rank at "
-        "12.63 GiB/s. What helps: tiers.home.optimizer: {host: 25%, nvme: rest} fits the host budget and "
-        "takes up to 238 ms off each step; more nodes, another disk in tiers.nvme.paths or a faster one "
-        "divide the rest.");
+        "Bound by NVMe reads: 750 ms of 1.00 s (75%) stalled, 12.00 GiB per step and rank at "
+        "12.63 GiB/s. Suggestions: tiers.home.optimizer: {host: 25%, nvme: rest} fits the host budget and "
+        "saves up to 238 ms per step; more nodes, more disks in tiers.nvme.paths or faster disks "
+        "shorten the rest.");
 }
 
 TEST(LimitSentence, NamesEachLane) {
     const std::pair<Stall, const char*> lanes[] = {
-        {data_stall, "Reading the batch limits"},
-        {Stall::collective, "Collectives limit "},
-        {Stall::channel, "The pipeline limits"},
-        {Stall::host_to_device, "Copies from host to device limit "},
-        {Stall::device_to_host, "Copies from device to host limit "},
-        {Stall::nvme_read, "NVMe reads limit "},
-        {Stall::nvme_write, "NVMe writes limit "},
-        {Stall::host_optimizer, "The optimizer on the host limits"}};
+        {data_stall, "Bound by reading the batch: "},
+        {Stall::collective, "Bound by collectives: "},
+        {Stall::channel, "Bound by the pipeline: "},
+        {Stall::host_to_device, "Bound by copies from host to device: "},
+        {Stall::device_to_host, "Bound by copies from device to host: "},
+        {Stall::nvme_read, "Bound by NVMe reads: "},
+        {Stall::nvme_write, "Bound by NVMe writes: "},
+        {Stall::host_optimizer, "Bound by the optimizer on the host: "}};
     for (const auto& [stall, text] : lanes) {
         auto record = record_with(stall, 0.16);
         for (const auto link :
@@ -75,17 +75,17 @@ TEST(LimitSentence, NamesEachLane) {
         }
         const auto sentence = bottleneck_sentence(std::vector{record}, some_facts());
         EXPECT_EQ(sentence.substr(0, std::string{text}.size()), text);
-        EXPECT_NE(sentence.find("What helps: "), std::string::npos) << sentence;
+        EXPECT_NE(sentence.find("Suggestions: "), std::string::npos) << sentence;
     }
 }
 
 TEST(LimitSentence, SaysThatComputingLimitsWhereNoLaneIsWaitedFor) {
     const auto sentence = bottleneck_sentence(std::vector{record_with(Stall::nvme_read, 0.04)}, some_facts());
 
-    EXPECT_EQ(sentence.find("Computing limits the step: 960 ms of 1.00 s (96%)"), 0U) << sentence;
+    EXPECT_EQ(sentence.find("Compute-bound: 960 ms of 1.00 s (96%)"), 0U) << sentence;
     EXPECT_EQ(bottleneck_sentence(std::vector{AccountRecord{}}, some_facts()), "");
     const auto little = bottleneck_sentence(std::vector{record_with(Stall::collective, 0.12)}, some_facts());
-    EXPECT_EQ(little.find("Computing limits the step"), 0U) << "12 % are not worth acting on: " << little;
+    EXPECT_EQ(little.find("Compute-bound"), 0U) << "12 % are not worth acting on: " << little;
 }
 
 TEST(LimitSentence, AdvisesALowerStageOnlyWhereThereIsOne) {
@@ -104,14 +104,14 @@ TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
     facts.reserved_bytes[1] = facts.budget_bytes[1];
     const auto full = bottleneck_sentence(std::vector{record}, facts);
     EXPECT_NE(
-        full.find("the host budget has no room for more of tiers.home.optimizer; the lane works 40% of the "
-                  "time, so overlap.prefetch above 1 may help"),
+        full.find("the host budget has no room for more of tiers.home.optimizer; the lane is busy 40% of "
+                  "the time, so overlap.prefetch above 1 may help"),
         std::string::npos)
         << full;
 
     facts.throttle.nvme_read = 1e9;
     const auto throttled = bottleneck_sentence(std::vector{record}, facts);
-    EXPECT_NE(throttled.find("What helps: debug.throttle holds it at 953.7 MiB/s."), std::string::npos)
+    EXPECT_NE(throttled.find("Suggestions: debug.throttle limits it to 953.7 MiB/s."), std::string::npos)
         << throttled;
 }
 
@@ -129,8 +129,8 @@ TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
     const auto sentence = bottleneck_sentence(std::vector{record}, facts);
 
     EXPECT_NE(
-        sentence.find("tiers.home.parameters: device fits the device budget and takes up to 500 ms off each "
-                      "step; half as many micro-batches"),
+        sentence.find("tiers.home.parameters: device fits the device budget and saves up to 500 ms per "
+                      "step; half the micro-batches"),
         std::string::npos)
         << sentence;
 }

@@ -37,7 +37,7 @@ CollectiveMatch collectives_of(const std::vector<Rank>& ranks) {
     return CollectiveMatch{keys};
 }
 
-/// The op of `rank` that takes part; -1: none.
+/// Returns the op of `rank` that takes part; -1 if it has no such op.
 int op_of(const CollectiveMatch& collectives, int of_rank, int op, int rank) {
     for (const auto& member : collectives.of(of_rank, op)) {
         if (member.rank == rank) {

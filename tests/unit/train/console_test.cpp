@@ -15,7 +15,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// The two ends of a pretended terminal.
+/// The two ends of a pseudo-terminal.
 struct Terminal {
     Terminal() : screen{posix_openpt(O_RDWR | O_NOCTTY)} {
         grantpt(screen.get());
@@ -26,8 +26,8 @@ struct Terminal {
         const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
         ::ioctl(screen.get(), TIOCSWINSZ, &size);
     }
-    /// What was written since the last call. The system hands it over in parts, when it gets to it: a mark
-    /// that is written behind all of it tells the end.
+    /// Returns the output since the last call. The system delivers it in parts, with delay: a mark written
+    /// after all of it identifies the end.
     std::string shown() const {
         constexpr char mark = '\x05';
         EXPECT_EQ(write_all(program.get(), {&mark, 1}), 0);
@@ -207,7 +207,7 @@ TEST(Console, HasNoColoursUnlessToldSo) {
 TEST(Screen, FollowsTheWidthOfTheTerminal) {
     const Terminal terminal;
     const auto screen = Screen::of(terminal.program.get());
-    EXPECT_EQ(screen.columns(), 0);  // nobody has said
+    EXPECT_EQ(screen.columns(), 0);  // not set yet
     terminal.resize(100);
     EXPECT_EQ(screen.columns(), 100);
     terminal.resize(80);
@@ -222,7 +222,7 @@ TEST(Screen, OfARankIsWhatTheLauncherWritesTo) {
     const test::ScratchFolder folder;
     const FileHandle log = open_for_writing(folder.file("log"), OpenMode::append);
     const auto columns_seen_by_rank_of = [&](int output_of_launcher) {
-        // The launcher is a process of its own that starts the rank, a second one.
+        // The launcher is a separate process that starts the rank, a second one.
         const pid_t launcher = ::fork();
         if (launcher == 0) {
             ::dup2(output_of_launcher, STDOUT_FILENO);

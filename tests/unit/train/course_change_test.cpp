@@ -84,7 +84,7 @@ TEST(CourseChange, AnEndThatMovesBehindTheSeamIsNoted) {
     const auto news = judge_course(run, before, longer);
     EXPECT_THAT(news.warnings, IsEmpty());
     EXPECT_THAT(news.notes, ElementsAre(HasSubstr("80 steps are left"),
-                                        HasSubstr("goes on at 0.001 and comes to 0.0001 in step 120")));
+                                        HasSubstr("continues at 0.001 and reaches 0.0001 in step 120")));
 }
 
 TEST(CourseChange, ARateOfTheDeckIsToldAsTheNextStepTakesIt) {
@@ -103,10 +103,10 @@ TEST(CourseChange, OtherBatchesSayWhatIsLeft) {
     const auto before = behind(run, 40);
     run.train.global_batch = 16;
     EXPECT_THAT(judge_course(run, before, {change_of("train.global_batch", "8", "16")}).warnings,
-                ElementsAre(HasSubstr("from step 41 on, steps take 512 tokens; 20 are left")));
+                ElementsAre(HasSubstr("from step 41 on, steps take 512 tokens; 20 steps are left")));
     run.train.tokens = 60 * 256;
     EXPECT_THAT(judge_course(run, before, {change_of("train.global_batch", "8", "16")}).warnings,
-                ElementsAre(HasSubstr("steps take 512 tokens; 10 are left"),
+                ElementsAre(HasSubstr("steps take 512 tokens; 10 steps are left"),
                             HasSubstr("step 41 takes a learning rate of 0.0002855")))
         << "it is further down behind so many tokens";
 }
@@ -114,7 +114,7 @@ TEST(CourseChange, OtherBatchesSayWhatIsLeft) {
 TEST(CourseChange, AnOlderCheckpointDoesNotKnowItsRate) {
     const checkpoint::TrainingProgress before{.step = 30, .tokens = 30 * 256};
     EXPECT_THAT(judge_course(run_of(), before, {change_of("optimizer.lr", "1", "2")}).warnings,
-                ElementsAre(HasSubstr("what it would have taken is not known")));
+                ElementsAre(HasSubstr("the rate without the change is unknown")));
     EXPECT_THAT(judge_course(run_of(), before, {}).warnings, IsEmpty());
 }
 

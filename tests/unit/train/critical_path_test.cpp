@@ -13,7 +13,7 @@ namespace {
 
 using schedule::Engine;
 
-/// Ops of the ranks of a node by lane, and what was done when, in milliseconds.
+/// Ops of the ranks of a node by lane, and their times in milliseconds.
 class Timeline {
   public:
     explicit Timeline(int num_ranks = 1) : ranks(static_cast<std::size_t>(num_ranks)) {
@@ -29,7 +29,7 @@ class Timeline {
         program.ops.push_back(op);
         return static_cast<int>(program.ops.size()) - 1;
     }
-    /// The next collective over all ranks.
+    /// Adds the next collective over all ranks.
     int add_collective(int rank) {
         const int op = add(Engine::collective, rank);
         of(rank).program.ops.back().kind = schedule::OpKind::all_gather;
@@ -43,17 +43,17 @@ class Timeline {
         of(rank).program.ops.back().kind = schedule::OpKind::step_end;
         return op;
     }
-    /// `op` could begin at `ready`, when `after` was done.
+    /// Records `op`, which could begin at `ready`, when `after` was done.
     void done(
         int op, std::int64_t begin, std::int64_t end, std::int64_t ready = 0, int after = -1, int rank = 0) {
         of(rank).records.push_back({op, -1, step, begin, end, ready, after});
     }
-    /// The thread of the compute lane was at `op` of another lane.
+    /// Records that the thread of the compute lane worked on `op` of another lane.
     void worked(int op, std::int64_t begin, std::int64_t end, int rank = 0) {
         of(rank).records.push_back({0, op, step, begin, end});
     }
 
-    /// What all ranks know, as they would have written it.
+    /// Returns the times of all ranks, as ranks publish them.
     NodeTimes times() {
         NodeTimes made{.ranks = {}, .collectives = CollectiveMatch{keys()}};
         for (auto& rank : ranks) {
@@ -71,7 +71,7 @@ class Timeline {
         }
         return made;
     }
-    /// Time of rank 0 by op, each of another rank as 100 * rank + op.
+    /// Returns the time of rank 0 by op; ops of other ranks are 100 * rank + op.
     std::map<int, std::int64_t> visitor(std::int64_t begin, std::int64_t end) {
         const auto known = times();
         const CriticalPath chain{of(0).program, known};
@@ -176,7 +176,7 @@ TEST(CriticalPath, SplitsTimeWithoutOverlap) {
     const int first = line.add(Engine::nvme_read);
     const int second = line.add(Engine::nvme_read);
     line.done(first, 0, 30);
-    line.done(second, 2, 60, 0, first);  // beside the first
+    line.done(second, 2, 60, 0, first);  // concurrently with the first
     line.done(compute, 60, 70, 60, second);
 
     const auto times = line.visitor(0, 70);
@@ -205,7 +205,7 @@ TEST(CriticalPath, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
 }
 
 TEST(CriticalPath, GoesBackOverManyCollectivesFromRankToRank) {
-    // Each rank reads before every other collective: both always wait, never for their own disk alone.
+    // Each rank reads before every other collective: both always wait, but never only for their own disk.
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
@@ -225,7 +225,7 @@ TEST(CriticalPath, GoesBackOverManyCollectivesFromRankToRank) {
     line.done(other_read, 0, 30, 0, -1, 1);
     line.done(there[0], 30, 30, 30, other_read, 1);
     line.done(there[1], 30, 60, 30, there[0], 1);
-    // The second read of rank 1 is another op, as the chain only goes back.
+    // The second read of rank 1 is a different op, because the chain only goes back in time.
     const int second_read = line.add(Engine::nvme_read, 1);
     line.done(second_read, 60, 90, 60, there[1], 1);
     line.done(there[2], 90, 90, 90, second_read, 1);
@@ -259,7 +259,7 @@ TEST(CriticalPath, NamesWhatTheThreadOfTheLateRankWasAt) {
     line.done(compute, 50, 60, 50, gather);
     line.done(read, -10, 20, -10, -1, 1);
     line.done(compute_there, 5, 45, 0, -1, 1);
-    line.worked(compute_there, 5, 45, 1);  // while it could have begun the collective from 20 on
+    line.worked(compute_there, 5, 45, 1);  // the collective could have begun at 20
     line.done(gather_there, 45, 48, 20, read, 1);
 
     EXPECT_EQ(line.visitor(0, 60),
@@ -293,7 +293,7 @@ TEST(CriticalPath, TellsTheStepsOfAnOpApart) {
         line.done(read, at + 5, at + 10 + late, at + 5, -1, 1);
         line.done(gather_there, at + 10 + late, at + 12 + late, at + 10 + late, read, 1);
     }
-    // Rank 0 is a step behind: rank 1 is in the next one already.
+    // Rank 1 is already in the next step.
     line.step = 3;
     line.done(gather, 305, 312, 305);
     line.done(compute, 312, 320, 312, gather);

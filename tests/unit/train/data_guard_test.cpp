@@ -32,7 +32,8 @@ TEST(DescribeDifferentData, NamesFileSizesRanksAndHosts) {
 TEST(DescribeDifferentData, OtherBytesOfTheSameSizeAreSaid) {
     const auto text =
         describe_different_data({{0, "one", {file("a", 1000, 1)}}, {2, "two", {file("a", 1000, 2)}}});
-    EXPECT_THAT(text, HasSubstr("(1,000 bytes for rank 0 on one; as many, but others for rank 2 on two)"));
+    EXPECT_THAT(text,
+                HasSubstr("(1,000 bytes for rank 0 on one; same size, but other bytes for rank 2 on two)"));
 }
 
 TEST(DescribeDifferentData, StaysShortWhateverDiffers) {

@@ -1,5 +1,5 @@
-/// Lanes on a delayed device, whose streams have threads of their own or are polled: steps that are given up,
-/// and work that fails when it is done.
+/// Lanes on a delayed device with threaded or polled streams: aborted steps, and work that fails when
+/// it is done.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ void fail() {
     throw Error{ErrorKind::resource, "the device is gone"};
 }
 
-/// A chain of ops on lanes of a delayed device, each waiting for the one before.
+/// A chain of ops on lanes of a delayed device, each waiting for the previous one.
 class DelayedRig {
   public:
     explicit DelayedRig(Mode mode, device::WaitWatch* watch = nullptr)
@@ -122,7 +122,7 @@ TEST_P(DelayedLanes, SayOnceWhatFailedWhoeverSeesIt) {
     ::testing::internal::CaptureStderr();
     try {
         auto executor = rig.make();
-        executor.run_step();  // which may see it already
+        executor.run_step();  // may already detect it
     } catch (const Error& error) {
         told = std::string{"ziggurat: error: "} + error.what() + "\n";
     }
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Modes,
                          ::testing::Values(Mode::polled, Mode::threads),
                          [](const auto& made) { return made.param == Mode::polled ? "Polled" : "Threads"; });
 
-/// A job of one rank, which ends in this process.
+/// Returns a job of one rank in this process.
 comm::WatchList alone() {
     comm::WatchList list{.peers = {},
                          .me = 0,
@@ -189,7 +189,7 @@ TEST(DelayedLanesDeathTest, EndTheJobByAnUpdateOfTheHostThatNobodyHasSeenFail) {
                 "error: rank 0 of 1 \\(machine\\): 'update 3' failed: the device is gone");
 }
 
-/// Much longer than the patience of a test.
+/// Sleeps much longer than the hang timeout of a test.
 void hang() {
     std::this_thread::sleep_for(std::chrono::seconds{30});
 }
@@ -213,9 +213,9 @@ TEST(DelayedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
     };
 
     EXPECT_EXIT(hang_until(false), ::testing::ExitedWithCode(3),
-                "'op 0' has not come to its end, on this rank's own device.*Look at the device");
+                "'op 0' has not completed on this rank's own device.*Check the device");
     EXPECT_EXIT(hang_until(true), ::testing::ExitedWithCode(3),
-                "'what its device was given' has not come to its end");
+                "'the work of its device' has not completed");
 }
 
 TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
@@ -242,9 +242,9 @@ TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
         std::_Exit(0);
     };
 
-    EXPECT_EXIT(hang_until(false), ::testing::ExitedWithCode(3), "'update 3' has not come to its end");
+    EXPECT_EXIT(hang_until(false), ::testing::ExitedWithCode(3), "'update 3' has not completed");
     EXPECT_EXIT(hang_until(true), ::testing::ExitedWithCode(3),
-                "'what its thread of the host's kernels was given' has not come to its end");
+                "'the work of its host-kernel thread' has not completed");
 }
 
 TEST(DelayedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
@@ -265,11 +265,11 @@ TEST(DelayedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
 
     for (const bool is_destroyed : {false, true}) {
         EXPECT_EXIT(hang_until(is_destroyed), ::testing::ExitedWithCode(3),
-                    "'what its thread of the host's kernels was given' has not come to its end");
+                    "'the work of its host-kernel thread' has not completed");
     }
 }
 
-/// Its streams begin with work that hangs.
+/// Device whose streams begin with work that hangs.
 class HangingDevice final : public device::Device {
   public:
     explicit HangingDevice(device::DelayedHost& behind) : behind_{behind} {}
@@ -307,7 +307,7 @@ TEST(DelayedLanesDeathTest, GiveUpACopyBetweenStepsThatDoesNotComeToItsEnd) {
 
     for (const bool is_read : {false, true}) {
         EXPECT_EXIT(hang_in(is_read), ::testing::ExitedWithCode(3),
-                    "'a copy of its device' has not come to its end, on this rank's own device");
+                    "'a copy of its device' has not completed on this rank's own device");
     }
 }
 

@@ -55,7 +55,7 @@ TEST(EventRecords, AreTheBytesOfTensorBoard) {
 }
 
 TEST(EventRecords, LongNumbersTakeMoreBytes) {
-    // The step in 7 bits each, the lowest first: 300 = 2 * 128 + 44.
+    // The step as a varint of 7 bits per byte, lowest first: 300 = 2 * 128 + 44.
     EXPECT_NE(hex(scalars_record(0, 300, {})).find("10ac02"), std::string::npos);
     EXPECT_NE(hex(restart_record(0, 299)).find("10ac023a020801"), std::string::npos);
 }
@@ -88,7 +88,7 @@ TEST(EventFile, LeavesOutWhatIsNotThere) {
     }
 }
 
-/// Files of this process may have so many bytes and no more, as on a disk that is full.
+/// Limits the size of files of this process, as on a full disk.
 class LargestFile {
   public:
     explicit LargestFile(rlim_t bytes) : handler_{std::signal(SIGXFSZ, SIG_IGN)} {
@@ -120,7 +120,7 @@ TEST(EventFile, AFullDiskIsToldOnceAndEndsNothing) {
 
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("events.out.tfevents."), std::string::npos) << warnings[0];
-    EXPECT_NE(warnings[0].find("Training goes on"), std::string::npos) << warnings[0];
+    EXPECT_NE(warnings[0].find("Training continues"), std::string::npos) << warnings[0];
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(SkippedLine, NamesTheStepAndTheReason) {
     report.skipped = 3;
     report.grad_norm = std::numeric_limits<double>::infinity();
     EXPECT_EQ(skipped_line(report),
-              "step 1251 SKIPPED: the gradient is not finite, so the weights stay as they are (loss 2, norm "
+              "step 1251 SKIPPED: the gradient is not finite, so the weights are unchanged (loss 2, norm "
               "inf; 3 skipped so far)");
     report.loss = std::nan("");
     EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
@@ -33,7 +33,7 @@ TEST(SpikeLine, TellsTheValuesAndWhatIsDone) {
     EXPECT_EQ(spike_line(report), values + "; its update is applied (train.spikes.action: warn)");
     report.is_skipped = true;
     report.skipped = 2;
-    EXPECT_EQ(spike_line(report), values + "; its update is left out (2 skipped so far)");
+    EXPECT_EQ(spike_line(report), values + "; its update is skipped (2 skipped so far)");
     EXPECT_EQ(spike_line(report, 60), values);
     EXPECT_EQ(spike_line(report, 20), "step 31 SPIKE");
 }

@@ -16,7 +16,7 @@ namespace {
 
 using schedule::Engine;
 
-/// Ops on buffers of 64 bytes. Asynchronous ones end when they were polled often enough.
+/// Ops on buffers of 64 bytes. Asynchronous ops end after a number of polls.
 class Rig {
   public:
     explicit Rig(int num_buffers) {
@@ -131,7 +131,7 @@ TEST(Executor, UsesAReadThatEndsBeforeTheOneInFrontOfIt) {
     executor.finish();
 }
 
-// Nine reads, of which the first takes longest: the ninth begins when that has ended, whatever else has.
+// Nine reads, of which the first takes longest: the ninth begins only when the first has ended.
 TEST(Executor, HoldsNoMoreThanSomeReadsUnderWay) {
     constexpr int reads = schedule::most_under_way + 1;
     Rig rig{reads};

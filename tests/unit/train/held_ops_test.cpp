@@ -1,4 +1,4 @@
-/// Ops that may not begin though nothing is missing that they wait for.
+/// Ops that are held back although all their dependencies are complete.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 using schedule::Engine;
 using test::LateRig;
 
-/// An op of the host, which computes when it is run.
+/// Adds an op of the host, which computes when it is run.
 void add_host_op(LateRig& rig) {
     schedule::Op op;
     op.lane = rig.program.lane(Engine::host_optimizer);
@@ -28,7 +28,7 @@ void add_host_op(LateRig& rig) {
     rig.program.ops.push_back(op);
 }
 
-/// Work of a step, by op.
+/// Runs a step and returns its work by op.
 std::map<int, LaneRecord> do_step(Executor& executor) {
     std::map<int, LaneRecord> work;
     const auto keep = [&] {

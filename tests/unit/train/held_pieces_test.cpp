@@ -31,8 +31,10 @@ struct Rank {
         : model{run, rank}, program{schedule::build_program(run, model, schedule::Variant::train)} {}
 };
 
-/// Row-major number in the whole tensor, without rows of padding, of element `local` of a rank's slice; -1:
-/// padding. Written for one dim at a time, unlike the boxes.
+/// Returns the row-major index in the whole tensor, without padding rows, of element `local` of a
+/// rank's slice.
+///
+/// Returns -1 for padding. Computed one dim at a time, unlike the boxes.
 std::int64_t global_number(const layout::Parameter& parameter,
                            int tensor,
                            int tensor_rank,
@@ -82,7 +84,7 @@ const layout::Parameter& parameter_of(const Rank& rank, const HeldPiece& held) {
     return *std::ranges::find(parameters, held.piece.tensor, &layout::Parameter::name);
 }
 
-/// Where each element of a piece lies must be what the unit's flat layout says.
+/// Checks the location of each element of a piece against the unit's flat layout.
 void expect_places(const Rank& rank, const HeldPiece& held) {
     const auto& buffer = rank.program.buffers[static_cast<std::size_t>(held.buffer)];
     const auto& parameter = parameter_of(rank, held);
@@ -229,7 +231,7 @@ TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
         run.tiers.optimizer = seed % 2 == 0 ? spec::Home{0, 0, 1} : spec::Home{0.25, 0.35, 0.4};
         const Rank rank{run, run.parallel.ranks - 1};
         const auto& buffers = rank.program.buffers;
-        std::map<int, std::int64_t> passed;  // bytes by buffer at home: where the next are to begin
+        std::map<int, std::int64_t> passed;  // by buffer at home: begin of the next bytes
         std::map<int, std::int64_t> of_update;
         for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
             passed.emplace(saved.buffer, saved.run.offset);

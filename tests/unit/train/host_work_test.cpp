@@ -1,4 +1,4 @@
-/// Ops of the host's optimizer beside the thread that issues.
+/// Ops of the host's optimizer on a thread other than the issuing one.
 #include "train/step/host_work.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ schedule::Program program_of(const std::vector<Engine>& engines) {
     return program;
 }
 
-/// Of the ops of a program whose works these are.
+/// Returns the actions of a program's ops with the given works.
 std::vector<Action> actions_of(const schedule::Program& program,
                                HostWork& host,
                                const std::vector<std::function<void()>>& works) {

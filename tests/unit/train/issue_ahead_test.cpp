@@ -1,4 +1,4 @@
-/// Lanes whose streams are late: how far issuing runs ahead of them.
+/// Lanes with delayed streams: the distance by which issuing is ahead of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(IssueAhead, LeaveOutWhatIsComputedOfAnAbandonedStep) {
     EXPECT_EQ(rig.log, " issue0 issue2 did0 did2");
 }
 
-/// A step of many small ops on one lane, each after the one before.
+/// Adds a step of many small ops on one lane, each after the previous one.
 void add_chain(LateRig& rig, int num_ops, schedule::OpKind kind) {
     for (int i = 0; i < num_ops; ++i) {
         rig.add(Engine::compute, {0}, {0});

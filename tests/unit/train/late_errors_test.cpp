@@ -1,4 +1,4 @@
-/// Lanes whose streams are late: what fails behind the back of who issues, and what does not end.
+/// Lanes with delayed streams: failures detected after issuing, and work that never ends.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 using schedule::Engine;
 using test::LateRig;
 
-/// Lets the work of `op` fail when it is done, not when it is issued.
+/// Makes the work of `op` fail when it is done, not when it is issued.
 void let_fail(LateRig& rig, int op) {
     auto* queue = &rig.queue_of(rig.program.ops[static_cast<std::size_t>(op)].lane);
     rig.actions[static_cast<std::size_t>(op)].run = [queue] {
@@ -22,7 +22,7 @@ void let_fail(LateRig& rig, int op) {
     };
 }
 
-/// What `work` throws.
+/// Returns the message of the exception that `work` throws.
 template <class Work>
 std::string failure_of(const Work& work) {
     try {
@@ -72,10 +72,10 @@ TEST(LateErrors, TellOfTheFailureNotOfWhatWaitsForIt) {
         executor.advance();
         rig.device.do_all();
 
-        // What computes is looked at first. A device that is lost does not say what has failed.
+        // The compute lane is polled first. A lost device does not report which op failed.
         EXPECT_EQ(
             failure_of([&] { executor.finish(); }),
-            is_lost ? "'op 1', or an operation that its device was given after it, failed: the device is gone"
+            is_lost ? "'op 1', or a later operation of its device, failed: the device is gone"
                     : "'op 1' failed: the device is gone");
     }
 }
@@ -105,7 +105,7 @@ TEST(LateErrors, TellOfAFailureInTheStepBefore) {
     executor.advance();
     int asked = 0;
     rig.device.when_asked = [&] {
-        if (++asked > 1) {  // that is for the next copy, which writes what the failed op reads
+        if (++asked > 1) {  // the next copy, which overwrites the failed op's input
             rig.device.do_all();
         }
     };
@@ -128,7 +128,7 @@ TEST(LateErrors, TellOfTheFailureWhenIssuingIsRefusedForIt) {
     EXPECT_EQ(failure_of([&] { executor.run_step(); }), "'op 0' failed: the device is gone");
 }
 
-/// Whatever the executor asks a device for: to wait, to record, to work, whether it is done, and when it was.
+/// Loses the device at every call of the executor: waits, records, work, polls, and times.
 TEST(LateErrors, NameAnOpWhateverTheyComeUpWith) {
     int loss = 0;
     for (bool was_lost = true; was_lost; ++loss) {
@@ -162,7 +162,7 @@ TEST(LateErrors, NameAnOpWhateverTheyComeUpWith) {
             EXPECT_EQ(error, "");
         }
     }
-    EXPECT_GT(loss, 40);  // so many things were asked for
+    EXPECT_GT(loss, 40);  // number of device calls
 }
 
 TEST(LateErrors, NameACollectiveUnlessOtherRanksAreToBlame) {
@@ -184,7 +184,8 @@ TEST(LateErrors, NameACollectiveUnlessOtherRanksAreToBlame) {
     }
 }
 
-/// A collective by way of the host asks the device too, and may be the first to hear of a kernel's failure.
+/// A collective through the host also calls the device, and may be the first to detect a kernel's
+/// failure.
 TEST(LateErrors, TellOfTheOpThatHasFailedWhereACollectiveHearsOfIt) {
     LateRig rig{2};
     rig.device.is_lost_by_errors = true;
@@ -203,7 +204,7 @@ TEST(LateErrors, TellOfTheOpThatHasFailedWhereACollectiveHearsOfIt) {
                   executor.run_step();
                   executor.finish();
               }),
-              "'op 1', or an operation that its device was given after it, failed: the device is gone");
+              "'op 1', or a later operation of its device, failed: the device is gone");
 }
 
 TEST(LateErrors, TellWhatCannotBeIssued) {
@@ -259,7 +260,7 @@ TEST(LateErrors, AreWarningsBesideAnotherError) {
     }
 
     EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-              "ziggurat: warning: besides, 'op 0' failed: the device is gone\n");
+              "ziggurat: warning: in addition, 'op 0' failed: the device is gone\n");
 }
 
 TEST(LateErrors, TellWhichOpDoesNotEnd) {
@@ -272,11 +273,11 @@ TEST(LateErrors, TellWhichOpDoesNotEnd) {
     executor.run_step();
 
     EXPECT_EQ(failure_of([&] { executor.finish(); }),
-              "rank 0 waited 0 s for 'op 0' before 'op 1' (its own device does not come to its end). Look at "
-              "the device, or raise run.hang_timeout.");
+              "rank 0 waited 0 s for 'op 0' before 'op 1' (its own device has not finished). Check the "
+              "device, or raise run.hang_timeout.");
 }
 
-/// A device that hangs takes no more work at some time: who gives it some waits then.
+/// A hanging device stops accepting work at some time: then the issuing thread waits.
 TEST(LateErrors, AreNotNeededToHearOfAnOpThatTheDeviceDoesNotTake) {
     class Log final : public device::WaitWatch {
       public:

@@ -1,4 +1,4 @@
-/// Lanes whose streams are late: what is issued when, and whose clock tells when it was done.
+/// Lanes with delayed streams: order of issuing, and the clock that measures the end of work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using schedule::Engine;
 using test::LateRig;
 
-/// The records of work by op, and those of waits.
+/// Returns the records of work by op, without those of waits.
 std::map<int, LaneRecord> work_of(const Executor& executor) {
     std::map<int, LaneRecord> found;
     for (const auto& record : executor.records()) {
@@ -117,7 +117,7 @@ TEST(LateLanes, ReturnWhenInputsAreReadAndTheEndOfTheStepIsKnown) {
     rig.add(Engine::compute, {1}, {});
     auto executor = rig.make();
     int asked = 0;
-    rig.device.when_asked = [&] {  // lane by lane: compute once, then copies to the host, then those back
+    rig.device.when_asked = [&] {  // lane by lane: compute, then copies to the host, then copies back
         ++asked;
         const int lane = asked > 30 ? 3 : asked > 20 ? 1 : asked > 10 ? 0 : -1;
         if (lane >= 0 && asked % 10 == 1) {
@@ -189,7 +189,7 @@ TEST(LateLanes, TellEachTimeOfTheComputeLaneOnce) {
     const auto begin_ns = rig.device.now_ns;
     executor.run_step();
     const auto first_ended_ns = executor.step_ended_ns();
-    EXPECT_LT(first_ended_ns, begin_ns);  // nothing is known of the device's time
+    EXPECT_LT(first_ended_ns, begin_ns);  // the device's time is not known yet
     rig.queue_of(0).do_next();
     EXPECT_EQ(executor.idle_seconds_since(0), 0) << "under way";
 
@@ -259,7 +259,7 @@ TEST(LateLanes, AddUpInTheAccount) {
     add();
     rig.device.now_ns = executor.step_ended_ns();
     rig.device.when_asked = [&] {
-        if (num_issued < executor.steps_begun()) {  // so the lane is under way when the step returns
+        if (num_issued < executor.steps_begun()) {  // the lane has work in progress when the step returns
             rig.device.do_all();
         }
     };

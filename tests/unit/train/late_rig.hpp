@@ -1,4 +1,4 @@
-/// LateRig: a program of a test whose device lanes are late, with the log of what becomes of its ops.
+/// LateRig: a program of a test whose device lanes are delayed, with a log of its ops.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ziggurat::test {
 
-/// Ops on buffers of 64 bytes. Those that compute or copy are done when the device is told to; others are
-/// started and end when they are polled.
+/// Ops on buffers of 64 bytes. The test controls when the device runs compute and copy ops.
+/// Other ops are started, and end when they are polled.
 class LateRig {
   public:
     explicit LateRig(int num_buffers) {
@@ -60,7 +60,7 @@ class LateRig {
         actions.push_back(std::move(action));
         return static_cast<int>(program.ops.size()) - 1;
     }
-    /// With hosts that wait no longer than `hang_seconds`.
+    /// Makes an executor whose hosts wait at most `hang_seconds`.
     train::Executor make(double hang_seconds = 600) {
         derive_dependencies(program);
         return train::Executor{program, actions, comm::WaitContext{}, hang_seconds, nullptr, streams};

@@ -17,7 +17,7 @@ using schedule::OpKind;
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// Two reads and a write of one page, and a copy of 100 bytes.
+/// Returns two reads and a write of one page, and a copy of 100 bytes.
 schedule::Program some_program() {
     schedule::Program program;
     const auto add = [&](OpKind kind, Engine engine, std::int64_t bytes) {
@@ -46,7 +46,7 @@ TEST(LinkCount, SetsCountedBesidePlanned) {
     EXPECT_EQ(at(count.planned(), Link::nvme_read), 8192);
     EXPECT_EQ(at(count.planned(), Link::host_to_device), 100);
 
-    moved = {{0, 4096}, {1, 4096}, {2, 0}, {3, 100}};  // the write is still under way
+    moved = {{0, 4096}, {1, 4096}, {2, 0}, {3, 100}};  // the write is still in progress
     count.count({});
     EXPECT_EQ(count.uses().at(0).moved_bytes, 8192);
     EXPECT_EQ(count.uses().at(1).moved_bytes, 0);
@@ -64,13 +64,14 @@ TEST(LinkCount, SetsCountedBesidePlanned) {
     EXPECT_EQ(at(all, Link::nvme_read), 8192);
 }
 
-/// The records of a step that begins at `at` seconds.
+/// Returns the records of a step that begins at `at` seconds.
 std::vector<LaneRecord> step_at(std::int64_t at) {
     const auto op = [&](int index, std::int64_t ready, std::int64_t begin, std::int64_t end) {
         return LaneRecord{index, -1, 0, (at + begin) * second, (at + end) * second, (at + ready) * second,
                           -1};
     };
-    // Reads side by side; the write could have begun at 3, and for two seconds nothing else is under way.
+    // Concurrent reads. The write could have begun at 3, and for two seconds no other transfer is in
+    // progress.
     return {op(0, 0, 0, 2), op(1, 1, 1, 4), op(2, 3, 6, 7)};
 }
 
@@ -94,7 +95,7 @@ TEST(LinkCount, IsBusyFromTheFirstBeginOnWhateverEndsFirst) {
     for (const std::int64_t at : {0, 10, 20}) {
         auto records = step_at(at);  // reads at 0 to 2 and 1 to 4
         records[0].end_ns = records[1].end_ns + second;
-        std::swap(records[0], records[1]);  // in the order of their ends
+        std::swap(records[0], records[1]);  // order of their ends
         count.count(records);
     }
 
@@ -137,7 +138,7 @@ TEST(LinkTable, ShowsTheRankThatMovesMostAndWarnsOfDifferences) {
  -----------------------------------------------------------------------------------------------
  nvme_read                      2           8192           8192     (0)        0    2.00    25.0
  -----------------------------------------------------------------------------------------------
- NVMe stood still for 2.5% of the time while a transfer was ready (rank 0)
+ NVMe idle for 2.5% of the time although a transfer was ready (rank 0)
 )");
     const auto table = account_table(std::vector{record_with(planned), record_with(differs)}, 0);
     EXPECT_NE(table.find("10240     (1)     4096"), std::string::npos) << table;

@@ -35,7 +35,7 @@ TEST(LostEnd, IsOfAJobThatHasNotToldItsEnd) {
 
     ASSERT_TRUE(lost);
     EXPECT_EQ(lost->step, 8);
-    EXPECT_NE(lost->reason.find("nobody told why"), std::string::npos) << lost->reason;
+    EXPECT_NE(lost->reason.find("reason unknown"), std::string::npos) << lost->reason;
 }
 
 TEST(LostEnd, HasTheReasonThatARankHasLeft) {
@@ -58,10 +58,10 @@ TEST(LostEnd, HasTheSignalThatCameBeforeIt) {
         "{\"event\":\"signal\",\"time\":1,\"signal\":\"SIGTERM\",\"level\":1,\"step\":8}\n";
     put(folder, "metrics.jsonl", row("step", 8, now) + signal);
     EXPECT_EQ(find_lost_end(folder.path()).value().reason,
-              "SIGTERM asked it to stop, and it was killed before it had ended");
+              "SIGTERM requested a stop, and the job was killed before it ended");
 
     put(folder, "metrics.jsonl", signal + row("start", 8, now) + row("step", 9, now));
-    EXPECT_NE(find_lost_end(folder.path()).value().reason.find("nobody told why"), std::string::npos)
+    EXPECT_NE(find_lost_end(folder.path()).value().reason.find("reason unknown"), std::string::npos)
         << "that is of an earlier job";
 }
 

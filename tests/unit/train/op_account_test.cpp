@@ -8,7 +8,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Of the training of `spec` on one rank of it.
+/// Stalls of the training of `spec` on one of its ranks.
 struct Stalls {
     explicit Stalls(const spec::RunSpec& spec)
         : model{spec, 0},
@@ -23,8 +23,8 @@ struct Stalls {
     OpAccount ops;
 };
 
-// Control values move between the tiers in every run; a run whose state stays on the device tells of no
-// links.
+// Control values move between the tiers in every run. A run whose state stays on the device does not report
+// stalls on links.
 TEST(OpAccount, TellsWaitsForControlValuesWithThoseForTheStepsEnd) {
     const Stalls alone{test::small_spec("llama")};
     for (const auto stall : {Stall::host_to_device, Stall::device_to_host}) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t num_ops = 3;
 
-/// What a rank writes, and what another one sees of it through a view of its own.
+/// Times written by one rank, and read by another one through its own view.
 class OpTimesTest : public ::testing::Test {
   protected:
     std::vector<std::uint64_t> memory_ =
@@ -57,7 +57,7 @@ TEST_F(OpTimesTest, FindsWorkByTime) {
     for (std::int64_t i = 0; i < 1000; ++i) {
         mine_.was_busy({static_cast<int>(i % 3), 10'000 * i, 10'000 * i + 4'000});
     }
-    mine_.was_busy({0, 9'994'100, 10'008'000});  // goes on
+    mine_.was_busy({0, 9'994'100, 10'008'000});  // continues
     mine_.was_busy({1, 10'008'100, 10'009'000});
 
     const auto first = seen_.first_work_behind(9'974'000);

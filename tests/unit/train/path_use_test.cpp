@@ -30,7 +30,7 @@ TEST(SlowPath, IsNoneWhereItMayBeChance) {
     const PathFlow fast{100, 400'000'000, 1};
     EXPECT_EQ(slow_path({}), "");
     EXPECT_EQ(slow_path(std::vector{use("/a", fast)}), "");
-    // Not three times slower, too few blocks, too short a time.
+    // Less than three times slower, too few blocks, or too short a time.
     EXPECT_EQ(slow_path(std::vector{use("/a", fast), use("/b", {100, 400'000'000, 2.9})}), "");
     EXPECT_EQ(slow_path(std::vector{use("/a", fast), use("/b", {63, 4'000'000, 10})}), "");
     EXPECT_EQ(slow_path(std::vector{use("/a", {100, 400'000'000, 0.01}), use("/b", {100, 400'000'000, 0.9})}),

@@ -18,7 +18,7 @@ constexpr Requests::Abilities everything{.saves = true, .validates = true};
 
 constexpr Moment in_step{.steps_done = 1360, .is_in_step = true, .step_seconds = 2};
 
-/// What one rank does at each step, as the trainer does it for all.
+/// Actions of one rank at each step, as in the trainer.
 struct Rank {
     StopSignals signals;
     Requests requests;
@@ -30,7 +30,7 @@ struct Rank {
                   const Requests::FindEnd& find_end = find_launcher_end)
         : requests{signals, folder, std::move(limit), abilities, find_end} {}
 
-    /// Agrees with ranks that ask for nothing.
+    /// Runs the agreement with other ranks that have no requests.
     StepRequests step() {
         requests.put_into(step_requests);
         const StepRequests agreed = step_requests;
@@ -43,7 +43,7 @@ struct Rank {
     }
 };
 
-/// Steps until rank 0 has noticed a file; patience only for a test that fails.
+/// Steps until rank 0 has noticed a file; the timeout is only reached if the test fails.
 StepRequests step_until(Rank& rank, StepRequest step_request) {
     StepRequests agreed;
     for (int i = 0; i < 1000 && agreed[step_request] == 0; ++i) {
@@ -68,7 +68,7 @@ TEST(Requests, SayEachLevelOfASignalOnce) {
     EXPECT_EQ(rank.requests.agreed(), 1);
 
     raise(SIGINT);
-    EXPECT_EQ(rank.said(), "received SIGINT again: gives up step 1361 where it is, saves, then exits 75");
+    EXPECT_EQ(rank.said(), "received SIGINT again: aborts step 1361 now, saves, then exits 75");
     EXPECT_EQ(rank.step().stop_level(), 2);
     EXPECT_EQ(rank.said(), "");
     EXPECT_EQ(rank.requests.reason(), "SIGINT");
@@ -87,12 +87,12 @@ TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
     Rank rank{{.saves = false, .validates = false}};
     raise(SIGTERM);
     EXPECT_EQ(rank.said(),
-              "received SIGTERM: stops after step 1361 (in about 2.00 s), saves nothing (checkpoint.every is "
+              "received SIGTERM: stops after step 1361 (in about 2.00 s), saves nothing (checkpoint.every: "
               "none), "
               "exits 4");
 }
 
-/// What is said of a SIGTERM of mpirun, which kills after a second.
+/// Returns the message for a SIGTERM of mpirun, which kills after a second.
 std::string said_of_mpirun(Moment moment, double save_seconds, pid_t pid = 77, bool saves = true) {
     pid_t sender = 0;
     Rank rank{{.saves = saves, .validates = false}, "", std::nullopt, [&](pid_t who) {
@@ -110,9 +110,9 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
     Moment moment{.steps_done = 1360, .is_in_step = true, .step_seconds = 2, .saved_step = 1300};
     EXPECT_EQ(
         said_of_mpirun(moment, 0.25),
-        "received SIGTERM of mpirun, which kills the ranks in 1.00 s: a step and a checkpoint take 2.25 s, "
-        "so the steps since step 1300, the last that is saved, may be lost. To have them saved, "
-        "stop with `kill -USR1 77` instead, or touch STOP in the run's folder. mpirun exits 1.");
+        "received SIGTERM from mpirun, which kills the ranks after 1.00 s. A step and a checkpoint take "
+        "2.25 s; the steps since step 1300 (the last that is saved) may be lost. To save before the stop, "
+        "use `kill -USR1 77` or create STOP in the run directory instead. mpirun exits 1.");
     moment.step_seconds = 0.1;
     EXPECT_NE(said_of_mpirun(moment, 0), said_of_mpirun(moment, 0.25)) << "what a save takes is not known";
     EXPECT_EQ(
@@ -122,14 +122,14 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
     moment.is_in_step = false;
     EXPECT_EQ(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
     moment.saved_step = -1;
-    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("all steps, as none is saved yet,"), std::string::npos);
-    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`pkill -USR1 mpirun` on its node instead"),
+    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("all steps (none is saved yet)"), std::string::npos);
+    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`pkill -USR1 mpirun` on its node or"),
               std::string::npos)
         << "elsewhere";
 }
 
 TEST(Requests, PromiseTheSameAsEverToWhoeverElseSendsTerm) {
-    Rank rank;  // the launcher of this test is not this process
+    Rank rank;  // the launcher of this test is another process
     kill(getpid(), SIGTERM);
     EXPECT_EQ(rank.said(), "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
 }
@@ -153,7 +153,7 @@ TEST(Requests, Usr2AsksForOneCheckpoint) {
     StepRequests agreed = rank.step();
     EXPECT_EQ(agreed[StepRequest::checkpoint], 1);
     EXPECT_EQ(agreed.stop_level(), 0);
-    EXPECT_EQ(rank.said(), "received SIGUSR2: saves after this step, then goes on");
+    EXPECT_EQ(rank.said(), "received SIGUSR2: saves after this step, then continues");
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "granted";
 }
 
@@ -181,7 +181,7 @@ TEST(Requests, AreGrantedByACheckpointThatAnotherRankAskedFor) {
 
 TEST(Requests, LeaveThoseOfOthersOfThisRankAlone) {
     Rank rank;
-    rank.step_requests[StepRequest::checkpoint] = 1;  // it is due
+    rank.step_requests[StepRequest::checkpoint] = 1;  // a save is due
     rank.step();
     EXPECT_EQ(rank.step_requests[StepRequest::checkpoint], 1);
 }
@@ -192,7 +192,7 @@ TEST(Requests, SayWhatCannotBeDone) {
     raise(SIGUSR2);
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0);
     EXPECT_EQ(rank.said(),
-              "received SIGUSR2, but checkpoints are off (checkpoint.every is none): goes on without one");
+              "received SIGUSR2, but checkpoints are off (checkpoint.every: none): continues without one");
     std::ofstream{folder.file("VALIDATE")} << "";
     for (int i = 0; i < 1000 && std::filesystem::exists(folder.file("VALIDATE")); ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
@@ -221,7 +221,7 @@ TEST(Requests, ReportForAFileAndDeleteIt) {
 
     EXPECT_EQ(step_until(rank, StepRequest::report)[StepRequest::report], 1);
 
-    EXPECT_EQ(rank.said(), "found REPORT: tells the account after this step, then goes on");
+    EXPECT_EQ(rank.said(), "found REPORT: prints the report after this step, then continues");
     EXPECT_FALSE(std::filesystem::exists(folder.file("REPORT")));
     EXPECT_EQ(rank.requests.requested(), 0);
 }

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-/// Two texts of 26,000 and 9,000 bytes, and one to validate with; sequences of 32.
+/// Returns two texts of 26,000 and 9,000 bytes, and one for validation; sequences of 32.
 TrainingData two_texts() {
     return {.files = {{"data.train[0].path", "a.txt", 26000, 26000, 1},
                       {"data.train[1].path", "b.txt", 9000, 9000, 2},
@@ -28,7 +28,7 @@ TrainingData two_texts() {
                                   {.weight = 1, .tokens = 9000, .trained = 9000, .stream = 1}}}};
 }
 
-/// Of step 50 and sample 400: 200 of each.
+/// Returns the manifest of step 50 and sample 400: 200 of each text.
 checkpoint::Manifest behind(const TrainingData& data) {
     checkpoint::Manifest manifest;
     manifest.progress.step = 50;
@@ -51,7 +51,7 @@ void expect_silence(const DataVerdict& verdict) {
     EXPECT_THAT(verdict.notes, IsEmpty());
 }
 
-/// Other bytes in the place of file `index`.
+/// Replaces file `index` by other bytes.
 TrainingData with(std::size_t index, std::int64_t bytes, std::uint64_t hash, const std::string& path = "") {
     auto data = two_texts();
     auto& file = data.files[index];
@@ -92,18 +92,19 @@ TEST(ResumedData, ATrainingFileThatGrewRefuses) {
 }
 
 TEST(ResumedData, OtherBytesRefuseUnderWhateverName) {
-    EXPECT_THAT(judge(with(1, 9000, 9)).refusal, HasSubstr("'b.txt' has other bytes, 9,000 then and now"));
+    EXPECT_THAT(judge(with(1, 9000, 9)).refusal,
+                HasSubstr("'b.txt' has different content (still 9,000 bytes)"));
     EXPECT_THAT(
         judge(with(1, 9000, 9, "/scratch/c.txt")).refusal,
-        HasSubstr("'/scratch/c.txt' with 9,000 bytes stands where 'b.txt' with 9,000 bytes, which are "
-                  "others, did"));
+        HasSubstr("'/scratch/c.txt' (9,000 bytes) replaces 'b.txt' (9,000 bytes), which has different "
+                  "content"));
     auto more = two_texts();
     more.files.push_back({"data.train[0].path", "a2.txt", 7, 7, 9});
     more.order.sources[0].tokens = more.order.sources[0].trained = 26007;
     EXPECT_THAT(judge(more).refusal, HasSubstr("'a2.txt' is new, with 7 bytes"));
-    auto reread = two_texts();  // as tokens of two bytes each
+    auto reread = two_texts();  // read as tokens of two bytes
     reread.order.sources[0].tokens = reread.order.sources[0].trained = 13000;
-    EXPECT_THAT(judge(reread).refusal, HasSubstr("'a.txt' is read as 13,000 tokens, and was as 26,000"));
+    EXPECT_THAT(judge(reread).refusal, HasSubstr("'a.txt' is read as 13,000 tokens, previously as 26,000"));
 }
 
 TEST(ResumedData, TheSameBytesElsewhereAreNoted) {
@@ -114,7 +115,7 @@ TEST(ResumedData, TheSameBytesElsewhereAreNoted) {
     EXPECT_THAT(verdict.warnings, IsEmpty());
     EXPECT_THAT(
         verdict.notes,
-        ElementsAre("data.train names the same data otherwise: '/scratch/job7/a.txt' has the bytes of "
+        ElementsAre("data.train uses new names for the same data: '/scratch/job7/a.txt' has the bytes of "
                     "'a.txt'"));
     EXPECT_EQ(two_texts().order, verdict.order);
 }
@@ -123,11 +124,11 @@ TEST(ResumedData, WhoAcceptsTheChangeIsToldWhereItGoesOn) {
     const auto grown = judge(with(0, 26005, 9), true);
     EXPECT_EQ("", grown.refusal);
     EXPECT_THAT(grown.warnings, ElementsAre(AllOf(HasSubstr("had 26,000 bytes and has 26,005 now"),
-                                                  HasSubstr("behind as many tokens as it was"))));
+                                                  HasSubstr("after the same number of tokens"))));
     EXPECT_EQ(behind_200, grown.order.sources[0].begin);
 
     const auto replaced = judge(with(0, 26005, 9, "c.txt"), true);
-    EXPECT_THAT(replaced.warnings, ElementsAre(HasSubstr("from its beginning")));
+    EXPECT_THAT(replaced.warnings, ElementsAre(HasSubstr("from its start")));
     EXPECT_EQ(data::SourcePlace{}, replaced.order.sources[0].begin);
     EXPECT_EQ(2U, replaced.order.sources[0].stream) << "shuffled unlike any that was there";
     EXPECT_EQ(behind_200, replaced.order.sources[1].begin);
@@ -139,7 +140,7 @@ TEST(ResumedData, OtherWeightsGoOnInEachSource) {
     const auto verdict = judge(now);
     EXPECT_THAT(
         verdict.warnings,
-        ElementsAre("data.train: other sources give the sequences from step 51 on: 'a.txt' gives 25 % "
+        ElementsAre("data.train: the mix of sources changes from step 51 on: 'a.txt' gives 25 % "
                     "instead of 50 %, from epoch 0.2462 on; 'b.txt' gives 75 % instead of 50 %, from "
                     "epoch 0.7111 on"));
     EXPECT_EQ(400, verdict.order.first_sample);
@@ -153,10 +154,10 @@ TEST(ResumedData, SourcesComeGoAndChangePlaces) {
     std::swap(now.files[0], now.files[1]);
     std::swap(now.files[0].key, now.files[1].key);
     std::swap(now.order.sources[0], now.order.sources[1]);
-    std::swap(now.order.sources[0].stream, now.order.sources[1].stream);  // by place, as a run begins
+    std::swap(now.order.sources[0].stream, now.order.sources[1].stream);  // by position, as in a new run
     const auto moved = judge(now);
     EXPECT_THAT(moved.warnings, IsEmpty());
-    EXPECT_THAT(moved.notes, ElementsAre(HasSubstr("in another order: each gives the same share")));
+    EXPECT_THAT(moved.notes, ElementsAre(HasSubstr("in another order: each keeps its share")));
     EXPECT_EQ(1U, moved.order.sources[0].stream) << "b.txt is shuffled as before";
 
     now.files.insert(now.files.begin() + 2, {"data.train[2].path", "c.txt", 5000, 5000, 4});
@@ -173,7 +174,7 @@ TEST(ResumedData, SourcesComeGoAndChangePlaces) {
     const auto gone = judge(fewer);
     EXPECT_THAT(gone.warnings,
                 ElementsAre(AllOf(HasSubstr("'b.txt' gives 100 % instead of 50 %"),
-                                  HasSubstr("'a.txt', which gave 50 %, is left out behind epoch 0.2462"))));
+                                  HasSubstr("'a.txt', which gave 50 %, is removed after epoch 0.2462"))));
     EXPECT_EQ(behind_200, gone.order.sources[0].begin);
 }
 
@@ -185,8 +186,8 @@ TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
     before.order.is_shuffled = false;
     EXPECT_THAT(
         judge(now, false, before).warnings,
-        ElementsAre("data.seq is 64 instead of 32: sequences are others from step 51 on; none of their "
-                    "tokens comes a second time in its epoch, or is passed over"));
+        ElementsAre("data.seq is 64 instead of 32: sequences differ from step 51 on; none of their "
+                    "tokens is read a second time in its epoch, or skipped"));
 
     now.order.is_shuffled = true;
     const auto verdict = judge(now);
@@ -198,8 +199,8 @@ TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
     }
     EXPECT_GT(repeated, 1000);
     EXPECT_THAT(verdict.warnings,
-                ElementsAre(HasSubstr(fmt::format("; {} tokens of 'a.txt' come a second time in its epoch 1, "
-                                                  "and about as many are passed over",
+                ElementsAre(HasSubstr(fmt::format("; {} tokens of 'a.txt' are read a second time in its "
+                                                  "epoch 1, and about the same number are skipped",
                                                   format_grouped(repeated)))));
 }
 
@@ -223,20 +224,20 @@ TEST(ResumedData, TokensThatAreHeldOutNoMoreAreCounted) {
     const auto held = judge(before);
     ASSERT_EQ(2U, held.warnings.size());
     EXPECT_THAT(held.warnings.back(),
-                HasSubstr("6,000 tokens of 'a.txt' that were there to be trained on are held out from here"));
+                HasSubstr("6,000 tokens of 'a.txt' that were training data are held out from here"));
 }
 
 TEST(ResumedData, OtherValidationDataIsWarnedOfAndTheSameElsewhereIsNot) {
     const auto verdict = judge(with(2, 501, 9));
     EXPECT_EQ("", verdict.refusal);
-    EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("losses before and after do not compare")));
+    EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("losses before and after are not comparable")));
     expect_silence(judge(with(2, 500, 3, "/scratch/held.txt")));
 }
 
 TEST(ResumedData, ACheckpointThatDoesNotSayIsNoted) {
     const auto verdict = judge_data({}, {}, two_texts(), false);
     EXPECT_EQ("", verdict.refusal);
-    EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("is not known")));
+    EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("cannot be detected")));
     EXPECT_EQ(two_texts().order, verdict.order);
 }
 
@@ -245,7 +246,7 @@ TEST(ResumedData, WithoutPlacesACheckpointGoesOnByThePresentDeck) {
     manifest.progress.order = {};
     expect_silence(judge_data(manifest, {}, two_texts(), false));
     EXPECT_THAT(judge_data(manifest, {change_of("data.train[1].weight")}, two_texts(), false).warnings,
-                ElementsAre(HasSubstr("does not say how far each source was read")));
+                ElementsAre(HasSubstr("does not record how far each source was read")));
     EXPECT_NE("", judge_data(manifest, {}, with(0, 26005, 9), false).refusal);
 }
 
@@ -253,7 +254,7 @@ TEST(ResumedData, OfTokensWithoutAFileTheDeckAloneSpeaks) {
     auto own = two_texts();
     own.files.clear();
     EXPECT_THAT(judge_data(behind(own), {change_of("data.train[0].path")}, own, false).warnings,
-                ElementsAre(HasSubstr("whether its tokens are others is for the program to say")));
+                ElementsAre(HasSubstr("only the calling program can check whether its tokens changed")));
 }
 
 TEST(ResumedData, PathsThatNobodyCanReadCompareAsTheyAreKept) {

@@ -27,7 +27,7 @@ std::string message_of(const std::string& path) {
     return "";
 }
 
-/// A folder of a run that was saved at step 20 and left off after step 23.
+/// Writes a folder of a run that was saved at step 20 and ended after step 23.
 void put_earlier_run(const test::ScratchFolder& folder) {
     put(folder.file("metrics.jsonl"),
         "{\"event\":\"start\"}\n{\"event\":\"step\",\"step\":20}\n{\"event\":\"step\",\"step\":21}\n");
@@ -139,7 +139,7 @@ TEST(RunDirectory, GoesOnWhereACheckpointWasWritten) {
     const auto notes = directory.take_notes();
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_TRUE(directory.take_notes().empty());
-    EXPECT_NE(notes[0].find("; 1 line of what came after it is kept in "), std::string::npos) << notes[0];
+    EXPECT_NE(notes[0].find("; 1 later line was moved to "), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
@@ -152,7 +152,7 @@ TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
     const auto notes = directory.take_notes();
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_TRUE(directory.take_notes().empty());
-    EXPECT_NE(notes[0].find("no rows of the steps 22 to 25"), std::string::npos) << notes[0];
+    EXPECT_NE(notes[0].find("no rows for steps 22 to 25"), std::string::npos) << notes[0];
 }
 
 TEST(RunDirectory, AppendsToFiles) {
@@ -184,7 +184,7 @@ TEST(RunDirectory, StaysTheSameFolderUnderAnotherName) {
     directory.write("perf.txt", "mine");
     directory.append("env.txt", "mine");
 
-    EXPECT_NE(news.find("was renamed: it is '" + fs::canonical(folder.file("other")).string()),
+    EXPECT_NE(news.find("was renamed to '" + fs::canonical(folder.file("other")).string()),
               std::string::npos)
         << news;
     EXPECT_EQ(directory.news(), "") << "once";
@@ -199,7 +199,7 @@ TEST(RunDirectory, ThatWasRemovedIsMadeAnewForWhatIsSaved) {
     const test::ScratchFolder folder;
     RunDirectory directory{folder.file("run")};
     fs::remove_all(folder.file("run"));
-    EXPECT_NE(directory.news().find("was removed while the run goes on"), std::string::npos);
+    EXPECT_NE(directory.news().find("was removed during the run"), std::string::npos);
     EXPECT_THROW(directory.write("perf.txt", "lost"), Error);
 
     directory.renew();
@@ -242,7 +242,7 @@ TEST(RunDirectory, SaysWhereNoLockKeepsASecondJobOut) {
     EXPECT_EQ(lock_problem_of(0, "run"), "");
     EXPECT_EQ(lock_problem_of(EWOULDBLOCK, "run"), "");
     for (const int error : {ENOLCK, EOPNOTSUPP, EBADF}) {
-        EXPECT_NE(lock_problem_of(error, "run").find("No second job is kept out"), std::string::npos)
+        EXPECT_NE(lock_problem_of(error, "run").find("Other jobs are not kept out"), std::string::npos)
             << error;
     }
 }

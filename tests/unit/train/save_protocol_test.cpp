@@ -10,7 +10,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Ranks whose writers need a number of steps, and step ends that take along what each has said by then.
+/// Ranks whose writers need a number of steps. Step ends exchange the reports made until then.
 class PretendedRanks {
   public:
     explicit PretendedRanks(int ranks) : mine_(static_cast<std::size_t>(ranks)) {
@@ -26,13 +26,13 @@ class PretendedRanks {
             protocol.begin();
         }
     }
-    /// Rank 0 begins to commit.
+    /// Makes rank 0 begin to commit.
     void commit(int steps_of_work, bool is_well) {
         left_.front() = steps_of_work;
         is_well_.front() = is_well;
     }
 
-    /// One step of all ranks; what they have learned, which must be the same.
+    /// Runs one step of all ranks. Returns the news, which must be equal on all ranks.
     SaveNews step() {
         StepRequests counts;
         for (std::size_t rank = 0; rank < protocols_.size(); ++rank) {

@@ -18,7 +18,8 @@ spec::Spikes spikes_of(spec::SpikeAction action, std::int64_t window = 4, double
     return {.action = action, .window = window, .z = z};
 }
 
-/// Losses 1 and 3 and norms 10 and 30 by turns: means 2 and 20, deviations 1 and 10.
+/// Returns a detector after alternating losses 1 and 3 and norms 10 and 30: means 2 and 20, deviations
+/// 1 and 10.
 SpikeDetector full(spec::SpikeAction action) {
     SpikeDetector detector{spikes_of(action), {}};
     for (int i = 0; i < 4; ++i) {
@@ -111,7 +112,7 @@ TEST(RollBackLimit, EndsARunThatGetsNoFurther) {
     for (int i = 0; i < RollBackLimit::most_to_one_step; ++i) {
         limit.note({.from_step = 30 + i, .to_step = 24});
     }
-    limit.note({.from_step = 40, .to_step = 32});  // it got further
+    limit.note({.from_step = 40, .to_step = 32});  // the run got further
     for (int i = 1; i < RollBackLimit::most_to_one_step; ++i) {
         limit.note({.from_step = 40, .to_step = 32});
     }

@@ -9,7 +9,7 @@ using News = StallDetector::News;
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// Advice of looks each second from `begin` to `end`, in seconds; the last one.
+/// Calls the detector each second from `begin` to `end`, in seconds. Returns its last advice.
 News look(StallDetector& detector, std::int64_t count, int begin, int end) {
     for (int at = begin; at < end; ++at) {
         EXPECT_EQ(detector.see(count, at * second), News::none) << at;

@@ -18,7 +18,7 @@ StepLineFacts facts_of(std::int64_t total_steps, const std::array<std::int64_t, 
     return {.total_steps = total_steps, .budget_bytes = budget_bytes, .can_stall = any_stall};
 }
 
-/// Those of the quickstart, on two ranks.
+/// Returns the facts of the quickstart on two ranks.
 StepLineFacts usual_facts() {
     auto facts = facts_of(3000, {5LL << 30, 4LL << 30, 0});
     facts.ranks = 2;
@@ -189,7 +189,7 @@ TEST(StepLine, HasTheTimeOfDayBeforeTheMemoryWhereATerminalHasRoom) {
         ASSERT_LE(static_cast<int>(std::max(line.size(), heading.size())), columns);
         EXPECT_EQ(both.logged.find("UTC"), std::string::npos) << "files have it in metrics.jsonl";
         const auto time = line.find("| 09:14:02 UTC | dev 48M/5.0G host 28M/4.0G");
-        EXPECT_EQ(time, heading.find("| time of day  | memory of budget")) << heading << '\n' << line;
+        EXPECT_EQ(time, heading.find("| time of day  | memory used/budget")) << heading << '\n' << line;
         if (time != std::string::npos) {
             narrowest = narrowest == 0 ? columns : narrowest;
             EXPECT_NE(line.find("data   0.5%"), std::string::npos) << "what else there is comes first";
@@ -305,7 +305,8 @@ TEST(StepLine, ExplainsStallsOnceUnderAHeadingThatHasThem) {
     ASSERT_TRUE(at_80.has_value());
     EXPECT_EQ(at_80->shown.plain(), "");
     EXPECT_EQ(at_80->logged,
-              "# stall: what computing waited for: data = the batch, coll = other ranks (collectives).");
+              "# stall = % of step time that compute waited for: data = the batch, coll = other ranks "
+              "(collectives).");
     EXPECT_FALSE(lines.explanation(80).has_value());
     EXPECT_TRUE(lines.heading(130).has_value());
     const auto at_130 = lines.explanation(60);

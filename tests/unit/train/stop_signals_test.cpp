@@ -55,7 +55,7 @@ TEST(StopSignals, EndTheProcessAtTheThird) {
             raise(SIGUSR1);
             raise(SIGINT);
         },
-        testing::ExitedWithCode(128 + SIGINT), "third request to stop");
+        testing::ExitedWithCode(128 + SIGINT), "third stop request");
 }
 
 TEST(StopSignals, FollowWhatAllRanksAgreedOn) {
@@ -78,7 +78,7 @@ TEST(StopSignals, Usr2AsksForACheckpointAndNothingElse) {
     EXPECT_FALSE(signals.take_checkpoint_request()) << "one checkpoint is enough for two requests";
 }
 
-/// As nohup does, and a shell's `&` in a script.
+/// nohup, and a shell's `&` in a script, ignore these signals.
 TEST(StopSignals, OfATerminalStayIgnoredWhereTheyWere) {
     for (const int number : {SIGINT, SIGHUP}) {
         const auto before = signal(number, SIG_IGN);

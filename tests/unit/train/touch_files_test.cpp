@@ -21,7 +21,7 @@ void put(const std::string& path) {
     std::ofstream{path} << "";
 }
 
-/// Waits for what must come; patience only for a test that fails.
+/// Waits until a file appears; the timeout is only reached if the test fails.
 bool comes(const TouchFiles& files, TouchFile file) {
     for (int i = 0; i < 5000 && !files.is_there(file); ++i) {
         std::this_thread::sleep_for(often);
@@ -80,12 +80,12 @@ TEST(TouchFiles, OfAnEarlierRunAreDeletedAtTheStart) {
 TEST(TouchFiles, ThatCannotBeDeletedAskOnlyOnce) {
     const test::ScratchFolder folder;
     TouchFiles files{folder.path(), often};
-    fs::create_directory(folder.file("CHECKPOINT"));  // unlink(2) takes no folder
+    fs::create_directory(folder.file("CHECKPOINT"));  // unlink(2) rejects a folder
     ASSERT_TRUE(comes(files, TouchFile::checkpoint));
 
     EXPECT_NE(files.obeyed(TouchFile::checkpoint), "");
 
-    put(folder.file("STOP"));  // when this is seen, the folder was seen again
+    put(folder.file("STOP"));  // once this is detected, the folder was checked again too
     ASSERT_TRUE(comes(files, TouchFile::stop));
     ASSERT_EQ(files.obeyed(TouchFile::stop), "");
     put(folder.file("STOP"));

@@ -50,7 +50,7 @@ TEST(Trace, PutsWhatIsUnderWayAtOneTimeInRowsOfItsOwn) {
     EXPECT_EQ(events[3].at("tid"), 1);
     EXPECT_EQ(events[4].at("tid"), 1001);
     EXPECT_EQ(events[5].at("tid"), 1);
-    EXPECT_EQ(events[6].at("args").at("name"), "nvme_read beside it");
+    EXPECT_EQ(events[6].at("args").at("name"), "nvme_read (concurrent)");
 }
 
 TEST(Trace, IsValidJsonWhenEmpty) {

@@ -28,7 +28,7 @@ schedule::Op collective(OpKind kind, Purpose purpose, std::int64_t block_bytes) 
     return op;
 }
 
-/// Two gathers, a reduction and something that moves nothing, on rank 1 of 4.
+/// Returns two gathers, a reduction and an op that moves no data, on rank 1 of 4.
 schedule::Program some_program() {
     schedule::Program program;
     program.groups.push_back({"data", {0, 1, 2, 3}, 1});
@@ -53,7 +53,7 @@ TEST(Traffic, SetsCountedBesidePlanned) {
         EXPECT_EQ(at(traffic.planned(), purpose), bytes);
     }
 
-    moved = {{0, 300}, {1, 30}, {3, 150}};  // the reduction is still under way
+    moved = {{0, 300}, {1, 30}, {3, 150}};  // the reduction is still in progress
     traffic.count({});
     EXPECT_EQ(traffic.flows().at(1).moved_bytes, 150);
     moved = {{0, 600}, {1, 60}, {3, 340}};
@@ -109,7 +109,7 @@ TEST(Traffic, CountsAMessageOnceWhicheverEndCopiesIt) {
         (kind == OpKind::send ? op.reads : op.writes).push_back({.buffer = 0, .runs = {{0, 512}}});
         program.ops.push_back(op);
     }
-    Traffic traffic{program, [](int op) { return op == 1 ? 512 : 0; }};  // both lie on one node
+    Traffic traffic{program, [](int op) { return op == 1 ? 512 : 0; }};  // both ranks are on one node
     traffic.count({});
 
     const auto flows = traffic.flows();
@@ -164,7 +164,7 @@ TEST(TrafficTable, ShowsTheRankThatMovesMostAndWarnsOfDifferences) {
  -----------------------------------------------------------------------------------------------
  all_gather of parameters               2            330          330.5     (1)        1    2.00
  -----------------------------------------------------------------------------------------------
- WARNING  all ranks have moved 1321 bytes by all_gather of parameters where the plan says 1320 (a bug in ziggurat).
+ WARNING  all_gather of parameters: 1321 bytes moved by all ranks, 1320 planned. This is a bug in Ziggurat.
           Please report it with the deck.
 )");
     EXPECT_EQ(traffic_table(std::vector{record_with(makes_up), record_with(differs)}).find("WARNING"),

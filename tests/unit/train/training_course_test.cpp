@@ -9,7 +9,7 @@ using checkpoint::TrainingProgress;
 using spec::ScheduleKind;
 using spec::WhenExtended;
 
-/// 60 steps of 8 x 32 tokens, or as many tokens.
+/// Returns 60 steps of 8 x 32 tokens, or the same number of tokens.
 spec::RunSpec run_of(bool is_by_tokens, ScheduleKind kind = ScheduleKind::cosine) {
     spec::RunSpec run;
     run.data.seq = 32;
@@ -21,7 +21,7 @@ spec::RunSpec run_of(bool is_by_tokens, ScheduleKind kind = ScheduleKind::cosine
     return run;
 }
 
-/// Where a run stands behind so many steps, which were all alike.
+/// Returns the progress of a run after `steps` steps of equal size.
 TrainingProgress behind(const spec::RunSpec& run, std::int64_t steps, const TrainingProgress& begin = {}) {
     const TrainingCourse course{run, begin};
     TrainingProgress progress{.step = begin.step + steps,
@@ -77,7 +77,7 @@ TEST(TrainingCourse, AWarmUpIsCountedAsTheDeckCountsIt) {
     run.train.global_batch = 16;
     run.schedule.is_warmup_in_tokens = false;  // 20 steps, of which 10 are done
     EXPECT_DOUBLE_EQ(1e-3 * 11 / 20, rate_at(run, half, half));
-    run.schedule.is_warmup_in_tokens = true;  // 5,120 tokens: 10 of the larger steps, of which 5 are done
+    run.schedule.is_warmup_in_tokens = true;  // 5,120 tokens: 10 of the larger steps, 5 of them done
     run.schedule.warmup_steps = 10;
     EXPECT_DOUBLE_EQ(1e-3 * 6 / 10, rate_at(run, half, half));
 }

@@ -1,4 +1,4 @@
-/// Vectors of 16 floats in AVX-512.
+/// Vectors of 16 floats with AVX-512.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Avx512Floats {
     [[gnu::always_inline]] static Float add(Float a, Float b) { return _mm512_add_ps(a, b); }
     static void fence() { _mm_sfence(); }
 
-    /// Past the caches where the lines written are whole.
+    /// Copies bytes, with non-temporal stores for whole cache lines.
     static void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
         const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % 64;
         const std::size_t head = std::min(bytes, (64 - past) % 64);
@@ -65,7 +65,7 @@ struct Avx512Floats {
     }
 
   private:
-    /// To nearest even in integers, as tensor::bfloat16 does: VCVTNEPS2BF16 would flush subnormals.
+    /// Rounds to nearest even in integers, as tensor::bfloat16 does: VCVTNEPS2BF16 would flush subnormals.
     [[gnu::always_inline]] static __m256i round(Float x) {
         const __m512i bits = _mm512_castps_si512(x);
         const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

@@ -1,4 +1,4 @@
-/// Vectors of 16 floats for any machine.
+/// Vectors of 16 floats for any CPU.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::comm::stream {
 
-/// What the compiler makes of it. Has no stores past the caches.
+/// Vector in portable code, which the compiler vectorises. Has no non-temporal stores.
 struct PortableFloats {
     struct Float {
         float lane[16];

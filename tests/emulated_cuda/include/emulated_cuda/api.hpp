@@ -70,7 +70,8 @@ struct cudaDeviceProp {
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 const char* cudaGetErrorName(cudaError_t error);
-/// Behind an error of the calling thread's last failed call stands what exactly was wrong.
+/// Returns the text of an error; for the calling thread's last failed call, followed by its exact
+/// cause.
 const char* cudaGetErrorString(cudaError_t error);
 
 cudaError_t cudaDriverGetVersion(int* version);
@@ -82,7 +83,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceSynchronize();
-/// Gives back all that the current GPU holds, and forgets what was wrong with it.
+/// Frees all resources of the current GPU, and clears its error.
 cudaError_t cudaDeviceReset();
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 
@@ -102,7 +103,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest);
-/// Refuses priorities beyond that range, which the real one takes for its ends.
+/// Rejects priorities out of range, which the real function clamps.
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

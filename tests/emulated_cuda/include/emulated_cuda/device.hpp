@@ -1,4 +1,4 @@
-/// What kernels use, for a compiler that knows nothing of GPUs.
+/// Device functions that kernels use, for a compiler without GPU support.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-// The threads of a block run on one thread of the system.
+// The threads of a block run on one system thread.
 #define __shared__ static thread_local
 
 struct uint3 {
@@ -36,21 +36,22 @@ namespace emulated_cuda {
 
 using Place = std::source_location;
 
-/// Barriers that every thread of a block, or of a warp, reaches at the same place of the source.
+/// Waits at a barrier that every thread of a block, or of a warp, reaches at the same line of the
+/// source.
 void sync_block(const Place& where);
 void sync_warp(const Place& where);
-/// Tells the warp `bits`, and returns those of its 32 threads, which hold until the next exchange.
+/// Sends `bits` to the warp and returns those of its 32 threads, valid until the next exchange.
 const std::uint64_t* exchange(std::uint64_t bits, const Place& where);
-/// The calling thread in its warp.
+/// Returns the index of the calling thread in its warp.
 int lane();
-/// Ends the kernel: it asked for what a GPU does not do, or what these stand-ins cannot.
+/// Fails the kernel: it used a feature that GPUs or these stand-ins do not support.
 [[noreturn]] void refuse(const char* what, const Place& where);
-/// Ends the kernel, which asks for that.
+/// Fails the kernel at its own request.
 [[noreturn]] void trap(const Place& where);
 
 inline constexpr unsigned all_lanes = 0xffffffff;
 
-/// Sends `value` to the lanes, and takes that of lane `from`, which is in the same group of `width` lanes.
+/// Sends `value` to the lanes, and returns that of lane `from` of the same group of `width` lanes.
 template <class T>
 T shuffle(unsigned mask, T value, int from, int width, const Place& where) {
     static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
@@ -149,7 +150,7 @@ inline int __all_sync(unsigned mask,
     return __ballot_sync(mask, predicate, where) == emulated_cuda::all_lanes ? 1 : 0;
 }
 
-/// What CUDA has atomics for; sums of floats would depend on the order of threads.
+/// Types with emulated atomics. Floats are excluded: their sums would depend on the order of threads.
 template <class T>
 concept AtomicInteger =
     std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>;

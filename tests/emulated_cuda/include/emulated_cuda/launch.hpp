@@ -10,7 +10,7 @@
 #include "emulated_cuda/device.hpp"
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-struct cudaFuncAttributes {};  // nobody here reads any
+struct cudaFuncAttributes {};  // never read
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
     dim3 gridDim;
@@ -25,7 +25,7 @@ namespace emulated_cuda {
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t load(const void* kernel);
-/// \param thread  what one thread of the grid does
+/// \param thread  work of one thread of the grid
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
 }  // namespace emulated_cuda
@@ -36,13 +36,13 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
     return emulated_cuda::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
-/// Loads a kernel; says nothing of it.
+/// Loads a kernel; the attributes stay empty.
 template <class... Parameters>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, void (*kernel)(Parameters...)) {
     return emulated_cuda::load(reinterpret_cast<const void*>(kernel));
 }
 
-/// Arguments become the kernel's parameters now; each thread gets copies of them.
+/// Converts arguments to the kernel's parameters at the call; each thread gets copies of them.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                void (*kernel)(Parameters...),
