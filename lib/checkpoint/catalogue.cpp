@@ -80,7 +80,7 @@ CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
     entry.written = last_change(path + "/COMPLETE");
     if (name && name->is_unfinished) {
         entry.state = EntryState::unfinished;
-        entry.why_not = "unfinished: being written, or cut short";
+        entry.why_not = "unfinished: a save in progress, or an interrupted one";
         return entry;
     }
     try {
@@ -91,7 +91,7 @@ CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
         return entry;
     }
     if (name && entry.manifest->progress.step != name->step) {
-        entry.why_not = fmt::format("COMPLETE is that of step {}", entry.manifest->progress.step);
+        entry.why_not = fmt::format("COMPLETE belongs to step {}", entry.manifest->progress.step);
         return entry;
     }
     entry.step = entry.manifest->progress.step;

@@ -181,7 +181,7 @@ void check_cover(const std::vector<const Piece*>& pieces) {
 }
 
 void check_data(const data::FileFingerprint& file) {
-    check_words("the place of a data file in the deck", file.key, Limits::line_bytes);
+    check_words("the key of a data file in the deck", file.key, Limits::line_bytes);
     check_words("the path of a data file", file.path, 4 * Limits::line_bytes);
     if (file.bytes < 0 || file.bytes > Limits::all_bytes || file.hashed_bytes < 0 ||
         file.hashed_bytes > file.bytes) {
@@ -197,7 +197,7 @@ void check_texts(const Manifest& manifest) {
         refuse(fmt::format("its deck has {} bytes", manifest.deck.size()));
     }
     if (manifest.ranks < 1 || manifest.ranks > Limits::ranks) {
-        refuse(fmt::format("{} ranks have written it", manifest.ranks));
+        refuse(fmt::format("its number of ranks is {}", manifest.ranks));
     }
 }
 

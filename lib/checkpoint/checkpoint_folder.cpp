@@ -53,7 +53,7 @@ std::optional<std::string> problem_of(const std::string& path, std::int64_t step
         HeldFiles files{path};
         const Manifest manifest = files.read_manifest();
         if (manifest.progress.step != step) {
-            return fmt::format("its COMPLETE is that of step {}", manifest.progress.step);
+            return fmt::format("its COMPLETE belongs to step {}", manifest.progress.step);
         }
         if (auto problem = problem_of_deck(manifest.deck)) {
             return problem;

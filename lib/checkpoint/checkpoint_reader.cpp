@@ -35,7 +35,7 @@ using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
     throw Error{
         ErrorKind::checkpoint,
         fmt::format("'{}' is damaged ({}). Resume from another checkpoint; `ziggurat inspect --verify` "
-                    "names all that is wrong.",
+                    "lists all defects.",
                     file, what)};
 }
 

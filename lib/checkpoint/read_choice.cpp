@@ -58,8 +58,7 @@ bool ReadChoice::gives_another(const CheckpointReader& failed) {
     }
     expect_another(failed.path());
     note_(fmt::format(
-        "'{}' was removed by its training while it was being read: the newest that is there now is "
-        "taken",
+        "'{}' was removed by its training while it was being read: the newest remaining one is used",
         printable(failed.path())));
     return true;
 }
@@ -72,7 +71,7 @@ void ReadChoice::expect_another(const std::string& removed) {
         throw Error{
             ErrorKind::checkpoint,
             fmt::format("checkpoints of '{}' were removed {} times while they were being read (the last was "
-                        "'{}'): a training saves faster than this reads. To read on, {}.",
+                        "'{}'): the training saves faster than this command reads. Instead, {}.",
                         printable(named_), removals_, printable(removed), remedy)};
     }
 }

@@ -17,7 +17,7 @@ std::optional<std::string> problem_of_deck(const std::string& deck) {
     const auto all = found.sorted();
     const auto first = std::ranges::find(all, Severity::error, &deck::Problem::severity);
     return first == all.end() ? std::nullopt
-                              : std::optional{"its deck cannot be taken: " + printable(first->sentence())};
+                              : std::optional{"its deck cannot be used: " + printable(first->sentence())};
 }
 
 }  // namespace ziggurat::checkpoint

@@ -82,7 +82,7 @@ void check_structure(const HeldFiles& files,
             damages.push_back({name, fmt::format("it has no dataset '{}', which COMPLETE lists", dataset)});
         } else if (same->second != info) {
             damages.push_back(
-                {name, fmt::format("its dataset '{}' has another shape, type or place than COMPLETE says",
+                {name, fmt::format("its dataset '{}' has another shape, type or offset than in COMPLETE",
                                    dataset)});
         }
     }

@@ -116,7 +116,7 @@ std::optional<std::string> best_checkpoint(const std::string& path) {
         }
     }
     throw Error{ErrorKind::checkpoint,
-                fmt::format("there is no best checkpoint in '{}' (none of those there was validated). Train "
+                fmt::format("there is no best checkpoint in '{}' (no checkpoint there was validated). Train "
                             "with validate.every and checkpoint.keep.best, or name a checkpoint.",
                             printable(root))};
 }

@@ -129,7 +129,7 @@ Verification verify_checkpoint(const std::string& path_as_given,
         }
         const std::optional<std::int64_t> step = step_of_folder(path);
         if (step && *step != manifest.progress.step) {
-            found.damages.push_back({"COMPLETE", fmt::format("it is that of step {}, and lies in '{}'",
+            found.damages.push_back({"COMPLETE", fmt::format("it belongs to step {}, but is in '{}'",
                                                              manifest.progress.step, path)});
         }
         if (auto problem = problem_of_deck(manifest.deck)) {

@@ -68,8 +68,8 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
         }
         if (is_kind && is_without(change, "none")) {
             judged.notes.push_back(
-                fmt::format("{}: a run without a tokenizer does not record which text its tokens are. Both "
-                            "must come from the same tokenizer.",
+                fmt::format("{}: a run without a tokenizer does not record the tokenizer of its token ids. "
+                            "Both must come from the same tokenizer.",
                             describe(change)));
         } else if (const auto entry = deck::accepted_by(entries, change.key); !entry.empty()) {
             used.push_back(entry);
@@ -95,7 +95,7 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
     if (!refused.empty()) {
         judged.refusal = fmt::format(
             "cannot start with the weights of '{}': the checkpoint is of another model (its tensors have "
-            "other shapes or another meaning):\n  {}\nGive the deck the checkpoint's values.{}",
+            "other shapes or another meaning):\n  {}\nSet the checkpoint's values in the deck.{}",
             printable(path), fmt::join(refused, "\n  "),
             to_accept.empty()
                 ? ""

@@ -49,7 +49,7 @@ extern "C" void name_lost_page(int number, siginfo_t* info, void*) {
             ::_exit(static_cast<int>(ErrorKind::resource));
         }
     }
-    // not a registered mapping: the previous handler gets the repeated fault
+    // Not a registered mapping: the previous handler gets the repeated fault.
     sigaction(number, &handled_before, nullptr);
 }
 

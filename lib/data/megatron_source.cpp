@@ -14,7 +14,7 @@
 namespace ziggurat::data {
 namespace {
 
-// sequence lengths, then byte offsets, then documents
+// Sequence lengths, then byte offsets, then documents.
 constexpr std::int64_t arrays_at = megatron_header_bytes;
 
 std::string prefix_of(std::string path) {

@@ -22,7 +22,7 @@ struct OrderRecord {
     struct Source {
         double weight = 1;
         std::int64_t tokens = 0;  ///< total number
-        /// number of tokens at the start of the source that are trained on; the rest is held out
+        /// Number of tokens at the start of the source that are trained on; the rest is held out.
         std::int64_t trained = 0;
         std::uint32_t stream = 0;  ///< selects its shuffles; unique among the sources, and permanent
         SourcePlace begin = {};  ///< position of the source at which the order starts

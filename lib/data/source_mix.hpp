@@ -28,7 +28,7 @@ class SourceMix {
     std::vector<std::int64_t> counts(std::int64_t samples) const;
 
   private:
-    // by source except the last: share of the rest after earlier sources, in 2^-32
+    // For each source except the last: share of the rest after earlier sources, in 2^-32.
     std::vector<std::uint64_t> shares_;
 };
 

@@ -34,7 +34,7 @@ struct LoadedDeck {
     bool ok() const { return found.ok(); }
 };
 
-/// Loads the deck at `path`, or that of the run in the folder `path`, with overrides `path.to.key=value`.
+/// Loads the deck at `path`, or that of the run in the folder `path`, and applies overrides.
 ///
 /// Reads, resolves and checks it. All problems are in `found`; invalid decks never cause an exception.
 /// Collective: local. On several ranks, rank 0 loads the deck, and the others load its `effective_elsewhere`.

@@ -19,9 +19,10 @@ namespace ziggurat::deck {
 /// \param ranks  number of ranks that resume; 0: the recorded number
 bool reopen_choices(const Schema& schema, Node& root, const std::string& text, int ranks, Diagnostics& found);
 
-/// Restores the origins in the record `file` with content `text` for resolved `values` that are unchanged.
+/// Restores the recorded origins of resolved `values` that are unchanged.
 ///
-/// So automatic choices are recognized as such when the run resumes again.
+/// So automatic choices are recognized as such when the run resumes again. `file` is the record, `text` its
+/// content.
 void keep_origins(Values& values, const std::string& file, const std::string& text);
 
 }  // namespace ziggurat::deck

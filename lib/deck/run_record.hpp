@@ -26,10 +26,10 @@ bool is_record(const std::string& file);
 /// note, if run.dir was different.
 bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& found);
 
-/// Changes run.resume of recorded `values` from never to auto: a user who names an existing run resumes it.
+/// Changes run.resume of recorded `values` from never to auto.
 ///
-/// Overrides of run.resume or run.dir on the command line are kept. Returns true, after a note, if it was
-/// changed.
+/// A user who names an existing run intends to resume it. Overrides of run.resume or run.dir on the command
+/// line are kept. Returns true, after a note, if it was changed.
 bool let_go_on(Values& values, Diagnostics& found);
 
 }  // namespace ziggurat::deck

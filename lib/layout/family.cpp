@@ -30,7 +30,7 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     auto built = unit.take();
     built.parameters.front().valid_rows = model.vocab;
     for (auto& parameter : built.parameters) {
-        // the output is a sum over ranks; each rank has its whole gradient
+        // The output is a sum over ranks; each rank has its whole gradient.
         parameter.gradient_is_partial = false;
     }
     return built;

@@ -32,7 +32,7 @@ enum class ElementType {
 enum class GradientRule {
     fresh,  ///< written to its own buffer
     in_place,      ///< overwrites the gradient of the output
-    /// added to the gradient that later readers of the input have written; the sum is the total gradient
+    /// Added to the gradient that later readers of the input have written; the sum is the total gradient.
     add_in_place,
     pass_through,  ///< the same as the gradient of the output
     none,          ///< the inputs are not values (tokens)
@@ -69,7 +69,7 @@ struct Parameter {
     std::int64_t most_slices = 0;
     Initial initial = Initial::normal;
     double std = 0;  ///< standard deviation of Initial::normal
-    /// rows below this hold data, the others are zero padding; -1: all rows hold data
+    /// Rows below this hold data, the others are zero padding; -1: all rows hold data.
     std::int64_t valid_rows = -1;
     bool joined_to_previous = false;  ///< stored directly after the previous parameter: both form one matrix
     /// True if ranks with the same slice each compute a partial gradient, which must be summed.
@@ -132,7 +132,7 @@ struct Phase {
     /// Flops of the forward products on this rank; backward needs twice this number.
     double flops_per_token = 0;
     double adapter_flops_per_token = 0;  ///< the same for adapters
-    /// attention: multiply by the number of keys that a query attends to
+    /// Attention: multiply by the number of keys that a query attends to.
     double flops_per_token_and_key = 0;
 };
 

@@ -18,7 +18,7 @@ std::int64_t HostWorkspaces::packed_weight(std::int64_t in, std::int64_t out) co
 std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in, std::int64_t) const {
     const auto activation = element_bytes_ == 2 ? packed_weight(in, std::min(rows, rows_packed_at_once)) : 0;
     const auto scratchpad =
-        // largest request of oneDNN that was observed: 1.64 MiB
+        // Largest request of oneDNN that was observed: 1.64 MiB.
         (std::int64_t{2} << 20) * threads_;
     return alignment + activation + scratchpad;
 }

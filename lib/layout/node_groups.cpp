@@ -139,7 +139,7 @@ std::string keep_tensor_groups_together(const spec::Parallel& parallel, std::spa
     if (widest_group(reordered, Axis::tensor, node_of).num_nodes == 1) {
         return "Put tensor first in parallel.order.";
     }
-    // common divisor with the ranks of every node
+    // Becomes the common divisor with the ranks of every node.
     int divisor = parallel.tensor;
     for (const auto& ranks : ranks_by_node(node_of)) {
         divisor = std::gcd(divisor, static_cast<int>(ranks.size()));

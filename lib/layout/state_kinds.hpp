@@ -53,7 +53,7 @@ enum class Start {
 /// Values after a resume.
 enum class Restore {
     read,  ///< from the checkpoint; a checkpoint without them is rejected
-    /// the same, but rounded from the master if it exists; then only the master is saved
+    /// The same, but rounded from the master if it exists; then only the master is saved.
     read_or_rounded,
     read_or_zero,     ///< from the checkpoint; zero for tensors that were frozen when it was written
     written,  ///< by the next step, before any op reads them
@@ -87,7 +87,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .start = Start::drawn,
                     .restore = Restore::read_or_rounded,
                     .is_communicated = true};
-        // no step changes it, so it is its own master in any type
+        // No step changes it, so it is its own master in any type.
         case StateKind::frozen:
             return {.name = "frozen",
                     .group = StateGroup::parameters,

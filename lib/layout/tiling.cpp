@@ -51,7 +51,7 @@ bool is_of_vocabulary(const Phase& phase) {
 std::vector<ElementRange> ranges_of(
     const Unit& unit, const Phase& phase, const FlatLayout& flat, ElementRange rows, std::int64_t in) {
     std::vector<ElementRange> found;
-    // of the parameter found last
+    // Role of the parameter found last.
     std::optional<Role> role;
     for (const auto& use : phase.parameters) {
         if (use.unit >= 0) {
@@ -64,7 +64,7 @@ std::vector<ElementRange> ranges_of(
             continue;
         }
         if (is_cut && parameter.role == role) {
-            // joined to the previous range
+            // Joined to the previous range.
             continue;
         }
         if (!is_cut && parameter.joined_to_previous && parameter.role == role) {

@@ -106,7 +106,7 @@ class TierMemory {
 
     std::array<device::Arena, schedule::num_arenas> arenas_;
     std::array<std::int64_t, schedule::num_arenas> planned_{};
-    /// registrations of host memory, pinned or not, that the device copies
+    /// Registrations of host memory, pinned or not, that the device copies.
     std::vector<std::shared_ptr<void>> pinned_;
     std::string why_not_pinned_;
     std::unique_ptr<DeviceCopies> device_copies_;

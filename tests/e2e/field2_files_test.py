@@ -275,7 +275,7 @@ def work_before_a_bad_line_is_kept(place):
         other = [good[0].replace(b"All", b"ALL"), *good[1:]]
         expect(other[0] != good[0], "a changed first line")
         said = run(other, code=2)
-        expect("begun with other inputs" in said, said)
+        expect("started with other inputs" in said, said)
         said = run([*good, b'{"text": "one more"}\n'])
         expect("of it done before" in said and "skipped" not in said, said)
         place.expect_documents(f"kept{i}", ["first", *documents, "one more"])

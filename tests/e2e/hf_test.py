@@ -161,7 +161,7 @@ def the_deck_of_an_import_trains(place):
     said = place.ziggurat("import", "gpt2", "runs/imported", code=2)
     expect("already holds a run" in said, said)
     said = place.ziggurat("export", "runs/imported", "gpt2", code=2)
-    expect("holds a model already" in said, said)
+    expect("already holds a model" in said, said)
 
 
 def the_page_says_what_works(place):

@@ -150,7 +150,7 @@ def what_does_not_fit_is_refused(place):
             (("train", tuned, "parallel.data=auto", "sharding.sum_group=1", "train.lora.alpha=7", *from_run("tuned"), "run.dir=runs/other"), 2, "train.lora.alpha is 6"),
             (("train", deck, *LORA, "train.lora.rank=5", *TUNING, "run.dir=runs/tuned"), 2, "train.lora.rank is 4"),
             (("train", deck, *TUNING, "run.dir=runs/tuned"), 2, "train.lora.rank is 4"),
-            (("export", "runs/tuned", "start"), 2, "holds a model already")):
+            (("export", "runs/tuned", "start"), 2, "already holds a model")):
         said = place.ziggurat(*words, code=code)
         expect(said_of_it in re.sub(r"\s+", " ", said), f"{words}: {said}")
 

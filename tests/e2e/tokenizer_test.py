@@ -376,9 +376,9 @@ def another_job_is_refused(place):
     process.communicate()
     for change, name in (({"llama3": "gpt2"}, "tokenizer"), ({"llmc": "megatron"}, "format"), ({"one.txt": "two words.txt"}, "inputs")):
         said = place.ziggurat(*[change.get(word, word) for word in words], code=2)
-        expect("begun.journal" in said and f"begun with other {name}" in said, said)
+        expect("begun.journal" in said and f"started with other {name}" in said, said)
     said = place.ziggurat(*words, "--field", "other", code=2)
-    expect("begun with other field" in said, said)
+    expect("started with other field" in said, said)
     journal = place.folder / "begun.journal"
     with journal.open("a") as file:
         file.write('{"file": 1, "off')  # as if the power had gone
@@ -396,10 +396,10 @@ def what_is_wrong_is_named(place):
         return place.ziggurat("tokenize", name, "--tokenizer", "gpt2", "--out", "wrong", "--format", "llmc", code=code)
 
     for content, name, said_of_it in ((b'{"text": "a"}\n\n{"text": 3}\n', "bad.jsonl", "'bad.jsonl', line 3: not an object with a text"),
-                                      (b'{"text": "a"}\n{"text": "a\n', "bad.jsonl", "'bad.jsonl', line 2: no JSON"),
-                                      (b'{"text": "\xff"}\n', "bad.jsonl", "'bad.jsonl', line 1: no JSON"),
-                                      (b'["text"]\n', "bad.jsonl", "line 1: no object"),
-                                      (b'{"body": "a"}\n', "bad.jsonl", "Name the field"),
+                                      (b'{"text": "a"}\n{"text": "a\n', "bad.jsonl", "'bad.jsonl', line 2: not JSON"),
+                                      (b'{"text": "\xff"}\n', "bad.jsonl", "'bad.jsonl', line 1: not JSON"),
+                                      (b'["text"]\n', "bad.jsonl", "line 1: not an object"),
+                                      (b'{"body": "a"}\n', "bad.jsonl", "Name the text's field"),
                                       (b"abc\xffd", "bad.txt", "'bad.txt': the text is not UTF-8 at its byte 3")):
         said = refused(content, name)
         expect(said_of_it in said, f"{content}: {said}")

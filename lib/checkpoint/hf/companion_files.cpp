@@ -153,7 +153,7 @@ void keep_companions(const std::string& source, const std::string& base, const s
     fs::create_directories(folder, problem);
     if (problem) {
         throw Error{ErrorKind::resource,
-                    fmt::format("cannot create '{}' ({}). Make room, or the folder writable.",
+                    fmt::format("cannot create '{}' ({}). Free disk space, or make the folder writable.",
                                 printable(folder), problem.message())};
     }
     copy_whole_file(fs::path{source} / deck::published_config_name,

@@ -32,14 +32,14 @@ void make_empty_folder(const std::string& folder) {
     fs::create_directories(folder, problem);
     if (problem) {
         throw Error{ErrorKind::resource,
-                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
+                    fmt::format("cannot create '{}' ({}). Name a writable folder.",
                                 printable(folder), problem.message())};
     }
     for (const auto& entry : fs::directory_iterator{folder, problem}) {
         const auto name = entry.path().filename().string();
         if (is_of_model(name)) {
             throw Error{ErrorKind::deck,
-                        fmt::format("'{}' holds a model already (there is '{}'). Name a new folder.",
+                        fmt::format("'{}' already holds a model (it has '{}'). Name a new folder.",
                                     printable(folder), printable(name))};
         }
     }

@@ -140,7 +140,7 @@ class Entry {
         }
         const auto bytes = bytes_of(tensor);
         if (bytes != tensor.end_bytes - tensor.begin_bytes) {
-            fail(fmt::format("takes {} bytes at offset {} where its type {} and shape ask for {}",
+            fail(fmt::format("has {} bytes at offset {}, but its type {} and shape need {}",
                              tensor.end_bytes - tensor.begin_bytes, tensor.begin_bytes, told(tensor.type),
                              bytes));
         }

@@ -13,7 +13,7 @@
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-constexpr const char* remedy = "Name a folder where you may write, on a disk with room.";
+constexpr const char* remedy = "Name a writable folder on a disk with free space.";
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace ziggurat::data {
 ChoiceSequences::ChoiceSequences(ChoiceRows rows, std::int64_t seq) : rows_{std::move(rows)}, seq_{seq} {
     ZG_EXPECTS(rows_.longest_read() <= seq);
     std::int64_t token = 0;
-    // full, so that the first row starts a sequence
+    // Full, so that the first row starts a sequence.
     std::int64_t used = seq;
     for (std::int64_t row = 0; row < num_rows(); ++row) {
         const auto& lengths = rows_.rows[static_cast<std::size_t>(row)];

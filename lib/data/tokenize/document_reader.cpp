@@ -100,7 +100,7 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
     }
     std::optional<std::size_t> end;
     auto searched = static_cast<std::size_t>(least_bytes - 1);
-    // the cut must not depend on how the bytes arrive
+    // The cut must not depend on how the bytes arrive.
     while (!has_ended_ && (!end || *end == ahead_->size())) {
         if (!end && input().has_lines) {
             end = end_of_line(*ahead_, searched);

@@ -253,7 +253,7 @@ std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::str
     std::error_code problem;
     const fs::path file =
         fs::is_directory(path, problem) ? fs::path{path} / "tokenizer.model" : fs::path{path};
-    // otherwise, files next to it belong to another model
+    // Otherwise, files next to it belong to another model.
     const bool is_of_folder = file.filename() == "tokenizer.model";
     const auto note =
         refused.empty() ? "" : fmt::format("'{}' is the tokenizer: {}", printable(file.string()), refused);

@@ -55,11 +55,10 @@ std::optional<Node> compose_record(const Schema& schema,
                                    const std::string& name,
                                    Diagnostics& found);
 
-/// Replaces the deck's own variables in `text` of the deck `root`; environment variables remain for its next
-/// reader.
+/// Replaces the deck's own variables in `text` and keeps environment variables for its next reader.
 ///
-/// Their defaults become the values of this environment. Returns nullopt if `text` uses no environment
-/// variable.
+/// Defaults of the kept variables become their values in this environment. Returns nullopt if `text` uses no
+/// environment variable. `root` is the tree of the deck, with its variables.
 std::optional<std::string> leave_environment(const Node& root,
                                              const std::string& text,
                                              const Environment& environment);

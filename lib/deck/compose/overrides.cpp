@@ -153,7 +153,7 @@ class Override {
             if (from.kind != NodeKind::list || *step.index >= from.items.size()) {
                 complain(fmt::format("{}[{}] does not exist", walked, *step.index),
                          from.kind == NodeKind::list
-                             ? fmt::format("the list in the deck ends before, at [{}]",
+                             ? fmt::format("the list in the deck ends at [{}]",
                                            static_cast<std::ptrdiff_t>(from.items.size()) - 1)
                              : "the deck has no list there");
                 return nullptr;

@@ -211,7 +211,7 @@ std::vector<Secret> substitute_variables(Node& root, const Environment& environm
     for (const MapEntry& entry : variables.entries) {
         if (entry.value.kind != NodeKind::scalar) {
             found.error(entry.key_at, fmt::format("the variable {} is not a text", in_quotes(entry.key)),
-                        "variables stand inside of values", "Give it a number or a text.");
+                        "variables are used inside of values", "Give it a number or a text.");
         }
     }
     Substitution substitution{&variables, environment, Left::secrets, found};

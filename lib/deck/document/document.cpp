@@ -110,7 +110,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
     [[noreturn]] void too_deep(const YAML::Mark& mark) {
         stop(location(mark), fmt::format("nested deeper than {} levels", Limits::depth),
-             "no key lies that deep", "Flatten it.");
+             "no key is nested that deep", "Flatten it.");
     }
 
     void refuse_tag(const std::string& tag, const YAML::Mark& mark) {

@@ -108,7 +108,7 @@ class Reading {
         if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
             take_fallback(key);
         } else if (is_null && (fallback == "true" || fallback == "false")) {
-            reading_.record(key.deck_key, "false", name);  // as Python takes None
+            reading_.record(key.deck_key, "false", name);  // as Python evaluates None
         } else if (auto text = reading_.text_of(name, *value)) {
             reading_.record(key.deck_key, std::move(*text), name);
         }

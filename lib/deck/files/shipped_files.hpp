@@ -13,7 +13,7 @@ std::string this_program();
 /// Installed programs have share/ziggurat/decks; programs in a build tree use that of the sources.
 std::string shipped_decks(const std::string& program = this_program());
 
-/// Returns `path` or, if that does not exist, the file of that name shipped with the program at `program`.
+/// Returns `path` or, if that does not exist, the file of that name shipped with `program`.
 ///
 /// So `decks/quickstart.yaml` works from any folder.
 std::string file_or_shipped(const std::string& path, const std::string& program = this_program());

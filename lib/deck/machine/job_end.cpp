@@ -66,8 +66,8 @@ std::optional<double> find_stop_at(const Environment& environment) {
     const auto at = read_time(*text);
     if (!at) {
         throw Error{ErrorKind::deck, "ZIGGURAT_STOP_AT is '" + *text +
-                                         "' (a time in seconds since 1970 is between 1e9 and 5e9). Set it as "
-                                         "$(date -d '+2 hours' +%s) does, or unset it."};
+                                         "' (a time in seconds since 1970 is between 1e9 and 5e9). Set it to "
+                                         "$(date -d '+2 hours' +%s), for example, or unset it."};
     }
     return at;
 }

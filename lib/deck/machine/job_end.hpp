@@ -15,7 +15,9 @@ struct JobEnd {
     std::string source;  ///< `Slurm job 812331`
 };
 
-/// Function that queries squeue for the end of a Slurm job: `2026-11-20T12:00:00` in local time, or nullopt.
+/// Function that queries squeue for the end of a Slurm job.
+///
+/// Returns `2026-11-20T12:00:00` in local time, or nullopt.
 using AskSlurm = std::function<std::optional<std::string>(const std::string& job)>;
 std::optional<std::string> ask_squeue(const std::string& job);
 

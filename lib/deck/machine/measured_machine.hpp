@@ -9,8 +9,9 @@
 
 namespace ziggurat::deck {
 
-/// Returns `$XDG_CONFIG_HOME/ziggurat/machine-HOST.yaml`, by default in `$HOME/.config`; empty without a
-/// home.
+/// Returns `$XDG_CONFIG_HOME/ziggurat/machine-HOST.yaml`, by default in `$HOME/.config`.
+///
+/// Empty if neither variable is set.
 std::string measured_file(const Environment& environment);
 
 /// Reads rates and transfer sizes from the file at `path` into `machine`.

@@ -59,7 +59,7 @@ class Diagnostics {
   public:
     static constexpr std::size_t most_kept = 1000;
 
-    /// Adds a problem. Errors also list look-alike characters in their line (look_alikes.hpp).
+    /// Adds a problem. Errors also list confusable characters in their line (look_alikes.hpp).
     void add(Problem problem);
     void error(SourceLocation at, std::string problem, std::string why, std::string advice);
     /// Adds an error that no change of the deck can fix: the machine lacks something.
@@ -87,7 +87,7 @@ class Diagnostics {
     /// Returns all kept problems, ordered by file and location.
     std::vector<Problem> sorted() const;
 
-    /// Returns up to `most` problems with their lines, errors preferred, and a closing line with the counts.
+    /// Returns up to `most` problems with their lines, errors preferred, and a line with the counts.
     ///
     /// Equal notes and warnings about several things are printed once.
     std::string print(std::size_t most = 50) const;

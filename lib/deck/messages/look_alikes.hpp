@@ -6,7 +6,7 @@
 
 namespace ziggurat::deck {
 
-/// Describes up to three look-alike characters in `line`, from column `column` to its end or a comment.
+/// Describes up to three confusable characters in `line`, from column `column` to its end or a comment.
 ///
 /// Columns count bytes from 1. Returns one sentence each, because users cannot see the difference; empty if
 /// there are no such characters.

@@ -9,7 +9,7 @@ namespace ziggurat::deck {
 
 /// Base folder of the paths in a deck, except those of `include`.
 inline constexpr const char* paths_begin_at =
-    "paths in a deck begin at the folder that the program is started in";
+    "paths in a deck are relative to the folder in which the program was started";
 
 /// Adds a note at `at` with the absolute folder of the missing `path`.
 ///

@@ -8,9 +8,9 @@
 
 namespace ziggurat::deck {
 
-/// A key of DeepSpeed, transformers, torchtitan, llm.c or nanoGPT, or a Megatron-LM flag without dashes.
+/// A key of DeepSpeed, transformers, torchtitan, llm.c or nanoGPT, or a flag of Megatron-LM.
 struct PeerName {
-    std::string_view name;  ///< in lower case, with underscores
+    std::string_view name;  ///< in lower case, with underscores, without leading dashes
     std::string_view ours;  ///< an equivalent override: `optimizer.lr=3.0e-4`
     bool is_same = false;   ///< true if the value has the same spelling
     std::string_view note = {};

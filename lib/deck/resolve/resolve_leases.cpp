@@ -11,7 +11,7 @@ bool fetches_parameters(const spec::RunSpec& run) {
            std::ranges::any_of(run.stages, [](const auto& stage) { return stage.parameters.device < 1; });
 }
 
-/// Returns the reason for gathering parameters per pass regardless of budgets; nullptr if budgets decide.
+/// Returns the reason to gather parameters per pass for any budgets; nullptr if budgets decide.
 const char* why_for_each_pass(const Resolution& resolution) {
     const auto& run = resolution.run;
     return run.sharding.parameters == 1 ? "parameters are not sharded"

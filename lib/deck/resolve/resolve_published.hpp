@@ -5,7 +5,7 @@
 
 namespace ziggurat::deck {
 
-/// Fills the keys of `model` from config.json in model.init.path if model.init.from is hf, like a preset.
+/// Sets the keys of `model` from config.json in model.init.path if model.init.from is hf.
 ///
 /// Reports keys that the deck sets to other values, and unsupported settings. Longer sequences than the
 /// published ones are allowed if positions are not learned.

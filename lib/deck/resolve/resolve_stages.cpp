@@ -103,7 +103,7 @@ void write_stages(Resolution& resolution, const std::string& why) {
     resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), why);
 }
 
-/// Clears RunSpec::stages if all stages have the general state and nothing is open.
+/// Clears RunSpec::stages if all stages have the general state and no setting is open.
 ///
 /// Otherwise `split` of each stage follows the general one, and applies only to full recomputation.
 void close_stages_alike(spec::RunSpec& run) {

@@ -60,7 +60,7 @@ void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
     std::error_code problem;
     if (!resolution.options.needs_data && !std::filesystem::exists(tokenizer.path, problem)) {
         resolution.found.note(location, fmt::format("{} is not here", in_quotes(tokenizer.path)),
-                              "a plan does without a tokenizer, a training does not");
+                              "a plan does not need a tokenizer, but a training does");
         return;
     }
     try {

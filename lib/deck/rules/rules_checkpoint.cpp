@@ -45,7 +45,7 @@ void expect_a_checkpoint(
     if (!at.options.needs_data && is_missing) {
         at.found.note(
             at.values.location(key), fmt::format("{} is not here", in_quotes(path)),
-            fmt::format("{} in {}; a plan does without, a training does not", trouble, looked_in(path)));
+            fmt::format("{} in {}; a plan does not need it, but a training does", trouble, looked_in(path)));
     } else {
         at.found.error(at.values.location(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
                        advice);
@@ -55,12 +55,15 @@ void expect_a_checkpoint(
     }
 }
 
-/// Adds a note for a plan if the model's config.json is missing; for a training that is an error elsewhere.
+/// Adds a note for a plan if the model's config.json is missing.
+///
+/// A training has already reported an error.
 void note_if_missing(const Resolution& at, const std::string& path) {
     std::error_code error;
     if (!fs::exists(path, error) && !at.options.needs_data) {
         at.found.note(at.values.location("model.init.path"), fmt::format("{} is not here", in_quotes(path)),
-                      fmt::format("there is no such folder in {}; a plan does without, a training does not",
+                      fmt::format("there is no such folder in {}; a plan does not need it, but a training "
+                                  "does",
                                   looked_in(path)));
     }
 }

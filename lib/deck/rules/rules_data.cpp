@@ -63,7 +63,7 @@ void documents_can_be_told_apart(const Resolution& at) {
     });
 }
 
-/// Warns if the tokenizer writes another token between documents, so that the deck's token never occurs.
+/// Warns if the tokenizer separates documents by another token than the deck's.
 void document_token_is_the_tokenizers(const Resolution& at) {
     const auto token = at.run.data.document_token;
     if (token < 0 || !at.values.is_written("data.document_token") || !at.tokenizer) {

@@ -231,7 +231,7 @@ void prefetch_fetches_something(const Resolution& at) {
     constexpr const char* key = "overlap.prefetch";
     if (at.values.is_written(key) && at.values.integer(key) != 1 && !at.is_auto(key) &&
         moves_and_gathers_nothing(at)) {
-        warn(at, key, "all state is at home on the device, and parameters are whole",
+        warn(at, key, "all state is at home on the device, and parameters are not sharded",
              "Remove it, or use sharding.zero: 3 or a key of tiers.home.");
     }
 }

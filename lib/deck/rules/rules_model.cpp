@@ -109,8 +109,8 @@ void rope_scaling_has_parts(const Resolution& at) {
             at.values.location("model.rope_scaling.low_freq_factor"),
             fmt::format("model.rope_scaling.low_freq_factor = {} is not below high_freq_factor = {}",
                         scaling.low_freq_factor, scaling.high_freq_factor),
-            "slow angles are scaled, fast ones are not, and those in between in part",
-            "Use 1 and 4, or what the model was published with.");
+            "low frequencies are scaled, high ones are not, and medium ones in part",
+            "Use 1 and 4, or the values of the published model.");
     }
 }
 

@@ -60,7 +60,7 @@ void judge_own(const Resolution& at, const std::string& path) {
     const auto location = at.values.location(path + ".format");
     if (at.options.needs_data) {
         at.found.error(location, "format own needs a program that calls the library",
-                       "this command has none",
+                       "this command is not such a program",
                        "Use text, llmc, megatron or raw, or start that program.");
     } else {
         at.found.note(location, "tokens of the format own are not checked",
@@ -74,7 +74,7 @@ bool is_there(const Resolution& at, const std::string& path, const spec::Source&
     const SourceLocation location = at.values.location(path + ".path");
     if (named.is_missing && !at.options.needs_data) {
         at.found.note(location, fmt::format("{} is not here", in_quotes(source.path)),
-                      fmt::format("{}; looked for in {}; a plan does without, a training does not",
+                      fmt::format("{}; looked for in {}; a plan does not need it, but a training does",
                                   named.trouble, looked_in(source.path)));
     } else if (!named.trouble.empty()) {
         at.found.error(

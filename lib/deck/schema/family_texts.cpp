@@ -32,7 +32,7 @@ std::string joined(const Names& names, const char* conjunction) {
     return text;
 }
 
-/// Groups families for which `has` is true by their `text`: `4 hidden (gpt2)`, in the order of the families.
+/// Groups families for which `has` is true by their `text`: `4 hidden (gpt2)`, in family order.
 Names shared(std::string (*text)(const FamilyDescriptor&), bool (*has)(const FamilyDescriptor&)) {
     std::vector<std::pair<std::string, Names>> groups;
     for (const auto* family : layout::families()) {

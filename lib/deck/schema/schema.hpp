@@ -123,7 +123,7 @@ std::string without_indices(std::string_view path);
 /// Splits `words` at spaces.
 std::vector<std::string_view> split_words(std::string_view words);
 
-/// Returns the row's meaning as the reason in an error: its first sentence, without capital and full stop.
+/// Returns the row's first sentence as the reason in an error, without capital and full stop.
 std::string reason_of(const Row& row);
 
 /// Returns the name of a value of this type: "a size".

@@ -17,7 +17,7 @@ bool is_plain(std::string_view text) {
     return !text.empty() && text.find_first_not_of(plain) == text.npos;
 }
 
-/// Parses whole numbers separated by colons: `12:30` has two. Returns nullopt for an invalid or long number.
+/// Parses whole numbers separated by colons; returns nullopt for an invalid or very long number.
 std::optional<std::vector<std::int64_t>> numbers_of(std::string_view text) {
     constexpr std::size_t most_digits = 7;
     std::vector<std::int64_t> numbers;

@@ -30,7 +30,7 @@ struct BatchJob {
 /// Returns nullopt if the format is invalid or the limit is 0.
 std::optional<std::int64_t> slurm_seconds(std::string_view time);
 
-/// Returns the lead time of the warning before a job's end: 300 s, for a short job a quarter of its time.
+/// Returns the time between warning and end of a job: 300 s, for a short job a quarter of its time.
 std::int64_t warning_seconds(std::int64_t job_seconds);
 
 /// Quotes any `text` as a single word for bash.

@@ -68,7 +68,7 @@ bool is_percent(const std::string& text) {
     return quantity && quantity->unit == "%";
 }
 
-/// Returns advice on a quantity with a valid unit that is out of range for its type, such as 105% or 0 steps.
+/// Returns advice on a quantity with a valid unit but impossible value, such as 105% or 0 steps.
 ///
 /// Empty for other texts.
 std::string range_beside(const Row& row, const std::string& text) {

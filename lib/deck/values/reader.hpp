@@ -9,7 +9,7 @@
 
 namespace ziggurat::deck {
 
-/// Expands shorthands in `root`: scalars for maps become the key that they stand for, aliases their targets.
+/// Expands shorthands in `root`: scalars that stand for maps become keys, aliases their targets.
 ///
 /// Maps of including and included decks can then be merged key by key.
 void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found);

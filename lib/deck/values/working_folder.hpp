@@ -39,7 +39,7 @@ bool find_working_folder(const std::string& run_was,
 /// A path that exists only relative to the current folder is taken from there.
 std::string path_from(const Values& values, const std::string& text);
 
-/// Converts `text`, relative to the current folder, to a path for a deck with run.working_folder in `values`.
+/// Converts a path relative to the current folder to one relative to run.working_folder in `values`.
 ///
 /// The result is absolute if that is another folder.
 std::string path_here(const Values& values, const std::string& text);

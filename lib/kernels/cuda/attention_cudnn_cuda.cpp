@@ -101,7 +101,7 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
     }
     const auto said = graph.execute(handle, addresses.data(), static_cast<int>(count), workspace);
     if (said.is_bad()) {
-        // throws the error of CUDA, if any, which is more precise
+        // Throws the error of CUDA if there is one, because it is more precise.
         device::cuda::check(cudaGetLastError(), "compute attention");
         throw Error{ErrorKind::internal, "cannot compute attention (cuDNN: " + said.err_msg + ")."};
     }

@@ -76,7 +76,7 @@ struct CudnnAnswer {
     std::int64_t backward_bytes = -1;
 };
 
-/// Queries support for a described GPU. The driver's library must be present by name.
+/// Queries support for a described GPU. A library with the name of the driver's must exist.
 ///
 /// \param compiles  also compile the kernels and return their workspaces
 /// Errors: Error{resource} without the library

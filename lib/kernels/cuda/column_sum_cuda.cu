@@ -15,7 +15,7 @@ constexpr int threads = warps * warp_size;
 /// Columns that one block of threads sums: one pack for each lane.
 constexpr int strip = warp_size * pack;
 static_assert(strip == threads);
-/// Minimum number of thread blocks: four for each multiprocessor.
+/// Intended number of thread blocks: four for each multiprocessor.
 constexpr std::int64_t wanted_blocks = 4 * layout::CudaWorkspaces::multiprocessors;
 
 /// One thread block sums one block of rows of one strip.

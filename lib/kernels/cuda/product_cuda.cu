@@ -40,7 +40,7 @@ CublasLtFunctions open_cublas_lt() {
         "Install the libraries of the CUDA toolkit, name their folder in LD_LIBRARY_PATH, or "
         "set tiers.device.kind: host."};
 #define ZG_FIND(name) library.find(#name, opened.name);
-#else  // emulated GPUs have one that is linked
+#else  // emulated GPUs link their own implementation
 #define ZG_FIND(name) opened.name = &::name;
 #endif
     ZG_CUBLAS_LT_FUNCTIONS(ZG_FIND)
@@ -62,7 +62,7 @@ void check(cublasStatus_t status, const char* doing) {
         return;
     }
     if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
-        // throws the error of CUDA, if any, which is more precise
+        // Throws the error of CUDA if there is one, because it is more precise.
         device::cuda::check(cudaGetLastError(), doing);
     }
     const bool is_lack = status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_ALLOC_FAILED ||

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(256) turn(RopeLayout layout,
         return;
     }
     const auto position = positions[row];
-    // if false, the rotated values become NaN
+    // If it is false, the rotated values become NaN.
     const bool is_valid = position >= 0 && position < layout.positions;
     const float* const angles = table + 2 * (layout.pairs * (is_valid ? position : 0) + part.begin);
     T* const first = qkv + row * layout.row_elements + part.row % layout.heads * layout.head_dim + part.begin;

@@ -25,7 +25,7 @@ inline Grid a_thread_each_pack(std::int64_t rows, std::int64_t width) {
     return a_thread_each(rows * packs_of(width));
 }
 
-/// Returns this thread's pack; its row is at or after the last row if the thread has no pack.
+/// Returns this thread's pack; its row is `rows` or more if the thread has no pack.
 __device__ inline RowPack row_pack(std::int64_t width) {
     const auto packs = packs_of(width);
     const auto thread = thread_of_grid();

@@ -37,7 +37,7 @@ class TiledProduct {
     static constexpr int left_step = 8;  ///< from one column of a packed left factor to the next
     static_assert(left_step >= tile::tile_rows);
     static constexpr std::int64_t left_words = left_step * block_depth;  ///< of the rows of a tile
-    /// tiles packed at a time, because their columns are on pages far apart
+    /// Tiles packed at a time, because their columns are on pages far apart.
     static constexpr int strip_tiles = 4;
     static constexpr std::int64_t scratch_bytes =
         (block_rows * block_columns + block_columns * block_depth + strip_tiles * left_words) * 4;

@@ -33,7 +33,7 @@ void start(int num_threads) {
     setenv("KOKKOS_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
     Kokkos::InitArguments arguments;
     arguments.num_threads = num_threads;
-    // disables one oversubscription warning per rank; the banner prints it once
+    // Disables one oversubscription warning per rank; the banner prints it once.
     arguments.disable_warnings = true;
     Kokkos::initialize(arguments);
 }

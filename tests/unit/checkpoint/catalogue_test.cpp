@@ -150,7 +150,7 @@ TEST_F(CatalogueOfRun, AStepUnderTheNameOfAnotherIsDamaged) {
     const auto found = catalogue(root());
 
     EXPECT_EQ(found.entries[1].state, EntryState::damaged);
-    EXPECT_EQ(found.entries[1].why_not, "COMPLETE is that of step 10");
+    EXPECT_EQ(found.entries[1].why_not, "COMPLETE belongs to step 10");
 }
 
 TEST_F(CatalogueOfRun, PassesOverWhatIsCalledOtherwise) {
@@ -174,7 +174,7 @@ TEST_F(CatalogueOfRun, ADeckThatIsNotWholeIsADamageAndPassedOver) {
         const auto damages = verify_checkpoint(path).damages;
         ASSERT_EQ(damages.size(), 1U) << deck;
         EXPECT_EQ(damages[0].file, "COMPLETE");
-        EXPECT_TRUE(damages[0].what.starts_with("its deck cannot be taken: ")) << damages[0].what;
+        EXPECT_TRUE(damages[0].what.starts_with("its deck cannot be used: ")) << damages[0].what;
         EXPECT_EQ(find_newest(root()).path, step(10)) << deck;
     }
 }

@@ -202,7 +202,7 @@ TEST_F(BesideTraining, TheNextNewestIsReadWhereAServerTakesFilesAway) {
 
     EXPECT_EQ(used, 2);
     EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("step-000000001' was removed by its training"),
-                                          HasSubstr("the newest that is there now"))));
+                                          HasSubstr("the newest remaining one is used"))));
 }
 
 TEST_F(BesideTraining, OneThatWasNamedGivesWayToNoOther) {

@@ -69,27 +69,27 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
     const std::string good = R"({"ctx": "a", "endings": ["b", "c"], "label": 0})"
                              "\n";
     for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
-             {"{", "no JSON"},
-             {R"({"ctx": "a", "endings": ["b", "c"]} {})", "no JSON"},
-             {"\"\xff\"", "no JSON"},
-             {"[1, 2]", "no object"},
+             {"{", "not JSON"},
+             {R"({"ctx": "a", "endings": ["b", "c"]} {})", "not JSON"},
+             {"\"\xff\"", "not JSON"},
+             {"[1, 2]", "not an object"},
              {std::string(100'000, '['), "nested more than"},
              {R"({"endings": ["b", "c"]})", "no context"},
-             {R"({"ctx": 7, "endings": ["b", "c"]})", "its ctx is no text"},
-             {R"({"ctx_a": "a", "ctx_b": null, "endings": ["b", "c"]})", "its ctx_b is no text"},
+             {R"({"ctx": 7, "endings": ["b", "c"]})", "its ctx is not a text"},
+             {R"({"ctx_a": "a", "ctx_b": null, "endings": ["b", "c"]})", "its ctx_b is not a text"},
              {R"({"ctx": "a"})", "no list endings"},
-             {R"({"ctx": "a", "endings": "b"})", "no list"},
+             {R"({"ctx": "a", "endings": "b"})", "not a list"},
              {R"({"ctx": "a", "endings": []})", "the list is empty"},
              {R"({"ctx": "a", "endings": ["b"]})", "only one ending"},
-             {R"({"ctx": "a", "endings": ["b", 3]})", "ending 1 is no text"},
+             {R"({"ctx": "a", "endings": ["b", 3]})", "ending 1 is not a text"},
              {R"({"ctx": "a", "endings": ["b", "c", ""]})", "ending 2 is empty"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 2})",
               "label 2 is not one of its endings (0 to 1)"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": -1})", "label -1 is none"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": 1.5})", "label 1.5 is none"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": "1x"})", "label \"1x\" is none"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": 18446744073709551616})", "is none"},
-             {R"({"ctx": "a", "endings": ["b", "c"], "label": true})", "label true is none"}}) {
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": -1})", "label -1 is not one"},
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": 1.5})", "label 1.5 is not one"},
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": "1x"})", "label \"1x\" is not one"},
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": 18446744073709551616})", "is not one"},
+             {R"({"ctx": "a", "endings": ["b", "c"], "label": true})", "label true is not one"}}) {
         const auto said = complaint(good + "\n" + line + "\n" + good);
         EXPECT_THAT(said, HasSubstr("task.jsonl', line 3: ")) << line;
         EXPECT_THAT(said, HasSubstr(why)) << line;

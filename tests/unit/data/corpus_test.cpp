@@ -90,7 +90,7 @@ TEST(Corpus, EncodesTextWhereTheTokenizerIsAFile) {
         deck_error_of([&] {
             Corpus{data, 258, 1};
         }),
-        ::testing::AllOf(HasSubstr("data.validation[0].path"), HasSubstr("1.txt"), HasSubstr("no UTF-8")));
+        ::testing::AllOf(HasSubstr("data.validation[0].path"), HasSubstr("1.txt"), HasSubstr("not UTF-8")));
 }
 
 TEST(Corpus, BatchesDependOnTheSampleIndexAlone) {

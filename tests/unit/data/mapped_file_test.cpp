@@ -56,7 +56,7 @@ TEST(MappedFileDeathTest, NamesAFileThatIsCutWhileItIsRead) {
     EXPECT_EQ('x', file.load<char>(9'000));
     ASSERT_EQ(0, truncate(path.c_str(), 0));
     EXPECT_EXIT(EXPECT_NE('y', file.load<char>(9'000)), ::testing::ExitedWithCode(3),
-                "cannot read '" + path + "' .it has been cut");
+                "cannot read '" + path + "' .it was truncated");
 }
 
 TEST(ExpandPaths, SortsMatchesAndPrefersAFileOfThatVeryName) {

@@ -160,9 +160,9 @@ TEST(JsonLineField, IsThatOfTheOutermostObject) {
         EXPECT_THAT(complaint(line), HasSubstr("a lone surrogate")) << line;
     }
     for (const char* line : {"{\"text\": \"a\"", "{\"text\": \"\xff\"}", "x", ""}) {
-        EXPECT_THAT(complaint(line), HasSubstr("no JSON")) << line;
+        EXPECT_THAT(complaint(line), HasSubstr("not JSON")) << line;
     }
-    EXPECT_THAT(complaint(std::string(1'000'000, '[').c_str()), HasSubstr("no JSON"));
+    EXPECT_THAT(complaint(std::string(1'000'000, '[').c_str()), HasSubstr("not JSON"));
 }
 
 }  // namespace

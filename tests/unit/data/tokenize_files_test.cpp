@@ -122,7 +122,7 @@ TEST_F(TokenizeFiles, RefuseInputsThatChangeAndFilesThatExist) {
     };
     EXPECT_THAT(complaint([&](std::int64_t, std::int64_t) { write("a.txt", "other"); }),
                 HasSubstr("has changed while it was read"));
-    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("begun with other inputs"));
+    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("started with other inputs"));
     std::filesystem::remove(folder_ / "x.journal");
     EXPECT_EQ("", complaint([](std::int64_t, std::int64_t) {}));
     EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
@@ -148,11 +148,11 @@ TEST_F(TokenizeFiles, GoOnWithInputsThatChangeBehindTheRecord) {
     auto broken = lines;
     broken[bad - 1] = ' ';
     inputs_ = {write("a.txt", "first"), write("b.json", broken)};
-    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("b.json', line 55001: no JSON"));
+    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("b.json', line 55001: not JSON"));
     auto other = lines;
     other[lines.find("line 7 ")] = 'L';
     write("b.json", other);
-    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("begun with other inputs"));
+    EXPECT_THAT(test::deck_error_of([&] { run("x", 2); }), HasSubstr("started with other inputs"));
     write("b.json", lines + "{\"text\": \"more\"}\n");
     inputs_.push_back(write("c.txt", "last"));
     const auto made = run("x", 2);

@@ -89,7 +89,7 @@ TEST_F(TokenizerFile, DecodesWhatItEncodes) {
     tokenizer->decode(ids, back);
     EXPECT_EQ(text, back);
     EXPECT_EQ("|c|a|f|\xc3\xa9| t|\n|\xf0|\x9f|\x98|\x80", with_bars(*tokenizer, text));
-    EXPECT_THAT(deck_error_of([&] { tokenizer->decode(Ids{258}, back); }), HasSubstr("token 258 is none of"));
+    EXPECT_THAT(deck_error_of([&] { tokenizer->decode(Ids{258}, back); }), HasSubstr("token 258 is not in"));
     EXPECT_THAT(deck_error_of([&] { tokenizer->decode(Ids{-1}, back); }), HasSubstr("token -1"));
 }
 
@@ -99,7 +99,7 @@ TEST_F(TokenizerFile, RefusesTextThatIsNoUtf8AndAppendsNothing) {
          {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\x80"}) {
         Ids ids{1};
         EXPECT_THAT(deck_error_of([&] { tokenizer->encode("good text" + bad, ids); }),
-                    HasSubstr("no UTF-8 at its byte 9"));
+                    HasSubstr("not UTF-8 at its byte 9"));
         EXPECT_THAT(ids, ElementsAre(1));
     }
 }
@@ -173,7 +173,7 @@ TEST_F(TokenizerFile, IsThatOfTheRunByItsHash) {
     EXPECT_EQ(open_tokenizer(of_run)->vocab_size(), 256);
     folder_.write("tokenizer.json", json.dump() + " ");
     EXPECT_THAT(deck_error_of([&] { open_tokenizer(of_run); }),
-                HasSubstr("another tokenizer than that of the run"));
+                HasSubstr("is not the tokenizer of the run"));
     of_run.hash.clear();
     EXPECT_NE(open_tokenizer(of_run), nullptr);
     EXPECT_EQ(open_tokenizer(spec::Tokenizer{spec::TokenizerKind::none, "", ""}), nullptr);
@@ -334,8 +334,8 @@ TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
     EXPECT_THAT(changed("/model/merges/0", "a q\xc3\xbf\xc4\x80"), HasSubstr("which is not in its vocab"));
     EXPECT_THAT(changed("/model/merges/0", "a c"),
                 HasSubstr("has a merge with 'ac', which is not in its vocab"));
-    EXPECT_THAT(changed("/model/merges/0", "a b c"), HasSubstr("no pair of tokens"));
-    EXPECT_THAT(changed("/model/merges/0", {"a"}), HasSubstr("no pair of tokens"));
+    EXPECT_THAT(changed("/model/merges/0", "a b c"), HasSubstr("not a pair of tokens"));
+    EXPECT_THAT(changed("/model/merges/0", {"a"}), HasSubstr("not a pair of tokens"));
     EXPECT_THAT(changed("/model/merges", "a b"), HasSubstr("merges that are not a list"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "x")})), HasSubstr("makes it 120"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "<x>")})), HasSubstr("makes it 257"));
@@ -359,7 +359,7 @@ TEST_F(TokenizerFile, NoBytesCrashIt) {
         return deck_error_of([&] { open_tokenizer(folder_.write("tokenizer.json", bytes)); });
     };
     EXPECT_THAT(refused(std::string(100'000, '[')), HasSubstr("nested deeper"));
-    EXPECT_THAT(refused("{"), HasSubstr("no JSON"));
+    EXPECT_THAT(refused("{"), HasSubstr("not JSON"));
     EXPECT_THAT(refused("[]"), HasSubstr("is not an object"));
     for (std::size_t bytes = 1; bytes < whole.size(); bytes += 97) {
         EXPECT_NE("", refused(whole.substr(0, bytes)));

@@ -37,9 +37,9 @@ TEST_F(MissingPath, IsToldWithTheFolderInWhichItWasLookedFor) {
     }
     options_.needs_data = false;
     EXPECT_THAT(told({"data.train=[{format: text, path: none/a.txt}]"}),
-                HasSubstr("(there is no such file; looked for in '" + here_ + "/none'; a plan does without"));
+                HasSubstr("(there is no such file; looked for in '" + here_ + "/none'; a plan does not"));
     EXPECT_THAT(told({"run.resume=none/run"}),
-                HasSubstr("(there is no such folder in '" + here_ + "/none'; a plan does without"));
+                HasSubstr("(there is no such folder in '" + here_ + "/none'; a plan does not need it"));
 }
 
 TEST_F(MissingPath, IsToldOnceForAFolder) {

@@ -56,7 +56,7 @@ TEST_F(NamedTokenFiles, AreNamedWithoutTheSuffixOfEither) {
 TEST_F(NamedTokenFiles, AreNotSearchedInManyFolders) {
     std::filesystem::create_directory(folder_.file("d1"));
     std::ofstream{folder_.file("d1/a")} << "x";
-    EXPECT_EQ(named(llmc, "d?/a").trouble, "patterns stand for file names, not for folders");
+    EXPECT_EQ(named(llmc, "d?/a").trouble, "patterns can match file names, not folders");
     EXPECT_FALSE(named(llmc, "d?/a").is_missing);
 }
 

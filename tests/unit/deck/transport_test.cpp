@@ -66,8 +66,7 @@ TEST_F(Transport, IsStagedWhereTheHostComputes) {
         "NCCL cannot be used (the host's cores compute, and NCCL needs GPUs). Set transport: auto.");
     machine_ = with_gpus;
     expect_refused(
-        "NCCL cannot carry what ranks exchange (the host's cores compute, and it carries vectors of GPUs). "
-        "Set transport: auto.",
+        "NCCL cannot be used (the host's cores compute, and NCCL needs GPUs). Set transport: auto.",
         {"tiers.device.kind=host"});
 }
 
