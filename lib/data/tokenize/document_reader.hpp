@@ -27,7 +27,7 @@ struct DocumentRun {
     std::shared_ptr<const void> owner;  ///< owner of the text; null: an empty text
     std::string_view text;
     const TextInput* input = nullptr;
-    /// If the file is mapped: all text before `text`, to compute line numbers.
+    /// Text before `text` in a mapped file, to compute line numbers.
     std::string_view text_before = {};
     std::int64_t lines_before = 0;  ///< of other inputs: the number of lines before `text`
 };
