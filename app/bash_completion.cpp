@@ -85,17 +85,17 @@ std::string first_word(const std::string& text) {
 }
 
 std::string of_commands() {
-    std::string words;
+    std::string values;
     std::string cases;
     for (const auto& row : commands()) {
-        words += (words.empty() ? "" : " ") + first_word(row.name);
+        values += (values.empty() ? "" : " ") + first_word(row.name);
         cases += "    '" + row.name + "') echo '";
         for (std::size_t i = 0; i < row.options.size(); ++i) {
             cases += (i == 0 ? "" : " ") + row.options[i].name;
         }
         cases += "' ;;\n";
     }
-    return "_ziggurat_commands() { echo '" + words +
+    return "_ziggurat_commands() { echo '" + values +
            " --help --version'; }\n\n_ziggurat_options() {\n  case $1 in\n" + cases + "  esac\n}\n";
 }
 
@@ -103,7 +103,7 @@ std::string of_commands() {
 bool is_key(const deck::Row& row) {
     const std::string_view path = row.path;
     return row.type != deck::Type::map && row.type != deck::Type::variables &&
-           row.built == deck::Built::yes && path.find("[]") == path.npos;
+           row.implemented == deck::Implemented::yes && path.find("[]") == path.npos;
 }
 
 std::string of_keys() {
@@ -114,10 +114,10 @@ std::string of_keys() {
             continue;
         }
         keys += std::string{row.path} + "\n";
-        const std::string words =
-            std::string{row.type == deck::Type::boolean ? "true false " : ""} + row.words;
-        if (!words.empty()) {
-            cases += "    " + std::string{row.path} + ") echo '" + words + "' ;;\n";
+        const std::string values =
+            std::string{row.type == deck::Type::boolean ? "true false " : ""} + row.values;
+        if (!values.empty()) {
+            cases += "    " + std::string{row.path} + ") echo '" + values + "' ;;\n";
         }
     }
     return "\n_ziggurat_keys() {\n  echo '" + keys + "'\n}\n\n_ziggurat_words() {\n  case $1 in\n" + cases +

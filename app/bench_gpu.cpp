@@ -81,7 +81,7 @@ int bench_gpu(const Arguments& arguments) {
     if (found.count == 0) {
         throw Error{
             ErrorKind::resource,
-            fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.", found.why_none)};
+            fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.", found.unavailable_reason)};
     }
     const MachineFile file{arguments};
     auto machine = file.machine();

@@ -9,7 +9,7 @@
 namespace ziggurat::app {
 
 /// Returns the reason why this program cannot train `run` although it fits; empty if it can.
-inline std::string why_not_by_this_program(const spec::RunSpec& run) {
+inline std::string not_by_this_program_reason(const spec::RunSpec& run) {
     return run.tiers.device == spec::DeviceKind::cuda && !device::has_cuda
                ? "but this program trains on no GPU (built without CUDA)"
                : "";

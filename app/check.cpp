@@ -5,9 +5,9 @@
 #include "app/built_for.hpp"
 #include "app/commands.hpp"
 #include "app/job_size.hpp"
-#include "app/known_peaks.hpp"
+#include "app/peak_cache.hpp"
 #include "app/terminal.hpp"
-#include "app/watched.hpp"
+#include "app/planning_progress.hpp"
 #include "base/progress.hpp"
 #include "comm/built_with.hpp"
 #include "data/corpus.hpp"
@@ -19,19 +19,19 @@ namespace ziggurat::app {
 namespace {
 
 /// Returns the outlook that rank 0 of `train` would compute.
-train::StartOutlook look_ahead(const deck::LoadedDeck& loaded) {
+train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
     const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
     corpus.check_tokens();
     const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
                                    corpus.order()};
-    return train::look_ahead({run, loaded.effective, data});
+    return train::preview_start({run, loaded.effective, data});
 }
 
 AttentionFacts cudnn_of_this_machine() {
     const auto library = kernels::attention_library();
-    const bool is_usable = !library.name.empty() && library.lack.empty();
-    const auto reason = library.lack.empty() ? "this program is built without cuDNN" : library.lack;
+    const bool is_usable = !library.name.empty() && library.add_resource_error.empty();
+    const auto reason = library.add_resource_error.empty() ? "this program is built without cuDNN" : library.add_resource_error;
     return {.is_usable = is_usable, .name = library.name, .lack_reason = is_usable ? "" : reason};
 }
 
@@ -51,18 +51,18 @@ int check(const Arguments& arguments) {
          .cudnn = cudnn_of_this_machine(),
          .machine = arguments.machine,
          .kept_peak =
-             [](const spec::RunSpec& run) { return KnownPeaks{deck::process_environment}.of(way_of(run)); },
+             [](const spec::RunSpec& run) { return PeakCache{deck::process_environment}.of(setup_name(run)); },
          .print = arguments.print,
          .json = arguments.json,
          .explain = arguments.explain,
-         .choose_homes = watched_choice_of_homes(progress),
-         .choose_depths = watched_choice_of_depths(progress),
-         .choose_leases = watched_choice_of_leases(progress),
-         .start = look_ahead,
+         .choose_homes = choose_homes_with_progress(progress),
+         .choose_depths = choose_depths_with_progress(progress),
+         .choose_leases = choose_leases_with_progress(progress),
+         .start = preview_start,
          .memory =
              [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                 return plan::memory_report(run, machine, {}, Watched{progress}.watch(),
-                                            why_not_by_this_program(run));
+                 return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
+                                            not_by_this_program_reason(run));
              }});
 }
 

@@ -12,7 +12,7 @@
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
-#include "train/save/start_outlook.hpp"
+#include "train/save/start_preview.hpp"
 
 namespace ziggurat::app {
 
@@ -32,12 +32,12 @@ struct CheckOptions {
     /// Chooses the homes that the deck leaves `auto`. If empty: they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
     /// Chooses the depths that the deck leaves `auto`. If empty: as for deck::LoadOptions.
-    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
+    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::AutoDepths)>
         choose_depths = {};
     /// Chooses the leases that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
     /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
-    std::function<train::StartOutlook(const deck::LoadedDeck&)> start = {};
+    std::function<train::StartPreview(const deck::LoadedDeck&)> start = {};
     /// Returns the memory report. If empty: no memory table.
     std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };

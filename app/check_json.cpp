@@ -29,7 +29,7 @@ Json problems_json(const deck::Diagnostics& found) {
     for (const auto& problem : found.sorted()) {
         const bool has_line = problem.at.line > 0;
         list.push_back({{"severity", name_of(problem.severity)},
-                        {"file", problem.has_place() ? Json(problem.at.file) : Json(nullptr)},
+                        {"file", problem.has_slot() ? Json(problem.at.file) : Json(nullptr)},
                         {"line", has_line ? Json(problem.at.line) : Json(nullptr)},
                         {"column", has_line ? Json(problem.at.column) : Json(nullptr)},
                         {"text", problem.sentence()}});

@@ -10,7 +10,7 @@ constexpr double hottest = 100;
 
 std::vector<PositionalRow> folder_of_run(const char* name) {
     return {{name, "the folder of a run, its ckpt folder, or one checkpoint",
-             [](Arguments& arguments, const std::string& word) { arguments.folder = word; }}};
+             [](Arguments& arguments, const std::string& value) { arguments.folder = value; }}};
 }
 
 std::string problem_of_folder(const Arguments& arguments) {
@@ -19,7 +19,7 @@ std::string problem_of_folder(const Arguments& arguments) {
                : "";
 }
 
-std::string problem_of_inspect(const Arguments& arguments, const Given& given) {
+std::string problem_of_inspect(const Arguments& arguments, const GivenOptions& given) {
     const std::size_t asked = given.options.size() - (given.has("--json") ? 1 : 0);
     if (arguments.folder.empty()) {
         return "no path is given. Name the folder of a run (such as runs/quickstart), a checkpoint or "
@@ -28,7 +28,7 @@ std::string problem_of_inspect(const Arguments& arguments, const Given& given) {
     return asked > 1 ? "--tensors, --tensor, --verify and --diff exclude each other. Give one of them." : "";
 }
 
-std::string problem_of_eval(const Arguments& arguments, const Given& given) {
+std::string problem_of_eval(const Arguments& arguments, const GivenOptions& given) {
     if (arguments.folder.empty()) {
         return problem_of_folder(arguments);
     }
@@ -93,7 +93,7 @@ CommandRow inspect_row() {
         .name = "inspect",
         .doc = "Shows, verifies and compares checkpoints, and shows token files.",
         .positionals = {{"PATH", "the folder of a run, its ckpt folder, a checkpoint or a token file",
-                         [](Arguments& arguments, const std::string& word) { arguments.folder = word; }}},
+                         [](Arguments& arguments, const std::string& value) { arguments.folder = value; }}},
         .options = {flag("--tensors", &Arguments::tensors, "list the tensors: name, shape, type, pieces"),
                     text_option("--tensor", "NAME", &Arguments::tensor, "the name of a tensor",
                                 "statistics of a tensor: minimum, maximum, mean, norm, first values"),
@@ -132,7 +132,7 @@ CommandRow sample_row() {
                       "100 tokens, with another seed"},
                      {"mpirun -n 2 ziggurat sample runs/a/ckpt/step-000001000 --prompt 'In the'",
                       "from one checkpoint, on two ranks"}},
-        .problem = [](const Arguments& arguments, const Given&) {
+        .problem = [](const Arguments& arguments, const GivenOptions&) {
             return arguments.folder.empty() ? problem_of_folder(arguments)
                    : arguments.prompt.empty()
                        ? "no prompt is given (the first token is predicted from it). Give --prompt 'a few "

@@ -15,7 +15,7 @@ using data::Normalisation;
 
 /// JSON key and table row of an accuracy.
 struct AccuracyName {
-    Normalisation way;
+    Normalisation setup;
     const char* key;
     const char* title;
     const char* of;
@@ -44,7 +44,7 @@ std::string choice_table(const ChoiceReport& report) {
     for (const auto& name : accuracies) {
         if (counts.labelled > 0) {
             text += fmt::format("{:<12}{:.4f}, standard error {:.4f}: {}\n", name.title,
-                                counts.accuracy(name.way), counts.standard_error(name.way), name.of);
+                                counts.accuracy(name.setup), counts.standard_error(name.setup), name.of);
         }
     }
     if (counts.undecided > 0) {
@@ -70,8 +70,8 @@ std::string choice_json(const ChoiceReport& report) {
     for (const auto& name : accuracies) {
         const std::string error = std::string{name.key} + "_standard_error";
         if (counts.labelled > 0) {
-            line.field(name.key, counts.accuracy(name.way));
-            line.field(error, counts.standard_error(name.way));
+            line.field(name.key, counts.accuracy(name.setup));
+            line.field(error, counts.standard_error(name.setup));
         } else {
             line.text_or_null(name.key, "");
             line.text_or_null(error, "");

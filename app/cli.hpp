@@ -107,10 +107,10 @@ struct Arguments {
 };
 
 /// Result if no command is to run: help, version or an error of the command line was printed.
-struct Done {
+struct EarlyExit {
     int exit_code = 0;
 };
 
-std::variant<Arguments, Done> parse_command_line(int argc, char** argv);
+std::variant<Arguments, EarlyExit> parse_command_line(int argc, char** argv);
 
 }  // namespace ziggurat::app

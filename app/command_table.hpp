@@ -36,7 +36,7 @@ struct Example {
 };
 
 /// Names of the options on a command line, and the number of its positional arguments.
-struct Given {
+struct GivenOptions {
     std::set<std::string> options;
     std::size_t positionals = 0;
 
@@ -51,7 +51,7 @@ struct CommandRow {
     std::vector<OptionRow> options;
     std::vector<Example> examples;
     /// Returns an error about the combination of arguments; empty if they are valid.
-    std::function<std::string(const Arguments&, const Given&)> problem;
+    std::function<std::string(const Arguments&, const GivenOptions&)> problem;
 };
 
 const std::vector<CommandRow>& commands();

@@ -19,18 +19,18 @@ std::vector<PositionalRow> deck_and_overrides() {
         {"DECK",
          "YAML deck with the model, the data and the parallel layout; or the folder of a run, whose deck is "
          "used",
-         [](Arguments& arguments, const std::string& word) { arguments.deck = word; }},
+         [](Arguments& arguments, const std::string& value) { arguments.deck = value; }},
         {"KEY=VALUE...", "overrides a value of the deck, for example train.steps=100",
-         [](Arguments& arguments, const std::string& word) { arguments.overrides.push_back(word); }}};
+         [](Arguments& arguments, const std::string& value) { arguments.overrides.push_back(value); }}};
 }
 
 OptionRow ranks_row() {
-    return whole("--ranks", "N", &Arguments::ranks, 1, most_ranks,
+    return whole("--ranks", "N", &Arguments::ranks, 1, max_ranks,
                  "number of ranks to assume (default: those of one node, or of the deck's degrees)");
 }
 
 OptionRow nodes_row() {
-    return whole("--nodes", "N", &Arguments::nodes, 1, most_ranks,
+    return whole("--nodes", "N", &Arguments::nodes, 1, max_ranks,
                  "number of nodes to assume; ranks per node come from the machine or the deck's degrees");
 }
 
@@ -41,16 +41,16 @@ OptionRow machine_row() {
 
 /// Returns a correction for `key: value`, `key value`, or the two arguments `key` and `value`.
 ///
-/// \param rest  the overrides after `word`; the first may be its value
-std::string advice_on(const std::string& word, std::span<const std::string> rest) {
+/// \param rest  the overrides after `value`; the first may be its value
+std::string advice_on(const std::string& value, std::span<const std::string> rest) {
     if (!rest.empty() && rest.front() == "=") {
         rest = rest.subspan(1);  // the form `key = value`
     }
     const auto next = rest.empty() ? std::string{} : rest.front();
-    const auto end = word.find_first_of(": ");
-    const auto key = word.substr(0, end);
-    const auto first = end == std::string::npos ? end : word.find_first_not_of(": ", end);
-    const auto value = first != std::string::npos            ? word.substr(first)
+    const auto end = value.find_first_of(": ");
+    const auto key = value.substr(0, end);
+    const auto first = end == std::string::npos ? end : value.find_first_not_of(": ", end);
+    const auto value = first != std::string::npos            ? value.substr(first)
                        : next.find('=') == std::string::npos ? next
                                                              : "";
     if (key.find('.') == std::string::npos || value.empty()) {
@@ -70,10 +70,10 @@ std::string problem_of_deck(const Arguments& arguments) {
         return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
     }
     for (std::size_t i = 0; i < arguments.overrides.size(); ++i) {
-        const std::string& word = arguments.overrides[i];
-        if (word.find('=') == std::string::npos || word.front() == '=') {
-            return "'" + word + "' is not an override (key=value). " +
-                   advice_on(word, std::span{arguments.overrides}.subspan(i + 1));
+        const std::string& value = arguments.overrides[i];
+        if (value.find('=') == std::string::npos || value.front() == '=') {
+            return "'" + value + "' is not an override (key=value). " +
+                   advice_on(value, std::span{arguments.overrides}.subspan(i + 1));
         }
     }
     return "";
@@ -90,7 +90,7 @@ std::string problem_of_job(const Arguments& arguments) {
                                     ranks, nodes);
 }
 
-std::string problem_of_check(const Arguments& arguments, const Given& given) {
+std::string problem_of_check(const Arguments& arguments, const GivenOptions& given) {
     if (!given.has("--explain")) {
         return given.has("--json") && given.has("--print")
                    ? "--json and --print exclude each other. Leave out one of them."
@@ -117,7 +117,7 @@ OptionRow ops_row() {
             }};
 }
 
-std::string problem_of_plan(const Arguments& arguments, const Given& given) {
+std::string problem_of_plan(const Arguments& arguments, const GivenOptions& given) {
     if (const auto problem = problem_of_job(arguments); !problem.empty()) {
         return problem;
     }
@@ -149,7 +149,7 @@ OptionRow time_row() {
             }};
 }
 
-std::string problem_of_slurm(const Arguments& arguments, const Given&) {
+std::string problem_of_slurm(const Arguments& arguments, const GivenOptions&) {
     if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
         return problem;
     }
@@ -158,8 +158,8 @@ std::string problem_of_slurm(const Arguments& arguments, const Given&) {
             return "'" + text + "' is not valid in a batch script. Use printable characters.";
         }
     }
-    if (arguments.tasks_per_node.value_or(1) > most_ranks / arguments.nodes.value_or(1)) {
-        return "--nodes x --ntasks-per-node is more than " + std::to_string(most_ranks) +
+    if (arguments.tasks_per_node.value_or(1) > max_ranks / arguments.nodes.value_or(1)) {
+        return "--nodes x --ntasks-per-node is more than " + std::to_string(max_ranks) +
                " ranks. Ask for fewer.";
     }
     return "";
@@ -199,7 +199,7 @@ CommandRow train_row() {
                       "on two ranks, one value changed"},
                      {"ziggurat train runs/quickstart train.steps=4000",
                       "resume a run with its own deck, for more steps"}},
-        .problem = [](const Arguments& arguments, const Given&) { return problem_of_deck(arguments); }};
+        .problem = [](const Arguments& arguments, const GivenOptions&) { return problem_of_deck(arguments); }};
 }
 
 CommandRow plan_row() {
@@ -212,7 +212,7 @@ CommandRow plan_row() {
                     flag("--program", &Arguments::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),
-                    whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1,
+                    whole("--rank", "R", &Arguments::rank, 0, max_ranks - 1,
                           "rank whose program is printed (default 0)"),
                     one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
                            "program variant: train (default) or evaluate"),
@@ -240,8 +240,8 @@ CommandRow slurm_row() {
         .doc = "Prints a Slurm batch script that trains a deck and requeues until done.",
         .positionals = deck_and_overrides(),
         .options =
-            {whole("--nodes", "N", &Arguments::nodes, 1, most_ranks, "number of nodes (default 1)"),
-             whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, most_ranks,
+            {whole("--nodes", "N", &Arguments::nodes, 1, max_ranks, "number of nodes (default 1)"),
+             whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, max_ranks,
                    "ranks per node (default: from the machine, or from the deck's degrees)"),
              time_row(),
              text_option("--account", "NAME", &Arguments::account, "the name of an account",
@@ -250,7 +250,7 @@ CommandRow slurm_row() {
                          "Slurm partition"),
              text_option("--job-name", "NAME", &Arguments::job_name, "a name",
                          "name of the job (default: run.name)"),
-             whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, most_ranks,
+             whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, max_ranks,
                    "GPUs per node (default: one per rank if the deck computes on GPUs)"),
              machine_row()},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",

@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/cores_here.hpp"
+#include "app/available_cores.hpp"
 #include "app/doctor_folders.hpp"
-#include "app/doctor_here.hpp"
+#include "app/doctor_local.hpp"
 #include "app/doctor_ranks.hpp"
 #include "app/launch.hpp"
 #include "app/version.hpp"
@@ -17,7 +17,7 @@ namespace ziggurat::app {
 namespace {
 
 int doctor_here(const Arguments& arguments) {
-    Subjects subjects;
+    DoctorTargets subjects;
     std::vector<SharedDeck> decks;
     const deck::LoadOptions options{.has_nccl = comm::has_nccl, .threads = threads_if_started(0)};
     if (const int refused = find_subjects(arguments.paths, arguments.overrides, options, subjects, decks);
@@ -31,8 +31,8 @@ int doctor_here(const Arguments& arguments) {
                                   .threads = threads_asked(),
                                   .core_limit = train::control_group_core_limit()};
     auto all = examine_launcher();
-    doctor::append(all, doctor::judge_cores({cores}));
-    doctor::append(all, {doctor::judge_builds({version()}, {"this machine"})});
+    doctor::append(all, doctor::diagnose_cores({cores}));
+    doctor::append(all, {doctor::diagnose_builds({version()}, {"this machine"})});
     doctor::append(all, examine_process({}));
     doctor::append(all, examine_node({}));
     doctor::append(all, subjects.of_decks);

@@ -18,7 +18,7 @@ struct FolderToExamine {
 };
 
 /// Folders and diagnoses from the arguments of the command line, on one node.
-struct Subjects {
+struct DoctorTargets {
     std::vector<FolderToExamine> folders = {};
     doctor::Diagnoses of_decks = {};  ///< data of the decks, and requirements that are missing
 };
@@ -35,14 +35,14 @@ struct SharedDeck {
 ///
 /// \param overrides  applied to each deck
 /// \param decks      receives the decks for other nodes
-int find_subjects(const std::vector<std::string>& words,
+int find_subjects(const std::vector<std::string>& values,
                   const std::vector<std::string>& overrides,
                   const deck::LoadOptions& options,
-                  Subjects& subjects,
+                  DoctorTargets& subjects,
                   std::vector<SharedDeck>& decks);
 
 /// Returns folders and diagnoses on another node, from the decks that the first rank has loaded.
-Subjects find_subjects_of(const std::vector<std::string>& words,
+DoctorTargets find_subjects_of(const std::vector<std::string>& values,
                           const std::vector<SharedDeck>& decks,
                           const deck::LoadOptions& options);
 

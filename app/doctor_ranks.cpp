@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "app/cores_here.hpp"
+#include "app/available_cores.hpp"
 #include "app/doctor_folders.hpp"
-#include "app/doctor_here.hpp"
+#include "app/doctor_local.hpp"
 #include "app/doctor_shared.hpp"
 #include "app/launch.hpp"
 #include "app/version.hpp"
 #include "comm/control.hpp"
-#include "comm/link_trial.hpp"
+#include "comm/link_self_test.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/fingerprint.hpp"
@@ -30,8 +30,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Timeout of a message from a neighbour, in seconds; it includes the start of late ranks.
-constexpr double message_patience_seconds = 20;
-constexpr double patience_seconds = 60;
+constexpr double message_timeout_seconds = 20;
+constexpr double timeout_seconds = 60;
 
 std::string write(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -67,9 +67,9 @@ std::vector<doctor::RankCores> gather_cores(const comm::Context& world, int node
                     train::control_group_core_limit()};
     std::vector<doctor::RankCores> all;
     for (const auto& text : comm::gather(world, write(mine))) {
-        const auto words = Json::parse(text);
+        const auto values = Json::parse(text);
         all.push_back(
-            {words.at(0), words.at(1), words.at(2), words.at(3), words.at(4), words.at(5), words.at(6)});
+            {values.at(0), values.at(1), values.at(2), values.at(3), values.at(4), values.at(5), values.at(6)});
     }
     return all;
 }
@@ -81,16 +81,16 @@ std::vector<doctor::RankDiagnoses> gather_reports(const comm::Context& world,
     const auto texts = comm::gather(world, write(Json{node, comm::machine_name(), doctor::pack(mine)}));
     std::vector<doctor::RankDiagnoses> reports;
     for (const auto& text : texts) {
-        const auto words = Json::parse(text);
-        reports.push_back({.host = words.at(1), .node = words.at(0), .found = doctor::unpack(words.at(2))});
+        const auto values = Json::parse(text);
+        reports.push_back({.host = values.at(1), .node = values.at(0), .found = doctor::unpack(values.at(2))});
     }
     return reports;
 }
 
 /// Checks the connections between ranks, their cores, clocks and builds. Result valid on rank 0.
 doctor::Diagnoses examine_job(const comm::Context& world, const comm::NodeTopology& nodes) {
-    comm::exchange_with_neighbours(world, message_patience_seconds);
-    const auto why_not = comm::why_memory_is_not_shared(world);
+    comm::exchange_with_neighbours(world, message_timeout_seconds);
+    const auto obstacle = comm::unshared_memory_reason(world);
     const auto ahead = comm::seconds_ahead(world);
     const auto cores = gather_cores(world, nodes.node);
     const auto builds = comm::gather(world, build_of_this());
@@ -102,9 +102,9 @@ doctor::Diagnoses examine_job(const comm::Context& world, const comm::NodeTopolo
     for (const auto& rank : cores) {
         hosts.push_back(rank.host);
     }
-    doctor::Diagnoses found{doctor::judge_sharing(world.size(), nodes.num_nodes, why_not)};
-    doctor::append(found, doctor::judge_cores(cores));
-    doctor::append(found, {doctor::judge_clocks(ahead, hosts), doctor::judge_builds(builds, hosts)});
+    doctor::Diagnoses found{doctor::diagnose_sharing(world.size(), nodes.num_nodes, obstacle)};
+    doctor::append(found, doctor::diagnose_cores(cores));
+    doctor::append(found, {doctor::diagnose_clocks(ahead, hosts), doctor::diagnose_builds(builds, hosts)});
     return found;
 }
 
@@ -117,10 +117,10 @@ int agree(const comm::Context& world, int exit_code) {
 }  // namespace
 
 int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
-    world.liveness()->set_patience(patience_seconds);
+    world.liveness()->set_hang_timeout(timeout_seconds);
     const auto nodes = comm::find_nodes(world.group(), 0);
     const auto options = find_launch(world);
-    Subjects subjects;
+    DoctorTargets subjects;
     std::vector<SharedDeck> decks;
     const int refused =
         world.rank() == 0 ? find_subjects(arguments.paths, arguments.overrides, options, subjects, decks) : 0;

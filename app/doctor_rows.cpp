@@ -8,13 +8,13 @@ namespace ziggurat::app {
 
 namespace {
 
-/// Returns true if `word` is an override such as `train.steps=6` and not the path of an existing file.
-bool is_override(const std::string& word) {
+/// Returns true if `value` is an override such as `train.steps=6` and not the path of an existing file.
+bool is_override(const std::string& value) {
     constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
-    const auto end = word.find_first_not_of(letters);
+    const auto end = value.find_first_not_of(letters);
     std::error_code unreadable;
-    return end != std::string::npos && end > 0 && word[end] == '=' &&
-           !std::filesystem::exists(word, unreadable);
+    return end != std::string::npos && end > 0 && value[end] == '=' &&
+           !std::filesystem::exists(value, unreadable);
 }
 
 }  // namespace
@@ -28,8 +28,8 @@ CommandRow doctor_row() {
         .positionals = {{"[FOLDER|DECK|KEY=VALUE]...",
                          "a folder for runs or NVMe state, or a deck, whose folders and data are checked; "
                          "overrides apply to all decks",
-                         [](Arguments& arguments, const std::string& word) {
-                             (is_override(word) ? arguments.overrides : arguments.paths).push_back(word);
+                         [](Arguments& arguments, const std::string& value) {
+                             (is_override(value) ? arguments.overrides : arguments.paths).push_back(value);
                          }}},
         .options = {flag("--mpi", &Arguments::mpi,
                          "check on all ranks that mpirun or srun started; rank 0 prints the results "
@@ -39,7 +39,7 @@ CommandRow doctor_row() {
             {{"ziggurat doctor decks/quickstart.yaml /nvme0", "this machine, a deck's folders and /nvme0"},
              {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
              {"srun --mpi=pmix ziggurat doctor --mpi --json runs", "all nodes of a job, for a script"}},
-        .problem = [](const Arguments&, const Given&) -> std::string { return ""; }};
+        .problem = [](const Arguments&, const GivenOptions&) -> std::string { return ""; }};
 }
 
 }  // namespace ziggurat::app

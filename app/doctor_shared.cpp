@@ -25,9 +25,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Seconds to wait for a file that another node has just written: network file systems cache folders.
-constexpr double network_patience_seconds = 10;
-constexpr double local_patience_seconds = 0.5;
-constexpr std::chrono::milliseconds nap{10};
+constexpr double network_timeout_seconds = 10;
+constexpr double local_timeout_seconds = 0.5;
+constexpr std::chrono::milliseconds sleep_briefly{10};
 
 std::string write(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -60,16 +60,16 @@ std::string look_for(const std::string& mark) {
     const auto folder = std::filesystem::path{mark}.parent_path().string();
     while (!mark.empty() && ::access(mark.c_str(), F_OK) != 0) {
         const int reason = errno;
-        const bool is_there = ::access(folder.c_str(), F_OK) == 0;
+        const bool is_present = ::access(folder.c_str(), F_OK) == 0;
         // A missing folder may belong to a file system that is not mounted: waiting longer does not help.
-        const bool is_local = !is_there || storage::is_local(folder);
+        const bool is_local = !is_present || storage::is_local(folder);
         if (seconds_between(begin_ns, monotonic_ns()) >
-            (is_local ? local_patience_seconds : network_patience_seconds)) {
-            return !is_there          ? "it does not exist"
+            (is_local ? local_timeout_seconds : network_timeout_seconds)) {
+            return !is_present          ? "it does not exist"
                    : reason == ENOENT ? "a different folder of that name exists"
                                       : std::strerror(reason);
         }
-        std::this_thread::sleep_for(nap);
+        std::this_thread::sleep_for(sleep_briefly);
     }
     return "";
 }
@@ -104,17 +104,17 @@ doctor::Diagnoses examine_shared_folders(const std::vector<FolderToExamine>& fol
         facts.push_back({.path = name, .num_nodes = nodes.num_nodes});
     }
     for (const auto& text : reasons) {
-        const auto words = Json::parse(text);
+        const auto values = Json::parse(text);
         for (std::size_t i = 0; i < facts.size(); ++i) {
-            if (const std::string reason = words.at(1).at(i); !reason.empty()) {
-                facts[i].unseen.push_back({.host = words.at(0), .reason = reason});
+            if (const std::string reason = values.at(1).at(i); !reason.empty()) {
+                facts[i].unseen.push_back({.host = values.at(0), .reason = reason});
             }
         }
     }
     doctor::Diagnoses found;
     for (std::size_t i = 0; i < facts.size(); ++i) {
         if (!marks[i].path().empty()) {
-            found.push_back(doctor::judge_shared_folder(facts[i]));
+            found.push_back(doctor::diagnose_shared_folder(facts[i]));
         }
     }
     return found;

@@ -11,7 +11,7 @@
 #include "app/eval_task.hpp"
 #include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
-#include "app/with_weights.hpp"
+#include "app/loaded_weights.hpp"
 #include "base/error.hpp"
 #include "base/json_number.hpp"
 #include "base/printable.hpp"
@@ -43,7 +43,7 @@ double bits_per_byte(const train::ValidationLoss& loss) {
            static_cast<double>(loss.bytes);
 }
 
-void say(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
+void print_line(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
     const auto data = name_of_data(arguments, model.run);
     const double mean = loss.mean.value();
     const double perplexity = std::exp(mean);
@@ -102,7 +102,7 @@ std::optional<int> eval_model(const Arguments& arguments, const comm::Context& w
             return exit_code;
         }
         if (world.rank() == 0) {
-            say(arguments, model, loss);
+            print_line(arguments, model, loss);
         }
         return std::isfinite(*loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
     });

@@ -17,9 +17,9 @@
 #include "comm/control.hpp"
 #include "data/corpus.hpp"
 #include "data/encoded_text.hpp"
-#include "data/file_look.hpp"
+#include "data/file_probe.hpp"
 #include "data/fingerprint.hpp"
-#include "data/token_head.hpp"
+#include "data/token_file_header.hpp"
 #include "data/token_source.hpp"
 #include "spec/token_format.hpp"
 
@@ -131,7 +131,7 @@ std::string in_options(std::string message) {
     return message;
 }
 
-[[noreturn]] void complain(const Arguments& arguments, const Error& error) {
+[[noreturn]] void report_finding(const Arguments& arguments, const Error& error) {
     const std::string what = error.what();
     throw Error{error.kind(),
                 takes_own_data(arguments) ? what + " For other data, give --data FILE." : in_options(what),
@@ -149,14 +149,14 @@ void warn_of_doubts(const spec::Source& source, bool is_guessed) {
     if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
         return;
     }
-    if (const auto doubt = data::doubt_of(source, *data::open_source(source, "--data"))) {
+    if (const auto doubt = data::check_format(source, *data::open_source(source, "--data"))) {
         if (is_guessed && doubt->is_certain) {
             throw Error{ErrorKind::deck,
                         fmt::format("--data: '{}' is not read as {} ({}). {}", printable(doubt->path),
-                                    spec::word_of(source.format), doubt->why, doubt->remedy)};
+                                    spec::word_of(source.format), doubt->reason, doubt->remedy)};
         }
         warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
-                         spec::word_of(source.format), doubt->why, in_options(doubt->remedy)));
+                         spec::word_of(source.format), doubt->reason, in_options(doubt->remedy)));
     }
 }
 
@@ -193,7 +193,7 @@ data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
                 is_own ? data::OpenSource{data::open_source} : open_named,
                 is_own ? data::Rest::left_out : data::Rest::included};
     } catch (const Error& error) {
-        complain(arguments, error);
+        report_finding(arguments, error);
     }
 }
 
@@ -234,13 +234,13 @@ void check_data(const Arguments& arguments, const TrainedModel& model) {
             }
         }
     } catch (const Error& error) {
-        complain(arguments, error);
+        report_finding(arguments, error);
     }
 }
 
 data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run) {
-    const auto most = takes_own_data(arguments) ? run.validate.batches * run.train.global_batch : 0;
-    return open_corpus(arguments, run).validation(most);
+    const auto max = takes_own_data(arguments) ? run.validate.batches * run.train.global_batch : 0;
+    return open_corpus(arguments, run).validation(max);
 }
 
 std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run) {

@@ -11,8 +11,8 @@
 
 #include "app/choice_report.hpp"
 #include "app/tokenizers.hpp"
-#include "app/whole_file.hpp"
-#include "app/with_weights.hpp"
+#include "app/atomic_file.hpp"
+#include "app/loaded_weights.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
@@ -43,7 +43,7 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
     const auto& limits = model.run.model;
     const auto add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
     read.encoded =
-        data::encode_choices(read.tasks, *tokenizer, {.vocab = limits.vocab, .most_read = limits.max_seq},
+        data::encode_choices(read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq},
                              arguments.task, add_bos);
     print_tokenizer_notes(*tokenizer, add_bos);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
@@ -82,7 +82,7 @@ int tell(const Arguments& arguments,
         report.read_tokens += row.read();
     }
     if (!arguments.choices.empty()) {
-        write_whole(arguments.choices, choice_lines(read.tasks, choices), remedy_of_choices);
+        write_file_atomically(arguments.choices, choice_lines(read.tasks, choices), remedy_of_choices);
     }
     std::fputs((arguments.json ? choice_json(report) : choice_table(report)).c_str(), stdout);
     return report.counts.undecided == 0 ? 0 : static_cast<int>(ErrorKind::numerics);

@@ -111,7 +111,7 @@ ExportType choose_type(const std::string& asked, const std::string& kept, spec::
     if (!asked.empty()) {
         return {asked == "f32" ? spec::DType::f32 : spec::DType::bf16, ""};
     }
-    const auto came = checkpoint::hf::published_type(kept);
+    const auto came = checkpoint::hf::hf_type(kept);
     if (came.empty()) {
         return {computed == spec::DType::f32 ? spec::DType::f32 : spec::DType::bf16, " as computed"};
     }
@@ -192,7 +192,7 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
 int export_model(const Arguments& arguments) {
     bool is_begun = false;
     try {
-        checkpoint::read_beside_training(
+        checkpoint::read_during_training(
             arguments.folder, checkpoint::ReadCheck::hashes, print_note,
             [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
     } catch (...) {

@@ -18,7 +18,7 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/hf/companion_files.hpp"
-#include "deck/files/published_config.hpp"
+#include "deck/files/hf_config.hpp"
 #include "deck/load.hpp"
 #include "deck/values/units.hpp"
 #include "storage/directory.hpp"
@@ -79,9 +79,9 @@ struct TokenizerText {
 /// The tokenizer must be readable and fit the vocabulary.
 TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
     std::error_code error;
-    const auto is_there = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
-    std::string why = "it has neither tokenizer.json nor tokenizer.model";
-    if (is_there("tokenizer.json") || is_there("tokenizer.model")) {
+    const auto is_present = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
+    std::string cause = "it has neither tokenizer.json nor tokenizer.model";
+    if (is_present("tokenizer.json") || is_present("tokenizer.model")) {
         try {
             // "./" because the folder may be named `bytes`, which alone is a kind of tokenizer.
             const auto tokenizer = tokenizer_of({}, (fs::path{"."} / folder).string());
@@ -90,16 +90,16 @@ TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
                                     tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",
                                     deck::write_text(folder))};
             }
-            why = "its tokenizer has more tokens than the model";
+            cause = "its tokenizer has more tokens than the model";
         } catch (const Error& problem) {
-            why = problem.what();
+            cause = problem.what();
         }
     }
-    return {.reason = why};
+    return {.reason = cause};
 }
 
 /// Returns the keys of `model` from config.json, with `init` as the value of model.init.
-std::string model_text(const deck::PublishedConfig& config, const std::string& init) {
+std::string model_text(const deck::HfConfig& config, const std::string& init) {
     constexpr std::string_view section = "model.";
     constexpr std::string_view nested = "model.rope_scaling.";
     std::string keys;
@@ -149,7 +149,7 @@ int import_model(const Arguments& arguments) {
         deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", "none", 1));
     const auto tokenizer = tokenizer_text(arguments.source, published.run.model.vocab);
     const auto seq = std::min(published.run.model.max_seq, longest_sequence);
-    checkpoint::hf::PublishedWeights weights{arguments.source, published.run.model};
+    checkpoint::hf::HfWeights weights{arguments.source, published.run.model};
 
     const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));
     const auto written =

@@ -21,7 +21,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
 #include "checkpoint/read_choice.hpp"
-#include "data/token_head.hpp"
+#include "data/token_file_header.hpp"
 #include "deck/messages/nearest.hpp"
 #include "train/report/console.hpp"
 
@@ -32,7 +32,7 @@ using checkpoint::CheckpointReader;
 
 constexpr int is_different = 1;
 /// Maximum number of listings if a running training removes all listed checkpoints during verification.
-constexpr int most_looks = 10;
+constexpr int max_looks = 10;
 constexpr int is_damaged = static_cast<int>(ErrorKind::checkpoint);
 
 void print(const std::string& text) {
@@ -41,7 +41,7 @@ void print(const std::string& text) {
 
 /// Calls `use` with the checkpoint at `path` (of a run: the newest). Prints skipped checkpoints.
 void read(const std::string& path, const std::function<void(CheckpointReader&)>& use) {
-    checkpoint::read_beside_training(path, checkpoint::ReadCheck::sizes, print_note, use);
+    checkpoint::read_during_training(path, checkpoint::ReadCheck::sizes, print_note, use);
 }
 
 /// Progress line on a terminal during a long operation.
@@ -107,7 +107,7 @@ int show_tensor(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<checkpoint::Damage> damages_of(const std::string& path) {
+std::vector<checkpoint::Defect> defects_of(const std::string& path) {
     ProgressLine line{"checking " + printable(path)};
     try {
         CheckpointReader reader{path};
@@ -131,10 +131,10 @@ Verification verify_all(const checkpoint::Catalogue& found) {
         }
         const bool is_complete = entry.state == checkpoint::EntryState::complete;
         Verified checked{.path = entry.path,
-                         .damages = is_complete ? damages_of(entry.path)
-                                                : std::vector{checkpoint::Damage{"COMPLETE", entry.why_not}}};
+                         .defects = is_complete ? defects_of(entry.path)
+                                                : std::vector{checkpoint::Defect{"COMPLETE", entry.obstacle}}};
         std::error_code ignored;
-        if (!checked.damages.empty() &&
+        if (!checked.defects.empty() &&
             !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {
             if (found.is_one_step) {
                 throw checkpoint::removed_meanwhile(entry.path);
@@ -151,7 +151,7 @@ Verification verify_all(const checkpoint::Catalogue& found) {
 int verify(const Arguments& arguments) {
     const auto begin_ns = monotonic_ns();
     auto all = verify_all(checkpoint::catalogue(arguments.folder));
-    for (int looks = 1; all.checkpoints.empty() && looks < most_looks; ++looks) {
+    for (int looks = 1; all.checkpoints.empty() && looks < max_looks; ++looks) {
         all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: newer ones exist
     }
     all.seconds = seconds_between(begin_ns, monotonic_ns());
@@ -188,7 +188,7 @@ int show_tokens(const Arguments& arguments) {
                                 "folder of a run, or one checkpoint.",
                                 printable(arguments.folder))};
     }
-    const auto head = data::read_token_head(arguments.folder);
+    const auto head = data::read_token_file_header(arguments.folder);
     print(arguments.json ? json_of(head) : text_of(head));
     return head.problem.empty() ? 0 : static_cast<int>(ErrorKind::deck);
 }

@@ -77,7 +77,7 @@ std::string json_of(const checkpoint::Catalogue& catalogue) {
         Json one = {{"path", entry.path},
                     {"step", entry.step},
                     {"state", name_of(entry.state)},
-                    {"why_not", entry.why_not.empty() ? Json(nullptr) : Json(entry.why_not)},
+                    {"why_not", entry.obstacle.empty() ? Json(nullptr) : Json(entry.obstacle)},
                     {"bytes", entry.bytes},
                     {"written", number(entry.written)}};
         if (entry.manifest) {
@@ -142,11 +142,11 @@ std::string json_of(const std::string& path, const std::vector<Numbers>& kinds) 
 std::string json_of(const Verification& verification) {
     Json all = Json::array();
     for (const Verified& checked : verification.checkpoints) {
-        Json damages = Json::array();
-        for (const auto& damage : checked.damages) {
-            damages.push_back({{"file", damage.file}, {"what", damage.what}});
+        Json defects = Json::array();
+        for (const auto& damage : checked.defects) {
+            defects.push_back({{"file", damage.file}, {"what", damage.what}});
         }
-        all.push_back({{"path", checked.path}, {"damages", std::move(damages)}});
+        all.push_back({{"path", checked.path}, {"damages", std::move(defects)}});
     }
     return written({{"checkpoints", std::move(all)},
                     {"damages", verification.num_damages()},

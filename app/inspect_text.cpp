@@ -16,7 +16,7 @@ using checkpoint::EntryState;
 using checkpoint::TensorVerdict;
 
 /// Maximum number of differing tensors that the text lists; JSON lists all.
-constexpr int most_told = 40;
+constexpr int max_reported = 40;
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
     return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -45,12 +45,12 @@ std::string line_of(const checkpoint::CatalogueEntry& entry) {
                             format_duration(progress.seconds), printable(entry.manifest->layout));
     }
     line += "\n";
-    return entry.why_not.empty() ? line : line + fmt::format("{:>14}{}\n", "", printable(entry.why_not));
+    return entry.obstacle.empty() ? line : line + fmt::format("{:>14}{}\n", "", printable(entry.obstacle));
 }
 
 /// Returns the files that were trained on; only their number if there are many.
 std::string data_text(const std::vector<data::FileFingerprint>& files) {
-    constexpr std::size_t most = 4;
+    constexpr std::size_t max = 4;
     std::string text;
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -63,7 +63,7 @@ std::string data_text(const std::vector<data::FileFingerprint>& files) {
                                 : "");
     }
     return files.empty() ? "not recorded\n"
-           : files.size() > most
+           : files.size() > max
                ? fmt::format("{} files, {}; --json has all\n", files.size(), format_bytes(bytes))
                : text;
 }
@@ -150,7 +150,7 @@ std::string progress_line(const char* name, std::int64_t first, std::int64_t sec
 std::int64_t Verification::num_damages() const {
     std::int64_t count = 0;
     for (const Verified& checked : checkpoints) {
-        count += std::ssize(checked.damages);
+        count += std::ssize(checked.defects);
     }
     return count;
 }
@@ -201,21 +201,21 @@ std::string text_of(const std::string& path, const std::vector<Numbers>& kinds) 
 std::string text_of(const Verification& verification) {
     std::string text;
     for (const Verified& checked : verification.checkpoints) {
-        for (const auto& damage : checked.damages) {
+        for (const auto& damage : checked.defects) {
             text += fmt::format("corrupt: {}: {}: {}\n", printable(checked.path), printable(damage.file),
                                 printable(damage.what));
         }
     }
-    const auto damages = verification.num_damages();
+    const auto defects = verification.num_damages();
     const double rate =
         verification.seconds > 0 ? static_cast<double>(verification.bytes) / verification.seconds : 0;
     return text + fmt::format("{} checkpoint{}, {} in {} ({}/s): {}\n", verification.checkpoints.size(),
                               verification.checkpoints.size() == 1 ? "" : "s",
                               format_bytes(verification.bytes), format_duration(verification.seconds),
                               format_bytes(static_cast<std::int64_t>(rate)),
-                              damages == 0   ? "all bytes verified"
-                              : damages == 1 ? std::string{"1 corrupt item"}
-                                             : fmt::format("{} corrupt items", damages));
+                              defects == 0   ? "all bytes verified"
+                              : defects == 1 ? std::string{"1 corrupt item"}
+                                             : fmt::format("{} corrupt items", defects));
 }
 
 std::string text_of(const Compared& compared) {
@@ -238,14 +238,14 @@ std::string text_of(const Compared& compared) {
         if (tensor.verdict == TensorVerdict::same) {
             continue;
         }
-        lines += ++differing <= most_told ? line_of(tensor) : "";
+        lines += ++differing <= max_reported ? line_of(tensor) : "";
     }
     text += fmt::format("tensors: {} of {} have the same bits\n", std::ssize(comparison.tensors) - differing,
                         comparison.tensors.size());
     text += lines;
-    return differing <= most_told
+    return differing <= max_reported
                ? text
-               : text + fmt::format("  ... {} more; --json has all\n", differing - most_told);
+               : text + fmt::format("  ... {} more; --json has all\n", differing - max_reported);
 }
 
 }  // namespace ziggurat::app

@@ -8,14 +8,14 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
 #include "checkpoint/tensor_list.hpp"
-#include "data/token_head.hpp"
+#include "data/token_file_header.hpp"
 
 namespace ziggurat::app {
 
 /// Result of --verify for one checkpoint.
 struct Verified {
     std::string path;
-    std::vector<checkpoint::Damage> damages;
+    std::vector<checkpoint::Defect> defects;
 };
 
 /// Result of --verify for all checkpoints.
@@ -47,8 +47,8 @@ std::string text_of(const Verification& verification);
 std::string json_of(const Verification& verification);
 
 /// Return the header of a token file.
-std::string text_of(const data::TokenHead& head);
-std::string json_of(const data::TokenHead& head);
+std::string text_of(const data::TokenFileHeader& head);
+std::string json_of(const data::TokenFileHeader& head);
 
 /// Result of a comparison of two checkpoints.
 struct Compared {

@@ -13,9 +13,9 @@ namespace ziggurat::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using data::TokenHead;
+using data::TokenFileHeader;
 
-std::string format_line(const TokenHead& head) {
+std::string format_line(const TokenFileHeader& head) {
     const std::string name = spec::word_of(head.format);
     return head.format == spec::TokenFormat::raw ? name + " (assumed: the file has no header)"
            : head.magic.empty()                  ? name
@@ -23,7 +23,7 @@ std::string format_line(const TokenHead& head) {
                                               head.version ? fmt::format("{}", *head.version) : "unknown");
 }
 
-std::string size_line(const TokenHead& head) {
+std::string size_line(const TokenFileHeader& head) {
     return head.format == spec::TokenFormat::megatron
                ? fmt::format("index {} bytes, tokens {} bytes", format_grouped(head.bytes[0]),
                              format_grouped(head.bytes[1]))
@@ -31,7 +31,7 @@ std::string size_line(const TokenHead& head) {
                              format_grouped(head.header_bytes));
 }
 
-std::string tokens_line(const TokenHead& head) {
+std::string tokens_line(const TokenFileHeader& head) {
     const auto counted = head.tokens.value_or(head.stored_tokens);
     std::string line = fmt::format("{} of type {}, {} bytes each", format_grouped(counted),
                                    head.type.empty() ? "unknown" : head.type, head.token_bytes);
@@ -47,7 +47,7 @@ Json maybe(const std::optional<T>& value) {
 
 }  // namespace
 
-std::string text_of(const TokenHead& head) {
+std::string text_of(const TokenFileHeader& head) {
     std::string text;
     for (const auto& path : head.paths) {
         text += fmt::format("file        {}\n", printable(path));
@@ -63,7 +63,7 @@ std::string text_of(const TokenHead& head) {
                                                                       : "header and size agree");
 }
 
-std::string json_of(const TokenHead& head) {
+std::string json_of(const TokenFileHeader& head) {
     const Json json{{"format", spec::word_of(head.format)},
                     {"paths", head.paths},
                     {"bytes", head.bytes},

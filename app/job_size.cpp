@@ -22,7 +22,7 @@ int rounded_up(int all, int parts) {
 deck::LoadOptions for_degrees(deck::LoadOptions options) {
     options.job_end = {};
     options.read_source = {};
-    options.find_shared_files = {};
+    options.find_train_validation_overlap = {};
     options.choose_homes = {};
     options.choose_depths = {};
     options.choose_leases = {};
@@ -54,10 +54,10 @@ int choose_tasks(
 }
 
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks) {
-    if (tasks > most_ranks / nodes) {
+    if (tasks > max_ranks / nodes) {
         throw Error{ErrorKind::deck,
                     fmt::format("--nodes: {} nodes x {} ranks exceed {} ranks. Ask for fewer.", nodes,
-                                tasks, most_ranks)};
+                                tasks, max_ranks)};
     }
     options.ranks = nodes * tasks;
     options.ranks_per_node = tasks;

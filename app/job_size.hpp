@@ -20,7 +20,7 @@ struct JobDeck {
 using OfTasks = std::function<deck::LoadOptions(int tasks)>;
 
 /// Maximum number of ranks of a planned job.
-inline constexpr int most_ranks = 1'000'000;
+inline constexpr int max_ranks = 1'000'000;
 
 /// Chooses the ranks per node if they are not given.
 ///
@@ -33,7 +33,7 @@ int choose_tasks(
 
 /// Returns `options` for a job of `nodes` nodes with `tasks` ranks each.
 ///
-/// Errors: Error{deck} if that is more than most_ranks
+/// Errors: Error{deck} if that is more than max_ranks
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks);
 
 /// Returns `options` for a job of `ranks` ranks, or `nodes` nodes, or both.

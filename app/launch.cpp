@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cores_here.hpp"
+#include "app/available_cores.hpp"
 #include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
 #include "app/token_sources.hpp"
@@ -24,14 +24,14 @@
 #include "plan/choose_homes.hpp"
 #include "plan/choose_leases.hpp"
 #include "spec/depths.hpp"
-#include "train/step/gather_places.hpp"
+#include "train/step/gather_placements.hpp"
 #include "train/step/threads.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 /// Returns host, cores and threads of this rank.
-train::RankPlace my_place() {
+train::RankPlacement my_place() {
     return {.host = comm::machine_name(),
             .cores = train::usable_cores(),
             .threads = threads_asked(),
@@ -40,11 +40,11 @@ train::RankPlace my_place() {
 }
 
 /// Returns the number of threads that every rank can have.
-int fewest_threads(const std::vector<train::RankPlace>& places) {
+int fewest_threads(const std::vector<train::RankPlacement>& positions) {
     int fewest = std::numeric_limits<int>::max();
-    for (std::size_t rank = 0; rank < places.size(); ++rank) {
-        const int asked = places[rank].threads;
-        const int share = train::share_of_cores(places, static_cast<int>(rank), places[rank].core_limit);
+    for (std::size_t rank = 0; rank < positions.size(); ++rank) {
+        const int asked = positions[rank].threads;
+        const int share = train::share_of_cores(positions, static_cast<int>(rank), positions[rank].core_limit);
         fewest = std::min(fewest, asked > 0 ? asked : share);
     }
     return fewest;
@@ -52,7 +52,7 @@ int fewest_threads(const std::vector<train::RankPlace>& places) {
 
 RatesToMeasure what_to_measure(const spec::RunSpec& run,
                                const spec::MachineSpec& machine,
-                               spec::OpenDepths open) {
+                               spec::AutoDepths open) {
     RatesToMeasure wanted{.type = run.precision.compute, .threads = run.parallel.threads};
     if (plan::depends_on_unknown_disks(run, machine, open)) {
         wanted.folders = run.tiers.nvme_paths;
@@ -67,12 +67,12 @@ RatesToMeasure what_to_measure(const spec::RunSpec& run,
 ///
 /// It measures on all ranks: the others take part in receive_deck().
 auto depths_by_measuring(const comm::Context& world) {
-    return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
+    return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::AutoDepths open) {
         const auto wanted = agree_to_measure(world, what_to_measure(run, machine, open));
         const auto measured = with_rates(machine, measure_rates(world, *wanted), run.parallel.ranks_per_node);
         auto found = plan::choose_depths(run, measured, open);
         if (measured.nvme_read_rate != machine.nvme_read_rate) {
-            found.why_ahead(open) +=
+            found.ahead_reason(open) +=
                 fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
         }
         return found;
@@ -98,20 +98,20 @@ int highest(const comm::Context& world, int exit_code) {
 
 deck::LoadOptions find_launch(const comm::Context& world) {
     const comm::NodeTopology nodes = comm::find_nodes(world.group(), 0);
-    const auto places = train::gather_places(world, my_place());
-    std::array<std::int64_t, 3> alike{};  // threads, ranks per node and per device
+    const auto positions = train::gather_placements(world, my_place());
+    std::array<std::int64_t, 3> identical{};  // threads, ranks per node and per device
     if (world.rank() == 0) {
-        alike = {fewest_threads(places), nodes.ranks_on_node, 0};
+        identical = {fewest_threads(positions), nodes.ranks_on_node, 0};
     }
-    alike[2] = find_local_device(world, device::discover()).sharers;
-    comm::all_reduce_max(world, alike);
+    identical[2] = find_local_device(world, device::discover()).ranks_on_device;
+    comm::all_reduce_max(world, identical);
     return {
         .ranks = world.size(),
-        .ranks_per_node = static_cast<int>(alike[1]),
-        .ranks_per_device = static_cast<int>(alike[2]),
+        .ranks_per_node = static_cast<int>(identical[1]),
+        .ranks_per_device = static_cast<int>(identical[2]),
         .has_nccl = comm::has_nccl,
         .node_of_rank = nodes.node_of,
-        .threads = static_cast<int>(alike[0]),
+        .threads = static_cast<int>(identical[0]),
         .machine = std::nullopt,
         .job_end = deck::find_own_job_end,
         .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
@@ -144,13 +144,13 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
         options.read_tokenizer = read_tokenizer;  // other ranks get its facts from the effective deck
         options.has_token = has_token;
         options.read_source = read_source;  // other ranks read the sources when they open the training data
-        options.find_shared_files = find_shared_files;
+        options.find_train_validation_overlap = find_train_validation_overlap;
         loaded = deck::load(arguments.deck, arguments.overrides, options);
-        if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->tells_of_record) {
+        if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->reports_of_record) {
             std::fputs(loaded->found.print().c_str(), stderr);
         }
         agree_to_measure(world, std::nullopt);
-        effective = comm::broadcast(world, loaded->ok() ? loaded->effective_elsewhere : "");
+        effective = comm::broadcast(world, loaded->ok() ? loaded->effective_for_other_folder : "");
     } else {
         effective = receive_deck(world);
     }

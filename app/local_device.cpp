@@ -14,11 +14,11 @@ namespace ziggurat::app {
 namespace {
 
 /// Parses the host, followed by the ids of its devices.
-device::SeenDevices seen_from(const std::string& text) {
-    std::istringstream words{text};
-    device::SeenDevices seen;
-    words >> seen.host;
-    for (std::string id; words >> id;) {
+device::VisibleDevices seen_from(const std::string& text) {
+    std::istringstream values{text};
+    device::VisibleDevices seen;
+    values >> seen.host;
+    for (std::string id; values >> id;) {
         seen.ids.push_back(std::move(id));
     }
     return seen;
@@ -26,14 +26,14 @@ device::SeenDevices seen_from(const std::string& text) {
 
 /// Returns index and number of sharing ranks of each rank's device. Called on the first rank.
 std::string write_devices(const std::vector<std::string>& texts) {
-    std::vector<device::SeenDevices> by_rank;
+    std::vector<device::VisibleDevices> by_rank;
     by_rank.reserve(texts.size());
     for (const auto& text : texts) {
         by_rank.push_back(seen_from(text));
     }
     std::string written;
-    for (const auto& [index, sharers] : device::spread_ranks(by_rank)) {
-        written += fmt::format("{} {} ", index, sharers);
+    for (const auto& [index, ranks_on_device] : device::spread_ranks(by_rank)) {
+        written += fmt::format("{} {} ", index, ranks_on_device);
     }
     return written;
 }
@@ -49,7 +49,7 @@ device::RankDevice find_local_device(const comm::Context& world, const device::D
     std::istringstream numbers{comm::broadcast(world, world.rank() == 0 ? write_devices(texts) : "")};
     device::RankDevice mine;
     for (int rank = 0; rank <= world.rank(); ++rank) {
-        numbers >> mine.index >> mine.sharers;
+        numbers >> mine.index >> mine.ranks_on_device;
     }
     return mine;
 }

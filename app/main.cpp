@@ -70,13 +70,13 @@ int main(int argc, char** argv) {
     // ps and top would show "exe" after choose_wait_policy() has started /proc/self/exe.
     ::prctl(PR_SET_NAME, "ziggurat");
     try {
-        const std::variant<Arguments, Done> parsed = parse_command_line(argc, argv);
-        if (const Done* done = std::get_if<Done>(&parsed)) {
+        const std::variant<Arguments, EarlyExit> parsed = parse_command_line(argc, argv);
+        if (const EarlyExit* done = std::get_if<EarlyExit>(&parsed)) {
             return done->exit_code;
         }
         return run(std::get<Arguments>(parsed), argv);
     } catch (...) {
-        const Failure failure = failure_at_hand();
+        const Failure failure = current_failure();
         std::fputs((message(Severity::error, failure.problem) + "\n").c_str(), stderr);
         return failure.exit_code;
     }

@@ -19,7 +19,7 @@
 #include "comm/watch/liveness.hpp"
 #include "kernels/sample_product.hpp"
 #include "storage/io_sweep.hpp"
-#include "storage/near_folders.hpp"
+#include "storage/numa_local_folders.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::app {
@@ -28,15 +28,15 @@ namespace {
 /// Returns the shortest of several timings of `work`.
 ///
 /// The first ones touch memory and wake the processor.
-double least_seconds(const std::function<void()>& work) {
+double min_seconds(const std::function<void()>& work) {
     constexpr int runs = 6;
-    double least = 1e9;
+    double min = 1e9;
     for (int run = 0; run < runs; ++run) {
         const auto begin = monotonic_ns();
         work();
-        least = std::min(least, seconds_between(begin, monotonic_ns()));
+        min = std::min(min, seconds_between(begin, monotonic_ns()));
     }
-    return std::max(least, 1e-9);
+    return std::max(min, 1e-9);
 }
 
 /// Shape of a product with `rows` inputs and a square weight.
@@ -54,12 +54,12 @@ constexpr ProductShape peak_product{128, 1024};
 constexpr std::array gpu_peak_products{ProductShape{512, 1024}, ProductShape{2048, 2048},
                                        ProductShape{4096, 4096}, ProductShape{8192, 8192}};
 constexpr double long_product_s = 5e-4;
-constexpr double peak_patience_s = 0.1;
+constexpr double peak_timeout_s = 0.1;
 
 template <class T>
 double seconds_of_flop(device::Device& device) {
     const kernels::SampleProduct<T> product{device, small_product.rows, small_product.width};
-    return least_seconds([&] { product.run(); }) / product.flops();
+    return min_seconds([&] { product.run(); }) / product.flops();
 }
 
 double seconds_of_flop(spec::DType type, device::Device& device) {
@@ -72,7 +72,7 @@ template <class T>
 ProductShape choose_gpu_peak_product(device::Device& device) {
     for (const auto& shape : gpu_peak_products) {
         const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
-        if (least_seconds([&] { product.run(); }) >= long_product_s) {
+        if (min_seconds([&] { product.run(); }) >= long_product_s) {
             return shape;
         }
     }
@@ -84,7 +84,7 @@ template <class T>
 double best_rate(device::Device& device, spec::DeviceKind kind, double known) {
     const auto shape = kind == spec::DeviceKind::cuda ? choose_gpu_peak_product<T>(device) : peak_product;
     const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
-    RateSamples samples{product.flops(), known, peak_patience_s};
+    RateSamples samples{product.flops(), known, peak_timeout_s};
     while (samples.wants_more()) {
         const auto begin = monotonic_ns();
         product.run();
@@ -97,7 +97,7 @@ double seconds_of_copied_byte() {
     constexpr std::size_t size = std::size_t{8} << 20;
     const std::vector<std::byte> from(size, std::byte{1});
     std::vector<std::byte> to(size);
-    return least_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
+    return min_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
 }
 
 /// Returns seconds per byte of reads and of writes.
@@ -129,21 +129,21 @@ std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
 
 std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
                                                const std::optional<RatesToMeasure>& wanted) {
-    std::array<std::int64_t, 6> words{};
+    std::array<std::int64_t, 6> values{};
     if (world.rank() == 0 && wanted) {
-        words = {wanted->threads,     wanted->type == spec::DType::bf16, wanted->is_near, wanted->block_bytes,
+        values = {wanted->threads,     wanted->type == spec::DType::bf16, wanted->is_near, wanted->block_bytes,
                  wanted->queue_depth, std::ssize(wanted->folders)};
     }
-    comm::all_reduce_max(world, words);
-    if (words[0] == 0) {
+    comm::all_reduce_max(world, values);
+    if (values[0] == 0) {
         return std::nullopt;
     }
-    RatesToMeasure agreed{.type = words[1] != 0 ? spec::DType::bf16 : spec::DType::f32,
-                          .threads = static_cast<int>(words[0]),
-                          .is_near = words[2] != 0,
-                          .block_bytes = words[3],
-                          .queue_depth = static_cast<int>(words[4])};
-    for (std::size_t i = 0; i < static_cast<std::size_t>(words[5]); ++i) {
+    RatesToMeasure agreed{.type = values[1] != 0 ? spec::DType::bf16 : spec::DType::f32,
+                          .threads = static_cast<int>(values[0]),
+                          .is_near = values[2] != 0,
+                          .block_bytes = values[3],
+                          .queue_depth = static_cast<int>(values[4])};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(values[5]); ++i) {
         agreed.folders.push_back(comm::broadcast(world, world.rank() == 0 ? wanted->folders[i] : ""));
     }
     return agreed;
@@ -155,7 +155,7 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
         comm::barrier(world);  // ranks that still compute would slow down the disks
-        world.liveness()->does("measuring disks", monotonic_ns());
+        world.liveness()->begin_activity("measuring disks", monotonic_ns());
         std::ranges::copy(seconds_of_disk_byte(wanted), slowest.begin() + 2);
     }
     comm::all_reduce_max(world, slowest);
@@ -170,11 +170,11 @@ train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
                       device::Device& device,
                       double given_flops,
-                      const KnownPeaks& known) {
-    const auto way = way_of(run);
+                      const PeakCache& known) {
+    const auto setup = setup_name(run);
     std::array<double, 2> of_first{};  // given, known
     if (world.rank() == 0) {
-        of_first = {given_flops, known.of(way)};
+        of_first = {given_flops, known.of(setup)};
     }
     comm::all_reduce_max(world, of_first);
     const auto [given, best] = of_first;
@@ -194,7 +194,7 @@ train::Peak find_peak(const comm::Context& world,
                                   now * 1e-9)};
     }
     if (world.rank() == 0) {
-        known.raise(way, now);
+        known.raise(setup, now);
     }
     return {now, "measured at the start, all ranks at once"};
 }

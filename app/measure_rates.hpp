@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/known_peaks.hpp"
+#include "app/peak_cache.hpp"
 #include "comm/context.hpp"
 #include "device/device.hpp"
 #include "spec/machine_spec.hpp"
@@ -64,7 +64,7 @@ train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
                       device::Device& device,
                       double given_flops,
-                      const KnownPeaks& known);
+                      const PeakCache& known);
 
 /// Returns `machine` with measured rates in place of unknown ones.
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);

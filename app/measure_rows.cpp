@@ -5,7 +5,7 @@
 namespace ziggurat::app {
 namespace {
 
-constexpr std::int64_t least_size = std::int64_t{1} << 20;
+constexpr std::int64_t min_size = std::int64_t{1} << 20;
 
 OptionRow size_row() {
     return {"--size", "BYTES", "a size of at least 1MiB with its unit, such as 512MiB",
@@ -13,7 +13,7 @@ OptionRow size_row() {
             [](Arguments& arguments, const std::string& text) {
                 const auto bytes = deck::read_bytes(text);
                 arguments.size_bytes = bytes.value_or(0);
-                return arguments.size_bytes >= least_size;
+                return arguments.size_bytes >= min_size;
             }};
 }
 
@@ -35,7 +35,7 @@ CommandRow bench_gpu_row() {
             .examples = {{"ziggurat bench gpu", "all GPUs of this node at once"},
                          {"CUDA_VISIBLE_DEVICES=0 ziggurat bench gpu", "one GPU"},
                          {"ziggurat bench gpu --machine-file here.yaml", "results in another file"}},
-            .problem = [](const Arguments&, const Given&) -> std::string { return ""; }};
+            .problem = [](const Arguments&, const GivenOptions&) -> std::string { return ""; }};
 }
 
 CommandRow bench_io_row() {
@@ -44,14 +44,14 @@ CommandRow bench_io_row() {
         .name = "bench io",
         .doc = "Measures disks with several block sizes and queue depths, and saves the best for decks.",
         .positionals = {{"PATH...", "a folder on each disk; all disks are measured at the same time",
-                         [](Arguments& arguments, const std::string& word) {
-                             arguments.paths.push_back(word);
+                         [](Arguments& arguments, const std::string& value) {
+                             arguments.paths.push_back(value);
                          }}},
         .options = {size_row(), machine_file_row()},
         .examples = {{"ziggurat bench io /nvme0", "one disk"},
                      {"ziggurat bench io /nvme0 /nvme1 --size 4GiB", "two disks at once, with larger files"},
                      {"ziggurat bench io /nvme0 --machine-file here.yaml", "results in another file"}},
-        .problem = [](const Arguments& arguments, const Given&) {
+        .problem = [](const Arguments& arguments, const GivenOptions&) {
             return arguments.paths.empty() ? "no folder is given. Name one on each disk." : "";
         }};
 }

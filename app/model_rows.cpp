@@ -5,10 +5,10 @@
 namespace ziggurat::app {
 namespace {
 
-constexpr std::int64_t least_shard_bytes = 1024;
+constexpr std::int64_t min_shard_bytes = 1024;
 
 PositionalRow positional(const char* name, const char* doc, std::string Arguments::*field) {
-    return {name, doc, [field](Arguments& arguments, const std::string& word) { arguments.*field = word; }};
+    return {name, doc, [field](Arguments& arguments, const std::string& value) { arguments.*field = value; }};
 }
 
 OptionRow shard_row() {
@@ -16,7 +16,7 @@ OptionRow shard_row() {
             "maximum size of tensors per file (default 5GB); larger models become shards with an index",
             [](Arguments& arguments, const std::string& text) {
                 arguments.shard_bytes = deck::read_bytes(text).value_or(0);
-                return arguments.shard_bytes >= least_shard_bytes;
+                return arguments.shard_bytes >= min_shard_bytes;
             }};
 }
 
@@ -37,7 +37,7 @@ CommandRow import_row() {
                           "runs/pythia/ckpt and runs/pythia/deck.yaml"},
                          {"ziggurat import ~/mine runs/mine", "your own model"},
                          {"ziggurat import /models/mine /scratch/mine", "from one disk to another"}},
-            .problem = [](const Arguments& arguments, const Given&) -> std::string {
+            .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
                 return arguments.source.empty() ? "no model is given. Name the folder with its config.json."
                        : arguments.target.empty()
                            ? "no target is given. Name a new folder after the folder of the model."
@@ -70,7 +70,7 @@ CommandRow export_row() {
                       "one checkpoint, in single precision"},
                      {"ziggurat export runs/lora models/mine-merged --merge",
                       "weights and adapters merged into one model"}},
-        .problem = [](const Arguments& arguments, const Given&) -> std::string {
+        .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
             return arguments.folder.empty()
                        ? "no checkpoint is given. Name the folder of a run, or one checkpoint."
                    : arguments.target.empty()

@@ -13,12 +13,12 @@
 #include "app/commands.hpp"
 #include "app/epochs.hpp"
 #include "app/job_size.hpp"
-#include "app/known_peaks.hpp"
+#include "app/peak_cache.hpp"
 #include "app/plan_summary.hpp"
 #include "app/terminal.hpp"
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
-#include "app/watched.hpp"
+#include "app/planning_progress.hpp"
 #include "base/error.hpp"
 #include "comm/built_with.hpp"
 #include "deck/load.hpp"
@@ -52,17 +52,17 @@ std::vector<std::string> unit_names(const spec::RunSpec& run) {
     return names;
 }
 
-/// Throws Error{deck} if `name` is not empty and not in `there`.
+/// Throws Error{deck} if `name` is not empty and not in `available`.
 void expect_there(const char* option,
                   const std::string& what,
                   const std::string& name,
-                  const std::vector<std::string>& there) {
-    if (name.empty() || std::find(there.begin(), there.end(), name) != there.end()) {
+                  const std::vector<std::string>& available) {
+    if (name.empty() || std::find(available.begin(), available.end(), name) != available.end()) {
         return;
     }
-    const auto meant = deck::nearest(name, {there.begin(), there.end()});
+    const auto meant = deck::nearest(name, {available.begin(), available.end()});
     throw Error{ErrorKind::deck, fmt::format("{}: this program has no {} {} (there are {}).{}", option, what,
-                                             deck::in_quotes(name), fmt::join(there, ", "),
+                                             deck::in_quotes(name), fmt::join(available, ", "),
                                              meant.empty() ? "" : fmt::format(" Did you mean '{}'?", meant))};
 }
 
@@ -71,10 +71,10 @@ void print_chosen(const Arguments& arguments,
                   const schedule::Program& program,
                   const std::vector<std::string>& units,
                   const schedule::Print& print) {
-    const auto there = schedule::choices_of(program, units);
-    expect_there("--unit", "unit", arguments.unit, there.units);
-    expect_there("--lane", "lane", arguments.lane, there.lanes);
-    expect_there("--kind", "kind of op", arguments.kind, there.kinds);
+    const auto available = schedule::choices_of(program, units);
+    expect_there("--unit", "unit", arguments.unit, available.units);
+    expect_there("--lane", "lane", arguments.lane, available.lanes);
+    expect_there("--kind", "kind of op", arguments.kind, available.kinds);
     const auto last = static_cast<int>(program.ops.size()) - 1;
     if (arguments.ops && arguments.ops->second > last) {
         throw Error{ErrorKind::deck, fmt::format("--ops: there is no op {}. Ops count from 0 to {}.",
@@ -82,7 +82,7 @@ void print_chosen(const Arguments& arguments,
     }
     const auto chosen = schedule::select_ops(
         program, units,
-        {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .places = arguments.ops});
+        {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .range = arguments.ops});
     print(schedule::print_totals(program));
     schedule::print_ops(program, chosen, print);
     print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
@@ -120,19 +120,19 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
             .needs_data = false,
             .read_tokenizer = read_tokenizer,
             .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
-            .find_shared_files = find_shared_files,
-            .choose_homes = watched_choice_of_homes(progress),
-            .choose_depths = watched_choice_of_depths(progress),
-            .choose_leases = watched_choice_of_leases(progress)};
+            .find_train_validation_overlap = find_train_validation_overlap,
+            .choose_homes = choose_homes_with_progress(progress),
+            .choose_depths = choose_depths_with_progress(progress),
+            .choose_leases = choose_leases_with_progress(progress)};
 }
 
 int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress& progress) {
     plan::MemoryReport memory;
     std::string text;
     {
-        const Watched watched{progress};  // the end of this scope removes its line before anything is printed
+        const PlanningProgress watched{progress};  // the end of this scope removes its line before anything is printed
         memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
-                                     why_not_by_this_program(loaded.run));
+                                     not_by_this_program_reason(loaded.run));
         text = plan_summary(loaded, epochs, memory, watched.watch());
     }
     print(stdout, text);
@@ -178,7 +178,7 @@ int plan(const Arguments& arguments) {
     load = sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks, arguments.nodes);
     auto loaded = deck::load(arguments.deck, arguments.overrides, load);
     if (arguments.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
-        loaded.machine.device_flops = KnownPeaks{deck::process_environment}.of(way_of(loaded.run));
+        loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
     }
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());

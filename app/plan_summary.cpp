@@ -7,7 +7,7 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "plan/rank_programs.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/build_program.hpp"
 
 namespace ziggurat::app {
@@ -27,7 +27,7 @@ std::string machine_line(const spec::RunSpec& run, const spec::MachineSpec& mach
 /// long as a plan.
 std::string program_line(const spec::RunSpec& run, const plan::Watch& watch) {
     const auto passes = plan::passes_of_step(run) * plan::weight_of_layer(run);
-    if (passes > plan::most_passes) {
+    if (passes > plan::max_passes) {
         return fmt::format(
             "program   {} passes through layers per step; its ops are not counted (use --program "
             "for that)\n",

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/drawn_runs.hpp"
+#include "app/plotted_runs.hpp"
 #include "app/run_differences.hpp"
 #include "app/svg_to_png.hpp"
 #include "app/terminal.hpp"
@@ -22,7 +22,7 @@ void print(const std::string& text) {
 
 void print_drawing(const std::vector<plot::History>& histories, plot::FigureStyle style) {
     const auto terminal = style_of_output();
-    style.most_points = plot::points_across(terminal);
+    style.max_points = plot::points_across(terminal);
     print(plot::terminal_text(plot::make_figure(histories, style), terminal));
 }
 
@@ -31,7 +31,7 @@ void print_table(const std::vector<plot::History>& histories) {
     print(plot::comparison_text(histories, differences_of(histories), screen_of_output().columns()));
 }
 
-void give_numbers(const std::vector<plot::History>& histories,
+void submit_numbers(const std::vector<plot::History>& histories,
                   const plot::XRange& range,
                   const std::string& file) {
     std::vector<plot::History> parts;
@@ -51,8 +51,8 @@ void give_numbers(const std::vector<plot::History>& histories,
 int plot(const Arguments& arguments) {
     const auto histories = read_histories(arguments.paths);
     auto style = figure_style(arguments, histories);
-    style.most_points = plot::points_across_svg;
-    const auto drawing = [&](plot::Scheme scheme) {
+    style.max_points = plot::points_across_svg;
+    const auto drawing = [&](plot::ColorScheme scheme) {
         return plot::svg(plot::make_figure(histories, style), scheme);
     };
     if (arguments.terminal) {
@@ -60,13 +60,13 @@ int plot(const Arguments& arguments) {
     } else if (arguments.table) {
         print_table(histories);
     } else if (!arguments.csv.empty()) {
-        give_numbers(histories, style.x, arguments.csv);
+        submit_numbers(histories, style.x, arguments.csv);
     } else if (!arguments.png.empty()) {
-        write_drawing(arguments.png, svg_to_png(drawing(plot::Scheme::light), arguments.png), histories,
+        write_drawing(arguments.png, svg_to_png(drawing(plot::ColorScheme::light), arguments.png), histories,
                       remedy_of_png);
     } else {
         write_drawing(drawing_of(histories, arguments.out, "plot.svg"),
-                      drawing(plot::Scheme::as_the_viewer_asks), histories);
+                      drawing(plot::ColorScheme::as_the_viewer_asks), histories);
     }
     return 0;
 }

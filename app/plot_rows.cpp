@@ -12,7 +12,7 @@ namespace {
 
 PositionalRow runs(const char* name, const char* doc) {
     return {name, doc,
-            [](Arguments& arguments, const std::string& word) { arguments.paths.push_back(word); }};
+            [](Arguments& arguments, const std::string& value) { arguments.paths.push_back(value); }};
 }
 
 /// Option that takes a file name with the given suffix.
@@ -30,14 +30,14 @@ std::string needs_a_run(const Arguments& arguments) {
 
 /// Adds the options that choose what the curves of plot and report show.
 std::vector<OptionRow> with_curve_rows(std::vector<OptionRow> rows) {
-    constexpr std::int64_t most_smoothed = 1'000'000;
+    constexpr std::int64_t max_smoothed = 1'000'000;
     const char* takes = "a position: 1000, 1.5k or 2M of steps and tokens, 90s, 30min, 2h or 1d of time";
     std::vector<OptionRow> more{
         one_of("--axis", "UNIT", &Arguments::axis, {"steps", "tokens", "time"},
                "the horizontal axis: steps, tokens, or time in training (default: steps)"),
         text_option("--from", "X", &Arguments::from, takes, "first position of the axis"),
         text_option("--to", "X", &Arguments::to, takes, "last position of the axis"),
-        whole("--smooth", "STEPS", &Arguments::smooth, std::int64_t{1}, most_smoothed,
+        whole("--smooth", "STEPS", &Arguments::smooth, std::int64_t{1}, max_smoothed,
               "draw a running mean over the last STEPS steps"),
         flag("--log", &Arguments::log,
              "logarithmic axes for loss, learning rate and gradient norm, if they are positive")};
@@ -45,7 +45,7 @@ std::vector<OptionRow> with_curve_rows(std::vector<OptionRow> rows) {
     return rows;
 }
 
-std::string problem_of_plot(const Arguments& arguments, const Given& given) {
+std::string problem_of_plot(const Arguments& arguments, const GivenOptions& given) {
     std::string first;
     for (const char* form : {"--out", "--terminal", "--png", "--csv", "--table"}) {
         if (given.has(form) && !first.empty()) {
@@ -105,7 +105,7 @@ CommandRow report_row() {
             .examples = {{"ziggurat report runs/quickstart", "writes runs/quickstart/report.html"},
                          {"ziggurat report runs/a runs/b --out both.html", "compare two runs"},
                          {"ziggurat report runs/*/metrics.jsonl --out all.html", "all runs"}},
-            .problem = [](const Arguments& arguments, const Given&) { return needs_a_run(arguments); }};
+            .problem = [](const Arguments& arguments, const GivenOptions&) { return needs_a_run(arguments); }};
 }
 
 CommandRow top_row() {
@@ -119,7 +119,7 @@ CommandRow top_row() {
                       "until q is pressed, from any machine that mounts the folder"},
                      {"ziggurat top runs/quickstart --once", "for a script or a mail"},
                      {"ziggurat top /scratch/me/run/metrics.jsonl", "with the path of the metrics"}},
-        .problem = [](const Arguments& arguments, const Given&) -> std::string {
+        .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
             return arguments.paths.size() > 1
                        ? "top shows one run at a time. Name one; ziggurat report compares several."
                        : needs_a_run(arguments);

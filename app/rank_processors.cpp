@@ -39,7 +39,7 @@ std::vector<std::string> binding_notes(const comm::Context& world, device::Bindi
 }  // namespace
 
 RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& world)
-    : waits_{world.waits()}, processors_{device::Processors::of_host(run.parallel.threads)} {
+    : waits_{world.waits()}, devices_{device::RankDevices::of_host(run.parallel.threads)} {
     const int threads = run.parallel.threads;
     if (run.tiers.device == spec::DeviceKind::host) {
         runtime_.emplace(threads);
@@ -50,16 +50,16 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
         const auto devices = device::discover();
         mine = find_local_device(world, devices);
         // Before any thread starts and any memory is touched, so that both stay on the GPU's socket.
-        const auto place = static_cast<std::size_t>(mine.index);
-        const auto binding = place < devices.pci_ids.size()
-                                 ? device::bind_near(devices.pci_ids[place], threads)
+        const auto location = static_cast<std::size_t>(mine.index);
+        const auto binding = location < devices.pci_ids.size()
+                                 ? device::bind_near(devices.pci_ids[location], threads)
                                  : device::Binding::unknown;
         notes_ = binding_notes(world, binding, threads);
     }
     thread_ = std::make_unique<device::HostThread>(&waits_);
     runtime_.emplace(threads, *thread_);
     if constexpr (device::has_cuda) {
-        processors_ = {device::cuda::make_device(mine.index, &waits_),
+        devices_ = {device::cuda::make_device(mine.index, &waits_),
                        device::Stream{threads, thread_.get()}};
     }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
-#include "comm/own_waits.hpp"
+#include "comm/main_thread_waits.hpp"
 #include "device/device.hpp"
 #include "device/host_thread.hpp"
 #include "kernels/runtime.hpp"
@@ -26,15 +26,15 @@ class RankProcessors {
     /// Errors:     Error{resource} if the GPU cannot be used
     RankProcessors(const spec::RunSpec& run, const comm::Context& world);
 
-    const device::Processors& all() const noexcept { return processors_; }
+    const device::RankDevices& all() const noexcept { return devices_; }
     /// Returns notes for the user on the binding of ranks; valid on rank 0.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
-    comm::OwnWaits waits_;                        ///< used with a GPU
+    comm::MainThreadWaits waits_;                        ///< used with a GPU
     std::unique_ptr<device::HostThread> thread_;  ///< exists with a GPU only
     std::optional<kernels::Runtime> runtime_;
-    device::Processors processors_;
+    device::RankDevices devices_;
     std::vector<std::string> notes_;
 };
 

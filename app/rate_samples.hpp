@@ -12,38 +12,38 @@ namespace ziggurat::app {
 /// of many short samples is therefore closest to the peak of the machine.
 class RateSamples {
   public:
-    static constexpr int least = 2;         ///< minimum number; the first touch memory and wake the processor
-    static constexpr int most = 100;        ///< maximum number; more do not improve the result
+    static constexpr int min = 2;         ///< minimum number; the first touch memory and wake the processor
+    static constexpr int max = 100;        ///< maximum number; more do not improve the result
     static constexpr double enough = 0.98;  ///< share of the known rate at which sampling stops
 
     /// \param work        work of a sample, such as its FLOP
     /// \param known_rate  best rate that was ever measured; 0 = unknown
-    /// \param patience_s  seconds for all samples
-    RateSamples(double work, double known_rate, double patience_s)
-        : work_{work}, known_rate_{known_rate}, patience_s_{patience_s} {}
+    /// \param timeout_s  seconds for all samples
+    RateSamples(double work, double known_rate, double timeout_s)
+        : work_{work}, known_rate_{known_rate}, timeout_s_{timeout_s} {}
 
     /// Returns false if the known rate has been reached, or the time or number of samples is used up.
     bool wants_more() const noexcept {
-        return count_ < least || (count_ < most && spent_s_ < patience_s_ &&
+        return count_ < min || (count_ < max && spent_s_ < timeout_s_ &&
                                   (known_rate_ <= 0 || best() < enough * known_rate_));
     }
 
     void add(double seconds) noexcept {
         ++count_;
         spent_s_ += seconds;
-        least_s_ = std::min(least_s_, std::max(seconds, shortest_s));
+        min_s_ = std::min(min_s_, std::max(seconds, shortest_s));
     }
 
     /// Returns the work per second of the fastest sample; 0 before the first sample.
-    double best() const noexcept { return count_ > 0 ? work_ / least_s_ : 0; }
+    double best() const noexcept { return count_ > 0 ? work_ / min_s_ : 0; }
 
   private:
     static constexpr double shortest_s = 1e-9;  ///< resolution of the clock
 
-    double work_, known_rate_, patience_s_;
+    double work_, known_rate_, timeout_s_;
     int count_ = 0;
     double spent_s_ = 0;
-    double least_s_ = std::numeric_limits<double>::infinity();
+    double min_s_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace ziggurat::app

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/drawn_runs.hpp"
+#include "app/plotted_runs.hpp"
 #include "app/run_differences.hpp"
 #include "plot/page.hpp"
 

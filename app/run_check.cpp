@@ -20,13 +20,13 @@
 #include "base/path_exists.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
-#include "deck/machine/job_end.hpp"
+#include "deck/machine/job_deadline.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/messages/peer_names.hpp"
 #include "deck/reference/reference.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"
-#include "storage/folder_trial.hpp"
+#include "storage/directory_probe.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -60,9 +60,9 @@ int explain(const std::string& key) {
 
 void expect_run_folder(deck::LoadedDeck& loaded) {
     const std::string& folder = loaded.run.run.dir;
-    if (const auto why = why_not_writable(folder); !why.empty()) {
-        loaded.found.lack({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
-                          why, "Set run.dir to a folder that you can write to.");
+    if (const auto reason = not_writable_reason(folder); !reason.empty()) {
+        loaded.found.add_resource_error({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
+                          reason, "Set run.dir to a folder that you can write to.");
     }
 }
 
@@ -126,22 +126,22 @@ struct Start {
 };
 
 /// Returns the start of the run; adds its warnings, notes and errors to `loaded.found`.
-Start look_ahead(const CheckOptions& options, deck::LoadedDeck& loaded) {
+Start preview_start(const CheckOptions& options, deck::LoadedDeck& loaded) {
     if (!options.start) {
         return {};
     }
     Start start;
     try {
         auto ahead = options.start(loaded);
-        for (auto& warning : ahead.news.warnings) {
-            loaded.found.tell(Severity::warning, std::move(warning));
+        for (auto& warning : ahead.report.warnings) {
+            loaded.found.add_message(Severity::warning, std::move(warning));
         }
-        for (auto& note : ahead.news.notes) {
-            loaded.found.tell(Severity::note, std::move(note));
+        for (auto& note : ahead.report.notes) {
+            loaded.found.add_message(Severity::note, std::move(note));
         }
         start.line = std::move(ahead.line);
     } catch (const Error& error) {
-        loaded.found.tell(Severity::error, error.what(), error.kind());
+        loaded.found.add_message(Severity::error, error.what(), error.kind());
         start.exit_code = error.exit_code();
     }
     loaded.found.hide(loaded.secrets);
@@ -175,7 +175,7 @@ void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& an
     }
     answers.communicators = limited_by_environment(answers.memory->communicators);
     if (auto problem = plan::thread_blocks_problem(answers.communicators, loaded.machine); !problem.empty()) {
-        loaded.found.tell(Severity::error, std::move(problem), ErrorKind::resource);
+        loaded.found.add_message(Severity::error, std::move(problem), ErrorKind::resource);
     }
 }
 
@@ -227,7 +227,7 @@ int run_check(const CheckOptions& options) {
         .read_tokenizer = read_tokenizer,
         .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
         .has_token = has_token,
-        .find_shared_files = find_shared_files,
+        .find_train_validation_overlap = find_train_validation_overlap,
         .choose_homes = options.choose_homes,
         .choose_depths = options.choose_depths,
         .choose_leases = options.choose_leases};
@@ -254,7 +254,7 @@ int run_check(const CheckOptions& options) {
         if (loaded.machine.device_flops <= 0 && options.kept_peak) {
             loaded.machine.device_flops = options.kept_peak(loaded.run);
         }
-        answers.start = look_ahead(options, loaded);
+        answers.start = preview_start(options, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);
     plan_run(options, loaded, answers);

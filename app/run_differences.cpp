@@ -40,8 +40,8 @@ std::optional<std::string> recorded_deck(const plot::History& history) {
     return text;
 }
 
-bool is_chosen_by_the_program(const std::string& place) {
-    return deck::origin_of_comment(place).kind == deck::OriginKind::automatic;
+bool is_chosen_by_the_program(const std::string& location) {
+    return deck::origin_of_comment(location).kind == deck::OriginKind::automatic;
 }
 
 /// Returns true if a user has made the change, not the program.
@@ -58,7 +58,7 @@ struct Values {
 };
 
 /// Returns the index of a key in the schema, which has the order of the reference.
-std::size_t place_of(const std::string& key) {
+std::size_t position_of(const std::string& key) {
     const auto& rows = deck::deck_schema().rows();
     const auto* row = deck::deck_schema().find(key);
     return row == nullptr ? rows.size() : static_cast<std::size_t>(row - rows.data());
@@ -103,7 +103,7 @@ std::vector<plot::RunDifference> differences_of(const std::vector<plot::History>
         differences.push_back(std::move(difference));
     }
     std::ranges::stable_sort(differences, {},
-                             [](const auto& difference) { return place_of(difference.key); });
+                             [](const auto& difference) { return position_of(difference.key); });
     return differences;
 }
 

@@ -9,7 +9,7 @@
 
 namespace ziggurat::app {
 
-std::string why_not_writable(const std::string& path) {
+std::string not_writable_reason(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code problem;
     fs::path folder = fs::absolute(path, problem).lexically_normal();

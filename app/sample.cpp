@@ -11,7 +11,7 @@
 #include "app/commands.hpp"
 #include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
-#include "app/with_weights.hpp"
+#include "app/loaded_weights.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"

@@ -11,7 +11,7 @@
 #include "app/token_sources.hpp"
 #include "app/tokenizers.hpp"
 #include "app/train_sbatch.hpp"
-#include "app/watched.hpp"
+#include "app/planning_progress.hpp"
 #include "base/error.hpp"
 #include "comm/built_with.hpp"
 #include "deck/files/shipped_files.hpp"
@@ -54,13 +54,13 @@ int tasks_of_a_node(const Arguments& arguments, const deck::LoadOptions& options
 
 /// Adds errors for settings with which a requeued job would start from scratch.
 void expect_to_go_on(deck::LoadedDeck& loaded) {
-    const char* why = "each start of a requeued job would begin from scratch";
+    const char* reason = "each start of a requeued job would begin from scratch";
     if (!loaded.run.checkpoint.every) {
-        loaded.found.error({"checkpoint.every", 0, 0}, "is 'none'", why,
+        loaded.found.error({"checkpoint.every", 0, 0}, "is 'none'", reason,
                            "Leave it out, or set it, for instance to 30min.");
     }
     if (loaded.run.run.resume == spec::Resume::never) {
-        loaded.found.error({"run.resume", 0, 0}, "is 'never'", why, "Leave it out, or set it to auto.");
+        loaded.found.error({"run.resume", 0, 0}, "is 'never'", reason, "Leave it out, or set it to auto.");
     }
 }
 
@@ -106,10 +106,10 @@ int slurm(const Arguments& arguments) {
     }
     options = of_job(arguments, options, tasks_of_a_node(arguments, options));
     options.read_source = read_source;
-    options.find_shared_files = find_shared_files;
-    options.choose_homes = watched_choice_of_homes(progress);
-    options.choose_depths = watched_choice_of_depths(progress);
-    options.choose_leases = watched_choice_of_leases(progress);
+    options.find_train_validation_overlap = find_train_validation_overlap;
+    options.choose_homes = choose_homes_with_progress(progress);
+    options.choose_depths = choose_depths_with_progress(progress);
+    options.choose_leases = choose_leases_with_progress(progress);
     auto loaded = deck::load(arguments.deck, arguments.overrides, options);
     if (loaded.ok()) {
         expect_to_go_on(loaded);
@@ -121,7 +121,7 @@ int slurm(const Arguments& arguments) {
         return loaded.found.exit_code();
     }
     const auto job = job_of(arguments, loaded, options);
-    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, Watched{progress}.watch());
+    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
     if (!memory.fits) {
         std::fputs(memory.table.c_str(), stderr);
         return does_not_fit;

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "app/whole_file.hpp"
+#include "app/atomic_file.hpp"
 #include "base/command_output.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -22,13 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double patience_seconds = 60;
+constexpr double timeout_seconds = 60;
 constexpr std::string_view png_signature{"\x89PNG\r\n\x1a\n", 8};
 
 /// Converter program and its arguments; IN and OUT are placeholders for the files.
 struct Converter {
     const char* name;
-    std::vector<std::string_view> words;
+    std::vector<std::string_view> values;
 };
 
 std::vector<Converter> converters() {
@@ -68,36 +68,36 @@ std::vector<std::string> command_of(const Converter& converter,
                                     const std::string& in,
                                     const std::string& out) {
     std::vector<std::string> command{converter.name};
-    for (const std::string_view word : converter.words) {
-        command.emplace_back(word == "IN" ? in : word == "OUT" ? out : word);
+    for (const std::string_view value : converter.values) {
+        command.emplace_back(value == "IN" ? in : value == "OUT" ? out : value);
     }
     return command;
 }
 
-[[noreturn]] void fail(const std::string& path, const std::string& why, const char* remedy) {
-    throw Error{ErrorKind::resource, fmt::format("cannot draw '{}' ({}). {}", printable(path), why, remedy)};
+[[noreturn]] void fail(const std::string& path, const std::string& reason, const char* remedy) {
+    throw Error{ErrorKind::resource, fmt::format("cannot draw '{}' ({}). {}", printable(path), reason, remedy)};
 }
 
 }  // namespace
 
-std::string svg_to_png(const std::string& svg, const std::string& beside) {
+std::string svg_to_png(const std::string& svg, const std::string& neighbour_path) {
     const auto known = converters();
     const auto chosen =
         std::ranges::find_if(known, [](const Converter& converter) { return is_on_path(converter.name); });
     if (chosen == known.end()) {
-        fail(beside, "neither rsvg-convert nor inkscape nor cairosvg is on the PATH",
+        fail(neighbour_path, "neither rsvg-convert nor inkscape nor cairosvg is on the PATH",
              "Install one of them (Debian: librsvg2-bin), or write an SVG file with --out.");
     }
     // Absolute paths, because the converter would read a path that begins with '-' as an option.
-    const auto stem = fs::absolute(beside).string();
+    const auto stem = fs::absolute(neighbour_path).string();
     const PassingFile in{stem + ".in.svg"};
     const PassingFile out{stem + ".out.png"};
-    write_whole(in.path(), svg, remedy_of_png);
-    const auto done = command_output(command_of(*chosen, in.path(), out.path()), patience_seconds);
+    write_file_atomically(in.path(), svg, remedy_of_png);
+    const auto done = command_output(command_of(*chosen, in.path(), out.path()), timeout_seconds);
     std::ifstream file{out.path(), std::ios::binary};
     std::string png{std::istreambuf_iterator<char>{file}, {}};
     if (!done || !png.starts_with(png_signature)) {
-        fail(beside, fmt::format("{} wrote no PNG file", chosen->name),
+        fail(neighbour_path, fmt::format("{} wrote no PNG file", chosen->name),
              "Write an SVG file with --out and run that program on it to see its error.");
     }
     return png;

@@ -41,9 +41,9 @@ bool has_utf8_locale() {
 }
 
 ProgressLine::Show show_progress(bool is_first) {
-    const bool is_behind_launcher = !environment("OMPI_COMM_WORLD_RANK").empty();
-    const int file = is_behind_launcher ? STDOUT_FILENO : STDERR_FILENO;
-    auto screen = is_behind_launcher ? screen_of_output() : train::Screen::of(file, terminal_escapes());
+    const bool is_under_launcher = !environment("OMPI_COMM_WORLD_RANK").empty();
+    const int file = is_under_launcher ? STDOUT_FILENO : STDERR_FILENO;
+    auto screen = is_under_launcher ? screen_of_output() : train::Screen::of(file, terminal_escapes());
     if (!is_first || !screen.has_live_line()) {
         return {};
     }
@@ -54,7 +54,7 @@ ProgressLine::Show show_progress(bool is_first) {
 train::Screen screen_of_output() {
     return environment("OMPI_COMM_WORLD_RANK").empty()
                ? train::Screen::of(STDOUT_FILENO, terminal_escapes())
-               : train::Screen::behind_launcher(STDOUT_FILENO, terminal_escapes());
+               : train::Screen::under_launcher(STDOUT_FILENO, terminal_escapes());
 }
 
 plot::TerminalStyle style_of_output() {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "data/file_look.hpp"
-#include "data/shared_files.hpp"
+#include "data/file_probe.hpp"
+#include "data/train_validation_overlap.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::app {
@@ -19,18 +19,18 @@ deck::SourceFacts read_source(const spec::Source& source, const std::string& key
             facts.files.push_back(file.file->path());
         }
     }
-    if (auto doubt = data::doubt_of(source, *opened)) {
-        facts.doubt = {std::move(doubt->path), std::move(doubt->why), std::move(doubt->remedy)};
+    if (auto doubt = data::check_format(source, *opened)) {
+        facts.doubt = {std::move(doubt->path), std::move(doubt->reason), std::move(doubt->remedy)};
     }
     return facts;
 }
 
 bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
-    constexpr std::int64_t most_read = std::int64_t{1} << 26;
+    constexpr std::int64_t max_read = std::int64_t{1} << 26;
     constexpr std::int64_t read_at_once = std::int64_t{1} << 16;
     try {
         const auto opened = data::open_source(source, key);
-        const auto end = std::min(opened->num_tokens(), most_read);
+        const auto end = std::min(opened->num_tokens(), max_read);
         std::vector<std::int32_t> part;
         for (std::int64_t begin = 0; begin < end; begin += read_at_once) {
             part.resize(static_cast<std::size_t>(std::min(read_at_once, end - begin)));
@@ -48,10 +48,10 @@ bool has_token(const spec::Source& source, const std::string& key, std::int64_t 
     }
 }
 
-std::vector<deck::FileOverlap> find_shared_files(const std::vector<std::string>& validated,
+std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
                                                  const std::vector<std::string>& trained) {
     std::vector<deck::FileOverlap> shared;
-    for (const auto& file : data::find_shared_files(validated, trained)) {
+    for (const auto& file : data::find_train_validation_overlap(validated, trained)) {
         shared.push_back({file.validated, file.trained, file.is_copy});
     }
     return shared;

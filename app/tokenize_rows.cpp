@@ -4,7 +4,7 @@
 namespace ziggurat::app {
 
 CommandRow tokenize_row() {
-    constexpr int most_threads = 1024;
+    constexpr int max_threads = 1024;
     return {
         .command = Command::tokenize,
         .name = "tokenize",
@@ -14,8 +14,8 @@ CommandRow tokenize_row() {
         .positionals = {{"FILE...",
                          "text files (one document each) or JSON lines (one document per line), also as "
                          "gzip or zstd, and pipes",
-                         [](Arguments& arguments, const std::string& word) {
-                             arguments.paths.push_back(word);
+                         [](Arguments& arguments, const std::string& value) {
+                             arguments.paths.push_back(value);
                          }}},
         .options = {text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "a tokenizer.json, a SentencePiece .model, or the folder of a model that "
@@ -35,7 +35,7 @@ CommandRow tokenize_row() {
                     flag("--skip-bad-lines", &Arguments::skip_bad_lines,
                          "skip JSON lines without a document, count them and name the first (default: stop "
                          "at the first)"),
-                    whole("--threads", "N", &Arguments::threads, 1, most_threads,
+                    whole("--threads", "N", &Arguments::threads, 1, max_threads,
                           "number of encoding threads (default: one per core)")},
         .examples =
             {{"ziggurat tokenize text/*.txt --tokenizer models/mine --out data/train --format llmc",
@@ -45,7 +45,7 @@ CommandRow tokenize_row() {
               "wiki.bin, without the lines that cannot be read"},
              {"ziggurat tokenize book.txt --tokenizer bytes --out book --format llmc --threads 1",
               "book.bin, one token per byte"}},
-        .problem = [](const Arguments& arguments, const Given& given) -> std::string {
+        .problem = [](const Arguments& arguments, const GivenOptions& given) -> std::string {
             return arguments.paths.empty() ? "no text is given. Name a file."
                    : arguments.input == "text" && given.has("--field")
                        ? "--field names a field of JSON lines, which --input text excludes. Leave one out."

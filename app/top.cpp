@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/drawn_runs.hpp"
+#include "app/plotted_runs.hpp"
 #include "app/terminal.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"

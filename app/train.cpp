@@ -4,9 +4,9 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/cores_here.hpp"
-#include "app/is_to_fit.hpp"
-#include "app/known_peaks.hpp"
+#include "app/available_cores.hpp"
+#include "app/require_fit.hpp"
+#include "app/peak_cache.hpp"
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
 #include "app/rank_processors.hpp"
@@ -16,8 +16,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
-#include "deck/machine/job_end.hpp"
-#include "train/control/launcher_end.hpp"
+#include "deck/machine/job_deadline.hpp"
+#include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/on_ranks.hpp"
 #include "train/report/console.hpp"
@@ -54,10 +54,10 @@ int train_together(const Arguments& arguments,
         const auto end = train::launcher_end_of(signals);
         return end ? end->name : std::string{};
     });
-    const RankProcessors processors{loaded->run, world};
-    notes.insert(notes.end(), processors.notes().begin(), processors.notes().end());
-    world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
-    const KnownPeaks peaks{deck::process_environment};
+    const RankProcessors devices{loaded->run, world};
+    notes.insert(notes.end(), devices.notes().begin(), devices.notes().end());
+    world.liveness()->set_hang_timeout(loaded->run.run.hang_timeout_seconds);
+    const PeakCache peaks{deck::process_environment};
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     console.hide(loaded->secrets);
     return train::train(
@@ -71,12 +71,12 @@ int train_together(const Arguments& arguments,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
          .time_limit_source = loaded->time_limit_source,
-         .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops, peaks),
-         .keep_peak = [&](double flops_of_rank) { peaks.raise(way_of(loaded->run), flops_of_rank); },
+         .peak = find_peak(world, loaded->run, *devices.all().device, loaded->machine.device_flops, peaks),
+         .keep_peak = [&](double flops_of_rank) { peaks.raise(setup_name(loaded->run), flops_of_rank); },
          .depths = loaded->depths,
          .job_cores = job_cores,
          .notes = notes},
-        world, processors.all(), signals, console);
+        world, devices.all(), signals, console);
 }
 
 }  // namespace

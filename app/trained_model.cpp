@@ -7,14 +7,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/cores_here.hpp"
+#include "app/available_cores.hpp"
 #include "app/launch.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/tensor_list.hpp"
-#include "comm/agree_on_errors.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
 #include "train/save/next_checkpoint.hpp"
@@ -43,7 +43,7 @@ void expect_its_model(const spec::Model& model,
 
 /// Opens the checkpoint that rank 0 chooses, on all ranks; empty, after an error message, without one.
 /// Collective: over `world`
-std::optional<TrainedModel> open_chosen(checkpoint::ReadChoice& choice,
+std::optional<TrainedModel> open_chosen(checkpoint::CheckpointSelector& choice,
                                         const comm::Context& world,
                                         int& exit_code) {
     std::optional<checkpoint::CheckpointReader> reader;
@@ -95,10 +95,10 @@ bool is_agreed(const comm::Context& world, int& exit_code, const std::function<v
 
 bool has_read(TrainedModel& model, const comm::Context& world, const std::function<void()>& work) {
     try {
-        comm::agree_on_errors(world, fmt::format("cannot read '{}'", model.path()), work);
+        comm::throw_on_all_ranks(world, fmt::format("cannot read '{}'", model.path()), work);
         return true;
     } catch (const Error&) {
-        if (!train::gives_another(world, model.choice, model.reader)) {
+        if (!train::select_next(world, model.choice, model.reader)) {
             throw;
         }
         return false;
@@ -110,8 +110,8 @@ int with_trained_model(const std::string& folder,
                        const std::function<std::optional<int>(TrainedModel&)>& use) {
     const deck::LoadOptions launch = find_launch(world);
     const auto by = threads_asked() > 0 ? train::ThreadsBy::request : train::ThreadsBy::share_of_cores;
-    bool is_told = false;
-    checkpoint::ReadChoice choice{folder, checkpoint::ReadCheck::hashes, print_note};
+    bool is_reported = false;
+    checkpoint::CheckpointSelector choice{folder, checkpoint::ReadCheck::hashes, print_note};
     for (;;) {
         int exit_code = 0;
         auto model = open_chosen(choice, world, exit_code);
@@ -130,8 +130,8 @@ int with_trained_model(const std::string& folder,
         auto loaded = load_deck_of(manifest, model->path());
         model->run = std::move(loaded.run);
         model->machine = loaded.machine;
-        if (!std::exchange(is_told, true)) {
-            tell_core_notes(world, launch.threads, by);
+        if (!std::exchange(is_reported, true)) {
+            report_core_notes(world, launch.threads, by);
         }
         if (const auto code = use(*model)) {
             return *code;

@@ -17,11 +17,11 @@
 namespace ziggurat::app {
 
 struct TrainedModel {
-    checkpoint::ReadChoice& choice;       ///< source of the checkpoint; used on rank 0
+    checkpoint::CheckpointSelector& choice;       ///< source of the checkpoint; used on rank 0
     checkpoint::CheckpointReader reader;  ///< keeps its files open until the weights are loaded
     spec::RunSpec run = {};               ///< run as it was trained
     spec::MachineSpec machine = {};       ///< this machine
-    train::RanksAtHand here = {};         ///< ranks of this job
+    train::InferenceRanks here = {};         ///< ranks of this job
 
     const std::string& path() const noexcept { return reader.path(); }
     std::int64_t step() const noexcept { return reader.manifest().progress.step; }

@@ -20,7 +20,7 @@ int number_in(const char* variable) {
 }
 
 /// Returns the number of ranks on this node from the launcher's environment; 1 without a launcher.
-int ranks_beside() {
+int other_ranks() {
     for (const char* variable :
          {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_TASKS_PER_NODE"}) {
         if (const int ranks = number_in(variable); ranks > 0) {
@@ -37,7 +37,7 @@ void choose_wait_policy(char** argv) {
         return;
     }
     // It is not known yet if this rank shares its cores with other ranks. If not, sleeping costs little.
-    const int ranks = ranks_beside();
+    const int ranks = other_ranks();
     if (ranks * threads_if_started(ranks) < train::granted_cores()) {
         return;
     }

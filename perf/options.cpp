@@ -33,10 +33,10 @@ T converted(std::string_view name, std::string_view text, const Allowed& allowed
             throw std::invalid_argument{std::string{name} + ": " + quoted(text) +
                                         " is not a number that it takes"};
         }
-        if (static_cast<double>(value) < allowed.least || static_cast<double>(value) > allowed.most) {
+        if (static_cast<double>(value) < allowed.min || static_cast<double>(value) > allowed.max) {
             throw std::invalid_argument{std::string{name} + ": " + quoted(text) + " is not between " +
-                                        std::to_string(allowed.least) + " and " +
-                                        std::to_string(allowed.most)};
+                                        std::to_string(allowed.min) + " and " +
+                                        std::to_string(allowed.max)};
         }
         return value;
     }
@@ -50,10 +50,10 @@ Allowed one_of(std::vector<std::string> words) {
     return allowed;
 }
 
-Allowed between(double least, double most) {
+Allowed between(double min, double max) {
     Allowed allowed;
-    allowed.least = least;
-    allowed.most = most;
+    allowed.min = min;
+    allowed.max = max;
     return allowed;
 }
 

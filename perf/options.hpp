@@ -14,12 +14,12 @@ namespace ziggurat::perf {
 /// Allowed values of an option: one of `words` if there are any, else a number within the bounds.
 struct Allowed {
     std::vector<std::string> words;
-    double least = -std::numeric_limits<double>::infinity();
-    double most = std::numeric_limits<double>::infinity();
+    double min = -std::numeric_limits<double>::infinity();
+    double max = std::numeric_limits<double>::infinity();
 };
 
 Allowed one_of(std::vector<std::string> words);
-Allowed between(double least, double most);
+Allowed between(double min, double max);
 
 class Options {
   public:

@@ -28,7 +28,7 @@ class Squares final : public data::TokenSource {
             token = static_cast<std::int32_t>(number * number % prime);
         }
     }
-    std::string place_of(std::int64_t token) const override { return "square " + std::to_string(token); }
+    std::string location_of(std::int64_t token) const override { return "square " + std::to_string(token); }
 
   private:
     static constexpr std::int64_t prime = 251;  // less than model.vocab
@@ -63,6 +63,6 @@ int main(int argc, char** argv) {
                              .effective_deck = loaded.effective,
                              .secrets = loaded.secrets,
                              .open_source = open_squares},
-                            world, device::Processors::of_host(threads), signals, console);
+                            world, device::RankDevices::of_host(threads), signals, console);
     });
 }

@@ -20,23 +20,23 @@ namespace ziggurat {
 namespace {
 
 /// Upper bound of the output that is read: more than any command used here prints.
-constexpr std::size_t most_bytes = 1 << 16;
+constexpr std::size_t max_bytes = 1 << 16;
 
 /// Reads until end of file. Returns false on an error or if `end_ns` passes first.
 bool read_all(int file, std::int64_t end_ns, std::string& into) {
     std::array<char, 4096> part{};
-    while (into.size() < most_bytes) {
+    while (into.size() < max_bytes) {
         const auto left_ms = (end_ns - monotonic_ns()) / 1'000'000;
         pollfd asked{file, POLLIN, 0};
-        const int news = left_ms > 0 ? ::poll(&asked, 1, static_cast<int>(left_ms)) : 0;
-        if (news < 0 && errno == EINTR) {
+        const int ready = left_ms > 0 ? ::poll(&asked, 1, static_cast<int>(left_ms)) : 0;
+        if (ready < 0 && errno == EINTR) {
             continue;
         }
-        const ssize_t got = news > 0 ? ::read(file, part.data(), part.size()) : -1;
+        const ssize_t got = ready > 0 ? ::read(file, part.data(), part.size()) : -1;
         if (got == 0) {
             return true;
         }
-        if (got < 0 && (news <= 0 || errno != EINTR)) {
+        if (got < 0 && (ready <= 0 || errno != EINTR)) {
             return false;
         }
         into.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -46,11 +46,11 @@ bool read_all(int file, std::int64_t end_ns, std::string& into) {
 
 /// Starts the command with `output` as its standard output. Returns its process id, or -1.
 pid_t start(const std::vector<std::string>& command, int output) {
-    std::vector<char*> words;
-    for (const std::string& word : command) {
-        words.push_back(const_cast<char*>(word.c_str()));
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) {
+        arguments.push_back(const_cast<char*>(argument.c_str()));
     }
-    words.push_back(nullptr);
+    arguments.push_back(nullptr);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
@@ -59,7 +59,7 @@ pid_t start(const std::vector<std::string>& command, int output) {
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     pid_t process = -1;
-    const int failure = ::posix_spawnp(&process, words.front(), &files, &attributes, words.data(), environ);
+    const int failure = ::posix_spawnp(&process, arguments.front(), &files, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return failure == 0 ? process : -1;
@@ -67,12 +67,12 @@ pid_t start(const std::vector<std::string>& command, int output) {
 
 }  // namespace
 
-std::optional<std::string> command_output(const std::vector<std::string>& command, double patience_seconds) {
+std::optional<std::string> command_output(const std::vector<std::string>& command, double timeout_seconds) {
     std::array<int, 2> ends{};
     if (command.empty() || ::pipe2(ends.data(), O_CLOEXEC) != 0) {
         return std::nullopt;
     }
-    const std::int64_t end_ns = monotonic_ns() + static_cast<std::int64_t>(patience_seconds * 1e9);
+    const std::int64_t end_ns = monotonic_ns() + static_cast<std::int64_t>(timeout_seconds * 1e9);
     const pid_t process = start(command, ends[1]);
     ::close(ends[1]);
     std::string text;

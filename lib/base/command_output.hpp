@@ -9,10 +9,10 @@ namespace ziggurat {
 
 /// Returns the standard output of a command that is searched on the PATH; discards its standard error.
 ///
-/// Returns nullopt if the command does not exist, fails, or runs longer than `patience_seconds`; in the last
+/// Returns nullopt if the command does not exist, fails, or runs longer than `timeout_seconds`; in the last
 /// case it is killed.
 ///
 /// Uses posix_spawn instead of fork, because network libraries of MPI do not survive a fork.
-std::optional<std::string> command_output(const std::vector<std::string>& command, double patience_seconds);
+std::optional<std::string> command_output(const std::vector<std::string>& command, double timeout_seconds);
 
 }  // namespace ziggurat

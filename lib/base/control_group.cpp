@@ -30,11 +30,11 @@ constexpr GroupFiles version_1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
 constexpr GroupFiles version_2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
                                "memory.events"};
 
-/// Returns the number in a file; `otherwise` if the file is missing or holds "max".
-std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
+/// Returns the number in a file; `default_value` if the file is missing or holds "max".
+std::int64_t number_in(const std::string& path, std::int64_t default_value) {
     std::ifstream file{path};
     std::int64_t number = 0;
-    return file >> number ? number : otherwise;
+    return file >> number ? number : default_value;
 }
 
 /// Returns the number after `name` at the beginning of a line; 0 if no line begins with `name`.
@@ -63,12 +63,12 @@ MemoryGroup group_at(const GroupFiles& files, const std::string& folder) {
 
 /// Returns the group with the lowest limit among `group` (`/a/b`) and its ancestors.
 MemoryGroup smallest(const GroupFiles& files, std::string group) {
-    MemoryGroup least = group_at(files, files.root);
+    MemoryGroup min = group_at(files, files.root);
     for (; group.size() > 1; group.resize(group.rfind('/'))) {
         const auto found = group_at(files, files.root + group);
-        least = found.granted_bytes < least.granted_bytes ? found : least;
+        min = found.granted_bytes < min.granted_bytes ? found : min;
     }
-    return least;
+    return min;
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ MemoryGroup smallest(const GroupFiles& files, std::string group) {
 /// Source: cgroups(7): lines `0::/group` are of version 2, lines that name the memory controller are of
 /// version 1
 MemoryGroup memory_group() {
-    MemoryGroup least;
+    MemoryGroup min;
     std::ifstream own{"/proc/self/cgroup"};
     for (std::string line; std::getline(own, line);) {
         const auto controllers = line.find(':');
@@ -90,9 +90,9 @@ MemoryGroup memory_group() {
             continue;
         }
         const auto found = smallest(is_version_2 ? version_2 : version_1, line.substr(group + 1));
-        least = found.granted_bytes < least.granted_bytes ? found : least;
+        min = found.granted_bytes < min.granted_bytes ? found : min;
     }
-    return least;
+    return min;
 }
 
 std::int64_t available_memory_bytes() {
@@ -111,7 +111,7 @@ RecentKills::RecentKills(MemoryGroup group)
       latest_{group.kills},
       earlier_{group.kills} {}
 
-void RecentKills::look(std::int64_t now_ns) noexcept {
+void RecentKills::refresh(std::int64_t now_ns) noexcept {
     if (now_ns - looked_ns_ >= window_ns) {
         earlier_ = latest_;
         latest_ = count();

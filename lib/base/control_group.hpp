@@ -40,7 +40,7 @@ class RecentKills {
     /// Updates the count, at most once in window_ns; for a thread that calls it often. Does not allocate.
     ///
     /// \param now_ns  monotonic_ns()
-    void look(std::int64_t now_ns) noexcept;
+    void refresh(std::int64_t now_ns) noexcept;
     /// True if the kernel has killed a process within the last one to two windows.
     bool has_killed() const noexcept { return granted_bytes_ < INT64_MAX && count() > earlier_; }
 
@@ -49,7 +49,7 @@ class RecentKills {
 
     std::string events_;  ///< file with the count
     std::int64_t granted_bytes_;
-    std::int64_t latest_, earlier_;  ///< counts of the last two calls of look()
+    std::int64_t latest_, earlier_;  ///< counts of the last two calls of refresh()
     std::int64_t looked_ns_ = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace ziggurat {
 
-Failure failure_at_hand() {
+Failure current_failure() {
     constexpr int lacking = static_cast<int>(ErrorKind::resource);
     try {
         throw;

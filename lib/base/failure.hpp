@@ -15,6 +15,6 @@ struct Failure {
 ///
 /// Errors of the system, for example out of memory, are of kind resource, which the user can fix. An
 /// unexpected exception is of kind internal: a bug in Ziggurat.
-Failure failure_at_hand();
+Failure current_failure();
 
 }  // namespace ziggurat

@@ -25,9 +25,9 @@ bool takes_text(int file) {
     return ::fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
 }
 
-[[noreturn]] void refuse(const char* what, const std::string& path, const char* why, const char* remedy) {
+[[noreturn]] void refuse(const char* what, const std::string& path, const char* reason, const char* remedy) {
     throw Error{ErrorKind::resource,
-                std::string{"cannot "} + what + " '" + path + "' (" + why + "). " + remedy};
+                std::string{"cannot "} + what + " '" + path + "' (" + reason + "). " + remedy};
 }
 
 }  // namespace

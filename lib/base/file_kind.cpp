@@ -95,12 +95,12 @@ bool is_skippable_zstd(std::string_view first) {
 
 /// True for JSON in UTF-16 without a byte-order mark.
 bool is_unmarked_utf16(std::string_view first) {
-    constexpr std::size_t least = 8;
-    if (first.size() < least || (first[0] != '{' && first[0] != '[' && first[1] != '{' && first[1] != '[')) {
+    constexpr std::size_t min = 8;
+    if (first.size() < min || (first[0] != '{' && first[0] != '[' && first[1] != '{' && first[1] != '[')) {
         return false;
     }
     const std::size_t zero = first[0] == '\0' ? 0 : 1;
-    for (std::size_t i = 0; i < least; i += 2) {
+    for (std::size_t i = 0; i < min; i += 2) {
         if (first[i + zero] != '\0' || first[i + 1 - zero] == '\0') {
             return false;
         }

@@ -24,7 +24,7 @@ void ProgressLine::begin(std::string what, std::int64_t now_ns, std::string amou
     const std::scoped_lock lock{mutex_};
     what_ = std::move(what);
     amounts_ = std::move(amounts);
-    all_ = all;
+    total_ = all;
     done_ = 0;
     begin_ns_ = now_ns;
 }
@@ -37,7 +37,7 @@ void ProgressLine::advance(std::int64_t by) {
 void ProgressLine::is_at(std::int64_t done, std::int64_t all) {
     const std::scoped_lock lock{mutex_};
     done_ = done;
-    all_ = all;
+    total_ = all;
 }
 
 void ProgressLine::end() {
@@ -49,9 +49,9 @@ void ProgressLine::end() {
     }
 }
 
-void ProgressLine::look(std::int64_t now_ns) {
+void ProgressLine::refresh(std::int64_t now_ns) {
     const std::scoped_lock lock{mutex_};
-    if (!what_.empty() && seconds_between(wait_ns_, now_ns) >= patience_seconds) {
+    if (!what_.empty() && seconds_between(wait_ns_, now_ns) >= timeout_seconds) {
         show_(text(now_ns));
         is_shown_ = true;
     }
@@ -64,11 +64,11 @@ std::string ProgressLine::text(std::int64_t now_ns) const {
     if (amounts_.empty() || done_ == 0) {
         return what_ + ", " + whole_seconds;
     }
-    const auto begun = what_ + ": " + counted(done_, all_, amounts_);
-    if (all_ == 0) {
+    const auto begun = what_ + ": " + counted(done_, total_, amounts_);
+    if (total_ == 0) {
         return begun + ", " + whole_seconds;
     }
-    const double share = static_cast<double>(done_) / static_cast<double>(all_);
+    const double share = static_cast<double>(done_) / static_cast<double>(total_);
     return begun + " (" + std::to_string(static_cast<int>(100 * share)) + " %), " +
            format_duration(seconds / share - seconds) + " left";
 }
@@ -116,7 +116,7 @@ void Progress::look_on() {
     while (!is_over_) {
         wakes_.wait(lock, [this] { return is_on_ || is_over_; });
         while (!wakes_.wait_for(lock, between_looks, [this] { return !is_on_ || is_over_; })) {
-            line_.look(monotonic_ns());
+            line_.refresh(monotonic_ns());
         }
     }
 }

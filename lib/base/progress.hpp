@@ -20,7 +20,7 @@ class ProgressLine {
     using Show = std::function<void(std::string_view line)>;
 
     /// Delay before the line first appears: shorter operations do not show it.
-    static constexpr double patience_seconds = 2;
+    static constexpr double timeout_seconds = 2;
 
     /// \param begin_ns  start of the user's wait
     ProgressLine(Show show, std::int64_t begin_ns) : show_{std::move(show)}, wait_ns_{begin_ns} {}
@@ -37,7 +37,7 @@ class ProgressLine {
     /// Ends the operation and removes the line.
     void end();
     /// Shows the current line if the delay has passed.
-    void look(std::int64_t now_ns);
+    void refresh(std::int64_t now_ns);
 
   private:
     std::string text(std::int64_t now_ns) const;
@@ -47,7 +47,7 @@ class ProgressLine {
     std::int64_t wait_ns_;
     std::int64_t begin_ns_ = 0;
     std::string what_, amounts_;
-    std::int64_t done_ = 0, all_ = 0;
+    std::int64_t done_ = 0, total_ = 0;
     bool is_shown_ = false;
 };
 

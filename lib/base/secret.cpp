@@ -11,18 +11,18 @@ bool is_letter(char a, char b) {
     return std::toupper(static_cast<unsigned char>(a)) == b;
 }
 
-bool begins(std::string_view text, std::string_view word) {
-    return text.size() >= word.size() && std::ranges::equal(text.substr(0, word.size()), word, is_letter);
+bool begins(std::string_view text, std::string_view term) {
+    return text.size() >= term.size() && std::ranges::equal(text.substr(0, term.size()), term, is_letter);
 }
 
 /// True if the text that follows the keyword, up to the next '_', makes the name harmless.
 ///
 /// Examples: TOKENIZER and TOKENS, AUTHOR and AUTHORS.
-bool is_harmless(std::string_view word, std::string_view behind) {
-    const auto rest = behind.substr(0, behind.find('_'));
+bool is_harmless(std::string_view term, std::string_view after) {
+    const auto rest = after.substr(0, after.find('_'));
     const auto is = [&](std::string_view what) { return rest.size() == what.size() && begins(rest, what); };
-    return (word == "TOKEN" && (begins(rest, "IZ") || is("S"))) ||
-           (word == "AUTH" && (is("OR") || is("ORS")));
+    return (term == "TOKEN" && (begins(rest, "IZ") || is("S"))) ||
+           (term == "AUTH" && (is("OR") || is("ORS")));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool is_harmless(std::string_view word, std::string_view behind) {
 bool is_secret(std::string_view variable) noexcept {
     // Variables of Open MPI contain the names of its transports' keys. KEY alone is not a keyword: most names
     // with it are harmless.
-    constexpr std::array<std::string_view, 14> words{"TOKEN",         "SECRET",
+    constexpr std::array<std::string_view, 14> terms{"TOKEN",         "SECRET",
                                                      "PASSWORD",      "PASSWD",
                                                      "PASSPHRASE",    "JWT",
                                                      "CREDENTIAL",    "API_KEY",
@@ -39,8 +39,8 @@ bool is_secret(std::string_view variable) noexcept {
                                                      "TRANSPORT_KEY", "PRECONDITION_TRANSPORTS"};
     for (std::size_t at = 0; at < variable.size(); ++at) {
         const auto here = variable.substr(at);
-        const bool names_one = std::ranges::any_of(words, [&](std::string_view word) {
-            return begins(here, word) && !is_harmless(word, here.substr(word.size()));
+        const bool names_one = std::ranges::any_of(terms, [&](std::string_view term) {
+            return begins(here, term) && !is_harmless(term, here.substr(term.size()));
         });
         if (names_one) {
             return true;

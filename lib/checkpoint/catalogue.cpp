@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
 /// Limit of attempts to list a folder that a training changes meanwhile.
-constexpr int most_looks = 10;
+constexpr int max_looks = 10;
 constexpr std::string_view unfinished = ".tmp";
 
 struct Name {
@@ -72,7 +72,7 @@ double last_change(const std::string& path) {
                        .count();
 }
 
-CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
+CatalogueEntry examine(const std::string& path, std::optional<Name> name) {
     CatalogueEntry entry;
     entry.path = path;
     entry.step = name ? name->step : 0;
@@ -80,18 +80,18 @@ CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
     entry.written = last_change(path + "/COMPLETE");
     if (name && name->is_unfinished) {
         entry.state = EntryState::unfinished;
-        entry.why_not = "unfinished: a save in progress, or an interrupted one";
+        entry.obstacle = "unfinished: a save in progress, or an interrupted one";
         return entry;
     }
     try {
         const CheckpointReader reader{path};
         entry.manifest = reader.manifest();
     } catch (const Error& error) {
-        entry.why_not = error.what();
+        entry.obstacle = error.what();
         return entry;
     }
     if (name && entry.manifest->progress.step != name->step) {
-        entry.why_not = fmt::format("COMPLETE belongs to step {}", entry.manifest->progress.step);
+        entry.obstacle = fmt::format("COMPLETE belongs to step {}", entry.manifest->progress.step);
         return entry;
     }
     entry.step = entry.manifest->progress.step;
@@ -103,15 +103,15 @@ CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
 /// link.
 CatalogueEntry no_folder(const std::string& path, const Name& name) {
     std::error_code error;
-    const bool is_there = fs::exists(path, error);
-    const std::string why = error      ? error.message()
-                            : is_there ? "it is not a folder"
+    const bool is_present = fs::exists(path, error);
+    const std::string reason = error      ? error.message()
+                            : is_present ? "it is not a folder"
                                        : "a dangling symbolic link";
     CatalogueEntry entry;
     entry.path = path;
     entry.step = name.step;
     entry.state = name.is_unfinished ? EntryState::unfinished : EntryState::damaged;
-    entry.why_not = fmt::format("it cannot be a checkpoint ({}). Remove it.", why);
+    entry.obstacle = fmt::format("it cannot be a checkpoint ({}). Remove it.", reason);
     return entry;
 }
 
@@ -129,7 +129,7 @@ std::vector<CatalogueEntry> list_entries(const std::string& root) {
         std::error_code ignored;
         const auto name = read_name(at->path().filename().string());
         if (name && at->is_directory(ignored)) {
-            entries.push_back(look_at(at->path().string(), name));
+            entries.push_back(examine(at->path().string(), name));
         } else if (name) {
             entries.push_back(no_folder(at->path().string(), *name));
         }
@@ -148,7 +148,7 @@ std::vector<CatalogueEntry> list_entries(const std::string& root) {
 /// Lists the entries of `root`, without checkpoints that were removed meanwhile.
 std::vector<CatalogueEntry> entries_of(const std::string& root) {
     auto entries = list_entries(root);
-    for (int looks = 1; looks < most_looks && std::ranges::any_of(entries, has_gone); ++looks) {
+    for (int looks = 1; looks < max_looks && std::ranges::any_of(entries, has_gone); ++looks) {
         entries = list_entries(root);  // may contain a new one
     }
     std::erase_if(entries, has_gone);
@@ -180,11 +180,11 @@ void expect_folder(const std::string& path) {
     }
     const bool is_missing = status.type() == fs::file_type::not_found;
     const bool is_other = !is_missing && !error;
-    const std::string why = is_missing ? "there is no such folder in " + looked_in(path)
+    const std::string reason = is_missing ? "there is no such folder in " + looked_in(path)
                             : is_other ? "it is not a folder"
                                        : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
-                fmt::format("cannot list '{}' ({}). {}", printable(path), why, advice_on(path))};
+                fmt::format("cannot list '{}' ({}). {}", printable(path), reason, advice_on(path))};
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ Catalogue catalogue(const std::string& named) {
     if (names_one_checkpoint(path)) {
         found.root = path;
         found.is_one_step = true;
-        found.entries.push_back(look_at(path, read_name(name_of(path))));
+        found.entries.push_back(examine(path, read_name(name_of(path))));
         if (has_gone(found.entries.front())) {
             throw removed_meanwhile(path);
         }
@@ -253,18 +253,18 @@ std::string choose(const std::string& path, std::vector<std::string>& notes) {
         const bool is_passed_over =
             entry.state != EntryState::complete && (chosen == nullptr || entry.step > chosen->step);
         if (is_passed_over) {
-            notes.push_back(fmt::format("{} is not complete ({})", printable(entry.path), entry.why_not));
+            notes.push_back(fmt::format("{} is not complete ({})", printable(entry.path), entry.obstacle));
         }
     }
     if (chosen == nullptr) {
-        std::string why;
+        std::string reason;
         for (const std::string& note : notes) {
-            why += (why.empty() ? "" : "; ") + note;
+            reason += (reason.empty() ? "" : "; ") + note;
         }
         throw Error{ErrorKind::checkpoint,
                     fmt::format("there is no complete checkpoint in '{}' ({}). Name another, or let the run "
                                 "save one.",
-                                printable(all.root), why)};
+                                printable(all.root), reason)};
     }
     return chosen->path;
 }
@@ -279,13 +279,13 @@ std::string choose_verified(const std::string& path, std::vector<std::string>& n
     if (found.path) {
         return std::move(*found.path);
     }
-    std::string why;
+    std::string reason;
     for (const std::string& note : found.notes) {
-        why += (why.empty() ? "" : "; ") + note;
+        reason += (reason.empty() ? "" : "; ") + note;
     }
     throw Error{ErrorKind::checkpoint,
                 fmt::format("no checkpoint in '{}' can be read ({}). Name another folder.",
-                            printable(all.root), why.empty() ? "none is complete" : why)};
+                            printable(all.root), reason.empty() ? "none is complete" : reason)};
 }
 
 }  // namespace ziggurat::checkpoint

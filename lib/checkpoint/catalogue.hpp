@@ -13,7 +13,7 @@ namespace ziggurat::checkpoint {
 enum class EntryState {
     complete,    ///< COMPLETE is valid and all files have their recorded sizes
     unfinished,  ///< a `.tmp` folder: a save in progress, or an interrupted one; never read
-    damaged,     ///< `why_not` holds the reason
+    damaged,     ///< `obstacle` holds the reason
 };
 
 /// One checkpoint of a folder.
@@ -21,7 +21,7 @@ struct CatalogueEntry {
     std::string path;
     std::int64_t step = 0;
     EntryState state = EntryState::damaged;
-    std::string why_not;               ///< empty if complete
+    std::string obstacle;               ///< empty if complete
     std::int64_t bytes = 0;            ///< total of all files
     double written = 0;                ///< seconds since 1970 of the last change of COMPLETE; 0: unknown
     std::optional<Manifest> manifest;  ///< set if COMPLETE could be read

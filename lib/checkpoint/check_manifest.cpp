@@ -18,16 +18,16 @@ namespace {
 
 using Limits = ManifestLimits;
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw std::invalid_argument{why};
+[[noreturn]] void refuse(const std::string& reason) {
+    throw std::invalid_argument{reason};
 }
 
 /// Checks a text of the manifest.
 ///
 /// Printed texts must not contain terminal escapes, and names have bounds.
-void check_words(const char* what, std::string_view words, std::size_t most_bytes) {
-    if (words.size() > most_bytes) {
-        refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), most_bytes));
+void check_words(const char* what, std::string_view words, std::size_t max_bytes) {
+    if (words.size() > max_bytes) {
+        refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), max_bytes));
     }
     if (printable(words) != words) {
         refuse(fmt::format("{} has unprintable characters: '{}'", what, words));
@@ -79,7 +79,7 @@ void check_course(const TrainingProgress& progress) {
 }
 
 /// Checks that training can resume with this order of samples.
-void check_order(const data::OrderRecord& order, std::int64_t next_sample) {
+void check_order(const data::DataOrderState& order, std::int64_t next_sample) {
     bool is_right = order.first_sample >= 0 && order.first_sample <= next_sample && order.seq >= 1 &&
                     order.seq <= Limits::tokens;
     for (const auto& [weight, tokens, trained, stream, begin] : order.sources) {

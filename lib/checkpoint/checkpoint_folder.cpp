@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/verify.hpp"
 #include "storage/directory.hpp"
@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
-constexpr std::size_t least_digits = 9;
+constexpr std::size_t min_digits = 9;
 constexpr std::int64_t latest_bytes = 4096;  // LATEST has less than 60
 /// Limit of attempts to list a folder that a training changes meanwhile.
-constexpr int most_looks = 10;
+constexpr int max_looks = 10;
 
 /// Returns the folders called `step-N`, by N.
 std::map<std::int64_t, std::string> step_folders(const std::string& root) {
@@ -50,7 +50,7 @@ std::map<std::int64_t, std::string> step_folders(const std::string& root) {
 /// Returns the reason not to resume from a checkpoint, as far as known without reading its pieces.
 std::optional<std::string> problem_of(const std::string& path, std::int64_t step) {
     try {
-        HeldFiles files{path};
+        CheckpointFiles files{path};
         const Manifest manifest = files.read_manifest();
         if (manifest.progress.step != step) {
             return fmt::format("its COMPLETE belongs to step {}", manifest.progress.step);
@@ -64,7 +64,7 @@ std::optional<std::string> problem_of(const std::string& path, std::int64_t step
                 return fmt::format("'{}': {}", entry.name, *problem);
             }
         }
-        for (const Damage& damage : verify_rest_of_files(files, manifest)) {
+        for (const Defect& damage : verify_rest_of_files(files, manifest)) {
             return fmt::format("'{}': {}", damage.file, damage.what);
         }
     } catch (const Error& error) {
@@ -137,7 +137,7 @@ std::optional<std::int64_t> step_of_folder(const std::string& path) {
     const std::string name = fs::path{path}.filename().string();
     std::int64_t step = 0;
     const char* end = name.data() + name.size();
-    if (!name.starts_with(prefix) || name.size() < prefix.size() + least_digits) {
+    if (!name.starts_with(prefix) || name.size() < prefix.size() + min_digits) {
         return std::nullopt;
     }
     const auto [stop, problem] = std::from_chars(name.data() + prefix.size(), end, step);
@@ -186,7 +186,7 @@ FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t>
     auto seen = see(root);
     for (int looks = 1;; ++looks) {
         auto found = look_for_newest(root, seen, below);
-        if (found.notes.empty() || looks == most_looks) {
+        if (found.notes.empty() || looks == max_looks) {
             return found;
         }
         if (auto now = see(root); now != seen) {

@@ -12,7 +12,7 @@
 namespace ziggurat::checkpoint {
 
 /// Retention: the checkpoints that stay on disk.
-struct Keep {
+struct RetentionPolicy {
     static constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
 
     std::int64_t last = 2;         ///< number of newest complete checkpoints to keep
@@ -33,7 +33,7 @@ void remove_unfinished(const std::string& root);
 /// Removes leftovers of interrupted saves and removals, and makes LATEST name the newest complete checkpoint.
 ///
 /// \pre this job alone has locked the run's folder
-void tidy_up(const std::string& root);
+void repair_folder(const std::string& root);
 
 /// One save, on the rank that commits. Readers see no change before finish().
 class Commit {
@@ -54,7 +54,7 @@ class Commit {
     ///
     /// Errors: Error{resource}, or Error{internal} if `manifest` is inconsistent; then the folder is as it
     ///         was before, and LATEST is still valid
-    std::vector<std::string> finish(Manifest manifest, const Keep& keep);
+    std::vector<std::string> finish(Manifest manifest, const RetentionPolicy& keep);
 
     /// Removes the folder. Never throws.
     void abandon() noexcept;

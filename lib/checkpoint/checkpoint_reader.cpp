@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "checkpoint/convert.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/range_reader.hpp"
 #include "checkpoint/read_plan.hpp"
 #include "checkpoint/shard_file.hpp"
@@ -39,7 +39,7 @@ using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
                     file, what)};
 }
 
-void expect_none(const std::optional<std::string>& problem, const HeldFiles& files, const FileEntry& entry) {
+void expect_none(const std::optional<std::string>& problem, const CheckpointFiles& files, const FileEntry& entry) {
     if (problem) {
         refuse(files.path() + "/" + entry.name, *problem);
     }
@@ -77,16 +77,16 @@ Tables read_tables(const Manifest& manifest,
 }
 
 std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePlan>& plans) {
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (const FilePlan& plan : plans) {
         for (const WantedBlock& block : plan.blocks) {
-            most = std::max(most, block.bytes);
+            max = std::max(max, block.bytes);
         }
         for (const std::size_t piece : plan.pieces) {
-            most = std::max(most, table_bytes(manifest.pieces[piece].piece));
+            max = std::max(max, table_bytes(manifest.pieces[piece].piece));
         }
     }
-    return most;
+    return max;
 }
 
 using Copies = std::vector<BlockCopy>::const_iterator;
@@ -102,7 +102,7 @@ Copies end_of_run(Copies first, Copies end) {
 }
 
 /// Converts contiguous elements of a block and stores them in the target.
-void place(std::span<const std::byte> block,
+void scatter(std::span<const std::byte> block,
            spec::DType stored_type,
            std::span<const BlockCopy> copies,
            const PieceTarget& target) {
@@ -163,7 +163,7 @@ std::int64_t read_blocks(const Manifest& manifest,
         }
         for (auto copy = block.copies.begin(); copy != block.copies.end();) {
             const auto last = end_of_run(copy, block.copies.end());
-            place(bytes, stored.piece.type, {copy, last}, targets[static_cast<std::size_t>(copy->target)]);
+            scatter(bytes, stored.piece.type, {copy, last}, targets[static_cast<std::size_t>(copy->target)]);
             copy = last;
         }
         done(std::ssize(bytes));
@@ -181,14 +181,14 @@ std::string describe_block(const StoredPiece& stored, std::int64_t number) {
 }
 
 CheckpointReader::CheckpointReader(std::string path)
-    : path_{std::move(path)}, files_{std::make_unique<HeldFiles>(path_)}, manifest_{files_->read_manifest()} {
+    : path_{std::move(path)}, files_{std::make_unique<CheckpointFiles>(path_)}, manifest_{files_->read_manifest()} {
     for (const FileEntry& entry : manifest_.files) {
         expect_none(files_->size_problem(entry), *files_, entry);
     }
 }
 
 CheckpointReader::CheckpointReader(std::string path, Manifest manifest)
-    : path_{std::move(path)}, files_{std::make_unique<HeldFiles>(path_)}, manifest_{std::move(manifest)} {}
+    : path_{std::move(path)}, files_{std::make_unique<CheckpointFiles>(path_)}, manifest_{std::move(manifest)} {}
 
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
@@ -202,7 +202,7 @@ void CheckpointReader::hold() {
 }
 
 void CheckpointReader::let_go() {
-    files_ = std::make_unique<HeldFiles>(path_);
+    files_ = std::make_unique<CheckpointFiles>(path_);
 }
 
 bool CheckpointReader::is_in_place() const {
@@ -215,10 +215,10 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
         return;
     }
     const auto reader = [this,
-                         most = largest_transfer(manifest_, plans)](std::size_t thread) -> RangeReader& {
+                         max = largest_transfer(manifest_, plans)](std::size_t thread) -> RangeReader& {
         auto& ranges = ranges_[thread];
-        if (ranges == nullptr || !ranges->takes(most)) {
-            ranges = std::make_unique<RangeReader>(most);
+        if (ranges == nullptr || !ranges->takes(max)) {
+            ranges = std::make_unique<RangeReader>(max);
         }
         return *ranges;
     };
@@ -231,8 +231,8 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
     std::atomic<std::int64_t> bytes_done = 0;
     const auto count = [&](std::int64_t bytes) {
         const auto done = bytes_done += bytes;
-        if (told_) {
-            told_(done, bytes_in_all);
+        if (on_progress_) {
+            on_progress_(done, bytes_in_all);
         }
     };
     files_->expect(plans.size());
@@ -263,11 +263,11 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
     }
 }
 
-std::vector<Damage> CheckpointReader::verify(
+std::vector<Defect> CheckpointReader::verify(
     const std::function<void(std::int64_t, std::int64_t)>& progress) {
     Verification found = verify_checkpoint(path_, progress);
     bytes_read_ += found.bytes_read;
-    return std::move(found.damages);
+    return std::move(found.defects);
 }
 
 }  // namespace ziggurat::checkpoint

@@ -15,11 +15,11 @@
 
 namespace ziggurat::checkpoint {
 
-class HeldFiles;
+class CheckpointFiles;
 class RangeReader;
 
 /// A defect that verification has found.
-struct Damage {
+struct Defect {
     std::string file;
     std::string what;  ///< names tensor, block and offset if known
 };
@@ -65,7 +65,7 @@ class CheckpointReader {
     ///
     /// read() calls it for each block, on its reader threads, with block bytes done and in total. The
     /// callback must remain valid for the lifetime of this object.
-    void tell_bytes(std::function<void(std::int64_t, std::int64_t)> told) { told_ = std::move(told); }
+    void set_progress_callback(std::function<void(std::int64_t, std::int64_t)> on_progress) { on_progress_ = std::move(on_progress); }
 
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
@@ -76,14 +76,14 @@ class CheckpointReader {
     /// LATEST. Returns an empty list if no defect is found.
     ///
     /// \param progress  called repeatedly, on this thread, with bytes done and in total; may be empty
-    std::vector<Damage> verify(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
+    std::vector<Defect> verify(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
   private:
     std::string path_;
-    std::unique_ptr<HeldFiles> files_;
+    std::unique_ptr<CheckpointFiles> files_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
-    std::function<void(std::int64_t, std::int64_t)> told_;
+    std::function<void(std::int64_t, std::int64_t)> on_progress_;
     /// Readers of two threads, kept between calls because closing a queue takes many milliseconds.
     std::array<std::unique_ptr<RangeReader>, 2> ranges_;
 };

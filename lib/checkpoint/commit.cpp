@@ -71,7 +71,7 @@ class Renames {
     void keep() noexcept { made_.clear(); }
 
   private:
-    struct Change {
+    struct Rename {
         std::string from;
         std::string to;
         bool is_exchange = false;
@@ -84,7 +84,7 @@ class Renames {
         }
     }
 
-    std::vector<Change> made_;
+    std::vector<Rename> made_;
 };
 
 /// Renames `folder` to `final_path`.
@@ -128,7 +128,7 @@ void check_before_writing(const Manifest& manifest) {
 }
 
 /// Returns the complete checkpoints that `keep` does not cover. `newest` is the one just written.
-std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const Keep& keep) {
+std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const RetentionPolicy& keep) {
     std::vector<std::string> gone;
     std::int64_t kept = 0;
     std::vector<std::string> complete = list_complete(root);
@@ -205,7 +205,7 @@ void remove_unfinished(const std::string& root) {
     }
 }
 
-void tidy_up(const std::string& root) {
+void repair_folder(const std::string& root) {
     remove_unfinished(root);
     try {
         mend_latest(root);
@@ -224,7 +224,7 @@ Commit::Commit(std::string root, std::int64_t step)
     create_folder(folder_);
 }
 
-std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
+std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy& keep) {
     ZG_EXPECTS(manifest.progress.step == step_);
     const std::string final_path = root_ + "/" + folder_name(step_);
     const std::string latest = root_ + "/LATEST";

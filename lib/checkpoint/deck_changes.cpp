@@ -48,7 +48,7 @@ std::string shown(const DeckValue* value) {
 
 /// True for the default `auto`: its value is known only at run time, so it cannot be compared.
 bool is_unknown(const DeckValue* value) {
-    return value != nullptr && value->word == "auto" && is_default(value);
+    return value != nullptr && value->keyword == "auto" && is_default(value);
 }
 
 /// A key that has no effect if another key has the given value.
@@ -76,8 +76,8 @@ class Comparison {
             const auto element = path.find("[].");
             if (element != std::string::npos) {
                 const std::string list = path.substr(0, element);
-                const auto most = std::max(before_.count(list), after_.count(list));
-                for (std::int64_t i = 0; i < most; ++i) {
+                const auto max = std::max(before_.count(list), after_.count(list));
+                for (std::int64_t i = 0; i < max; ++i) {
                     compare(row, fmt::format("{}[{}]{}", list, i, path.substr(element + 2)));
                 }
             } else if (deck::has_value(row.type) && path != "model.preset" &&  // its keys are written out
@@ -93,7 +93,7 @@ class Comparison {
         const DeckValue* before = before_.find(key);
         const DeckValue* after = after_.find(key);
         const bool is_same = (before == nullptr && after == nullptr) ||
-                             (before != nullptr && after != nullptr && before->word == after->word &&
+                             (before != nullptr && after != nullptr && before->keyword == after->keyword &&
                               before->data == after->data);
         if (is_same || is_unknown(before) || is_unknown(after)) {
             return;
@@ -105,7 +105,7 @@ class Comparison {
                           .after_place = origin_of(after),
                           .are_defaults = is_default(before) && is_default(after),
                           .change_class = is_idle(key) ? DeckChangeClass::noted
-                                                       : class_of(row, before_.word("model.family")),
+                                                       : class_of(row, before_.keyword("model.family")),
                           .from_here = row.from_here});
     }
 
@@ -129,7 +129,7 @@ std::string with_place(const std::string& value, const std::string& place) {
 }  // namespace
 
 DeckChangeClass class_of(const Row& row, std::string_view family) {
-    ZG_EXPECTS(row.on_resume != OnResume::unsaid);
+    ZG_EXPECTS(row.on_resume != OnResume::unprinted);
     switch (row.on_resume) {
         case OnResume::noted:
             return DeckChangeClass::noted;
@@ -142,7 +142,7 @@ DeckChangeClass class_of(const Row& row, std::string_view family) {
             return described != nullptr && described->has_rotary_positions() ? DeckChangeClass::noted
                                                                              : DeckChangeClass::refused;
         }
-        case OnResume::unsaid:
+        case OnResume::unprinted:
         case OnResume::refused:
             break;
     }

@@ -82,16 +82,16 @@ class Tables {
 };
 
 std::int64_t largest_range(const Manifest& manifest) {
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (const FileEntry& entry : manifest.files) {
-        most = std::max(most, entry.bytes);
+        max = std::max(max, entry.bytes);
     }
-    return std::min(most, hash_block_bytes);
+    return std::min(max, hash_block_bytes);
 }
 
 }  // namespace
 
-FileCheck::FileCheck(const HeldFiles& files, const Manifest& manifest, Progress progress)
+FileCheck::FileCheck(const CheckpointFiles& files, const Manifest& manifest, Progress progress)
     : files_{files},
       manifest_{manifest},
       progress_{std::move(progress)},
@@ -110,24 +110,24 @@ FileCheck::FileCheck(const HeldFiles& files, const Manifest& manifest, Progress 
     }
 }
 
-bool FileCheck::check(std::size_t file, Extent extent, std::vector<Damage>& damages) {
+bool FileCheck::check(std::size_t file, CheckScope extent, std::vector<Defect>& defects) {
     const FileEntry& entry = manifest_.files[file];
     if (const std::optional<std::string> problem = files_.size_problem(entry)) {
-        damages.push_back({entry.name, *problem});
+        defects.push_back({entry.name, *problem});
         return false;
     }
-    const std::size_t before = damages.size();
+    const std::size_t before = defects.size();
     try {
         storage::DirectFile opened = files_.open(entry);
-        read(opened, file, extent, damages);
+        read(opened, file, extent, defects);
     } catch (const Error& error) {
-        damages.push_back({entry.name, error.what()});
+        defects.push_back({entry.name, error.what()});
     }
-    return damages.size() == before;
+    return defects.size() == before;
 }
 
 void FileCheck::tell(std::int64_t bytes) {
-    const std::lock_guard lock{told_};
+    const std::lock_guard lock{report_mutex_};
     done_bytes_ += bytes;
     if (progress_) {
         progress_(done_bytes_, all_bytes_);
@@ -136,8 +136,8 @@ void FileCheck::tell(std::int64_t bytes) {
 
 void FileCheck::read(storage::DirectFile& file,
                      std::size_t index,
-                     Extent extent,
-                     std::vector<Damage>& damages) {
+                     CheckScope extent,
+                     std::vector<Defect>& defects) {
     const FileEntry& entry = manifest_.files[index];
     const std::vector<std::size_t>& pieces = pieces_of_[index];
     Cut cut;
@@ -146,7 +146,7 @@ void FileCheck::read(storage::DirectFile& file,
         const StoredPiece& stored = manifest_.pieces[piece];
         const std::int64_t end = stored.offset_bytes + stored.piece.bytes();
         add(cut, at, stored.offset_bytes, no_piece);
-        if (extent == Extent::all) {
+        if (extent == CheckScope::all) {
             add(cut, stored.offset_bytes, end, piece);
         }
         at = end;
@@ -174,7 +174,7 @@ void FileCheck::read(storage::DirectFile& file,
         });
     };
     const auto all = cut.ranges.size();
-    if (extent == Extent::all && !pieces.empty() && all >= ranges_of_two_threads) {
+    if (extent == CheckScope::all && !pieces.empty() && all >= ranges_of_two_threads) {
         // One queue on one core is slower than a fast disk.
         const auto half = all / 2;
         if (second_reader_ == nullptr) {
@@ -197,7 +197,7 @@ void FileCheck::read(storage::DirectFile& file,
         bytes_read_ += read_part(file, reader_, 0, all, take_rest);
     }
     if (rest.value() != entry.hash_of_rest) {
-        damages.push_back({entry.name, pieces.empty()
+        defects.push_back({entry.name, pieces.empty()
                                            ? "its bytes are not those that were written"
                                            : "its bytes outside of tensors (HDF5's own, padding, hashes) are "
                                              "not those that were written"});
@@ -210,14 +210,14 @@ void FileCheck::read(storage::DirectFile& file,
         const StoredPiece& stored = manifest_.pieces[block.first];
         if (!tables.is_right(block.first)) {
             if (block.second == 0) {
-                damages.push_back(
+                defects.push_back(
                     {entry.name,
                      fmt::format("the hashes of '{}' of '{}' at offset {} are not those that were written",
                                  to_string(stored.piece.kind), stored.piece.tensor,
                                  stored.table_offset_bytes)});
             }
         } else if (hashes[k] != tables.hash(block.first, block.second)) {
-            damages.push_back({entry.name, describe_block(stored, block.second)});
+            defects.push_back({entry.name, describe_block(stored, block.second)});
         }
     }
 }

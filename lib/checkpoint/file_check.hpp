@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/range_reader.hpp"
 
@@ -17,26 +17,26 @@ namespace ziggurat::checkpoint {
 
 class FileCheck {
   public:
-    enum class Extent { rest, all };  ///< bytes outside of pieces; every byte
+    enum class CheckScope { rest, all };  ///< bytes outside of pieces; every byte
 
     using Progress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
 
     /// `files` and their `manifest` must outlive this object. `progress`, unless empty, is called between
     /// transfers, by one thread at a time. Errors: Error{resource}
-    FileCheck(const HeldFiles& files, const Manifest& manifest, Progress progress);
+    FileCheck(const CheckpointFiles& files, const Manifest& manifest, Progress progress);
 
     /// Checks one file and appends its defects. Returns true if none was found.
     ///
     /// HDF5 may open the file only if its bytes outside of pieces are intact.
-    bool check(std::size_t file, Extent extent, std::vector<Damage>& damages);
+    bool check(std::size_t file, CheckScope extent, std::vector<Defect>& defects);
 
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
   private:
     void tell(std::int64_t bytes);
-    void read(storage::DirectFile& file, std::size_t index, Extent extent, std::vector<Damage>& damages);
+    void read(storage::DirectFile& file, std::size_t index, CheckScope extent, std::vector<Defect>& defects);
 
-    const HeldFiles& files_;
+    const CheckpointFiles& files_;
     const Manifest& manifest_;
     Progress progress_;
     std::int64_t all_bytes_ = 0;
@@ -44,7 +44,7 @@ class FileCheck {
     std::vector<std::vector<std::size_t>> pieces_of_;  // by file, by offset
     RangeReader reader_;
     std::unique_ptr<RangeReader> second_reader_;  ///< for a second thread on large files
-    std::mutex told_;
+    std::mutex report_mutex_;
     std::int64_t bytes_read_ = 0;
 };
 

@@ -36,7 +36,7 @@ class TensorList {
     Json json_ = Json::array();
 };
 
-Json to_json(const data::OrderRecord& order) {
+Json to_json(const data::DataOrderState& order) {
     Json sources = Json::array();
     for (const auto& source : order.sources) {
         sources.push_back({{"weight", source.weight},
@@ -75,38 +75,38 @@ Json to_json(const Manifest& manifest) {
                         {"hash", hex_of_hash(file.hash)}});
     }
     const TrainingProgress& progress = manifest.progress;
-    Json told = {{"step", progress.step},
+    Json on_progress = {{"step", progress.step},
                  {"tokens", progress.tokens},
                  {"next_sample", progress.next_sample},
                  {"skipped", progress.skipped},
                  {"skipped_in_a_row", progress.skipped_in_a_row},
                  {"seconds", progress.seconds}};
-    if (const Pace& pace = progress.pace; pace.is_known()) {
-        told["pace"] = {{"from_step", pace.from_step},
+    if (const StepIncrements& pace = progress.pace; pace.is_known()) {
+        on_progress["pace"] = {{"from_step", pace.from_step},
                         {"from_tokens", pace.from_tokens},
                         {"from_sample", pace.from_sample},
                         {"samples_per_step", pace.samples_per_step},
                         {"tokens_per_step", pace.tokens_per_step}};
     }
     if (const RecentSteps& recent = progress.recent; !recent.losses.empty()) {
-        told["recent"] = {{"losses", recent.losses},
+        on_progress["recent"] = {{"losses", recent.losses},
                           {"grad_norms", recent.grad_norms},
                           {"spikes_in_a_row", recent.spikes_in_a_row}};
     }
-    if (const Course& course = progress.course; course.is_known()) {
-        told["course"] = {{"begin_step", course.begin_step},
+    if (const LrScheduleState& course = progress.course; course.is_known()) {
+        on_progress["course"] = {{"begin_step", course.begin_step},
                           {"begin_tokens", course.begin_tokens},
                           {"end_step", course.end_step},
                           {"end_tokens", course.end_tokens},
                           {"next_rate", course.next_rate}};
     }
     if (progress.order.is_known()) {
-        told["order"] = to_json(progress.order);
+        on_progress["order"] = to_json(progress.order);
     }
     return {{"format", format_name},
             {"version", format_version},
             {"program", manifest.program},
-            {"progress", std::move(told)},
+            {"progress", std::move(on_progress)},
             {"ranks", manifest.ranks},
             {"layout", manifest.layout},
             {"deck", manifest.deck},
@@ -123,8 +123,8 @@ std::string hex_of_hash(std::uint64_t hash) {
     return fmt::format("{:016x}", hash);
 }
 
-Pace pace_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step) {
-    const Pace& known = before.pace;
+StepIncrements increments_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step) {
+    const StepIncrements& known = before.pace;
     if (known.samples_per_step == samples_per_step && known.tokens_per_step == tokens_per_step) {
         return known;
     }

@@ -8,14 +8,14 @@
 
 #include "checkpoint/piece.hpp"
 #include "data/fingerprint.hpp"
-#include "data/order_record.hpp"
+#include "data/data_order_state.hpp"
 
 namespace ziggurat::checkpoint {
 
 /// Samples and tokens per step since a given step.
 ///
 /// Redundant: it exposes a `step` that was edited by hand.
-struct Pace {
+struct StepIncrements {
     std::int64_t from_step = 0;         ///< steps done at the beginning
     std::int64_t from_tokens = 0;       ///< TrainingProgress::tokens at the beginning
     std::int64_t from_sample = 0;       ///< TrainingProgress::next_sample at the beginning
@@ -23,11 +23,11 @@ struct Pace {
     std::int64_t tokens_per_step = 0;
 
     bool is_known() const noexcept { return samples_per_step > 0; }
-    bool operator==(const Pace&) const = default;
+    bool operator==(const StepIncrements&) const = default;
 };
 
 /// The steps over which the learning rate follows its schedule, and the current rate.
-struct Course {
+struct LrScheduleState {
     std::int64_t begin_step = 0;    ///< steps done when the schedule began
     std::int64_t begin_tokens = 0;  ///< tokens consumed when it began
     std::int64_t end_step = 0;      ///< end of the schedule; 0: unknown (written by an older version)
@@ -35,7 +35,7 @@ struct Course {
     double next_rate = 0;  ///< learning rate of the next step
 
     bool is_known() const noexcept { return end_step > 0; }
-    bool operator==(const Course&) const = default;
+    bool operator==(const LrScheduleState&) const = default;
 };
 
 /// Recent steps for spike detection (train.spikes); empty if detection is off.
@@ -57,16 +57,16 @@ struct TrainingProgress {
     std::int64_t skipped = 0;           ///< steps without an update; bias corrections count only the others
     double seconds = 0;                 ///< training time so far, over all jobs
     std::int64_t skipped_in_a_row = 0;  ///< consecutive steps at the end that are part of `skipped`
-    Pace pace = {};
+    StepIncrements pace = {};
     RecentSteps recent = {};
-    Course course = {};
-    data::OrderRecord order = {};  ///< order of the samples
+    LrScheduleState course = {};
+    data::DataOrderState order = {};  ///< order of the samples
 
     bool operator==(const TrainingProgress&) const = default;
 };
 
 /// Returns the pace of a run that resumes from `before`: the same, or a new one that begins there.
-Pace pace_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step);
+StepIncrements increments_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step);
 
 /// A stored piece: its file and its position in that file.
 struct StoredPiece {

@@ -23,7 +23,7 @@ struct ManifestLimits {
     static constexpr std::size_t tensor_name_bytes = 1024;
     static constexpr std::size_t line_bytes = 4096;  ///< of `program` and `layout`
     static constexpr std::size_t deck_bytes = std::size_t{1} << 20;
-    static constexpr int told_columns = 300;  ///< maximum width of a quoted text in a message
+    static constexpr int reported_columns = 300;  ///< maximum width of a quoted text in a message
     static constexpr std::size_t dims = 6;
     static constexpr int ranks = 1 << 22;
     static constexpr std::int64_t elements = std::int64_t{1} << 56;  ///< per tensor

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 /// Shortens a text of the file for a message.
 std::string shortened(const std::string& text) {
-    return ziggurat::shortened(text, ManifestLimits::told_columns);
+    return ziggurat::shortened(text, ManifestLimits::reported_columns);
 }
 
 std::uint64_t parse_hex(const std::string& text) {
@@ -79,7 +79,7 @@ spec::DType parse_type(const std::string& name) {
 }
 
 /// Returns an unknown pace for older checkpoints, which do not record it.
-Pace parse_pace(const Json& progress) {
+StepIncrements parse_pace(const Json& progress) {
     if (!progress.contains("pace")) {
         return {};
     }
@@ -90,7 +90,7 @@ Pace parse_pace(const Json& progress) {
 }
 
 RecentSteps parse_recent(const Json& progress) {
-    constexpr std::size_t most = 1 << 16;
+    constexpr std::size_t max = 1 << 16;
     if (!progress.contains("recent")) {
         return {};
     }
@@ -98,13 +98,13 @@ RecentSteps parse_recent(const Json& progress) {
     RecentSteps recent{json.at("losses").get<std::vector<double>>(),
                        json.at("grad_norms").get<std::vector<double>>(),
                        whole_number(json.at("spikes_in_a_row"))};
-    if (recent.losses.size() != recent.grad_norms.size() || recent.losses.size() > most) {
+    if (recent.losses.size() != recent.grad_norms.size() || recent.losses.size() > max) {
         throw std::invalid_argument{"its recent steps contradict each other"};
     }
     return recent;
 }
 
-Course parse_course(const Json& progress) {
+LrScheduleState parse_course(const Json& progress) {
     if (!progress.contains("course")) {
         return {};
     }
@@ -114,12 +114,12 @@ Course parse_course(const Json& progress) {
             course.at("next_rate").get<double>()};
 }
 
-data::OrderRecord parse_order(const Json& progress) {
+data::DataOrderState parse_order(const Json& progress) {
     if (!progress.contains("order")) {
         return {};
     }
     const Json& json = progress["order"];
-    data::OrderRecord order{.first_sample = whole_number(json.at("first_sample")),
+    data::DataOrderState order{.first_sample = whole_number(json.at("first_sample")),
                             .seq = whole_number(json.at("seq")),
                             .seed = json.at("seed").get<std::uint64_t>(),
                             .is_shuffled = json.at("shuffle").get<bool>()};
@@ -191,10 +191,10 @@ Manifest from_json(const Json& json) {
     return manifest;
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,
                 fmt::format("'{}' is damaged ({}). Resume from another checkpoint of the run.",
-                            printable(path), printable(shortened(why)))};
+                            printable(path), printable(shortened(reason)))};
 }
 
 /// Returns the hash in the last line.

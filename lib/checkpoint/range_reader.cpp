@@ -5,11 +5,11 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr std::int64_t least_depth = 2;  // one transfer arrives while the other is processed
-constexpr std::int64_t most_depth = 8;
+constexpr std::int64_t min_depth = 2;  // one transfer arrives while the other is processed
+constexpr std::int64_t max_depth = 8;
 /// Bytes in flight per reader: enough to saturate a disk with two readers, at most what a save uses.
-constexpr std::int64_t most_bytes_in_flight = std::int64_t{8} << 20;
-constexpr std::int64_t least_buffer_bytes = std::int64_t{64} << 10;
+constexpr std::int64_t max_bytes_in_flight = std::int64_t{8} << 20;
+constexpr std::int64_t min_buffer_bytes = std::int64_t{64} << 10;
 // Reading it is cheaper than a new transfer.
 constexpr std::int64_t largest_gap_bytes = std::int64_t{32} << 10;
 
@@ -22,14 +22,14 @@ struct Transfer {
     std::int64_t needed_bytes = 0;
 };
 
-std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t most_bytes) {
+std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t max_bytes) {
     std::vector<Transfer> transfers;
     for (std::size_t k = 0; k < ranges.size(); ++k) {
         const std::int64_t begin = round_down_to_page(ranges[k].offset_bytes);
         const std::int64_t range_end = ranges[k].offset_bytes + ranges[k].bytes;
         const std::int64_t end = round_up_to_page(range_end);
         if (transfers.empty() || begin > transfers.back().end + largest_gap_bytes ||
-            end - transfers.back().begin > most_bytes) {
+            end - transfers.back().begin > max_bytes) {
             transfers.push_back({k, k + 1, begin, end, range_end - begin});
         } else {
             Transfer& last = transfers.back();
@@ -43,10 +43,10 @@ std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t most_
 
 }  // namespace
 
-RangeReader::RangeReader(std::int64_t most_bytes)
-    : buffer_bytes_{round_up_to_page(std::max(most_bytes, least_buffer_bytes)) + page_bytes},
+RangeReader::RangeReader(std::int64_t max_bytes)
+    : buffer_bytes_{round_up_to_page(std::max(max_bytes, min_buffer_bytes)) + page_bytes},
       depth_{static_cast<std::size_t>(
-          std::clamp<std::int64_t>(most_bytes_in_flight / buffer_bytes_, least_depth, most_depth))},
+          std::clamp<std::int64_t>(max_bytes_in_flight / buffer_bytes_, min_depth, max_depth))},
       memory_{buffer_bytes_ * static_cast<std::int64_t>(depth_)},
       queue_{static_cast<int>(depth_)} {}
 

@@ -19,9 +19,9 @@ struct FileRange {
 /// A queue and its buffers, reused for several files.
 class RangeReader {
   public:
-    /// \param most_bytes  maximum size of a range
+    /// \param max_bytes  maximum size of a range
     /// Errors: Error{resource}
-    explicit RangeReader(std::int64_t most_bytes);
+    explicit RangeReader(std::int64_t max_bytes);
 
     /// Returns true if ranges of `bytes` can be read.
     bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - page_bytes; }

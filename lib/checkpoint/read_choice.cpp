@@ -7,13 +7,13 @@
 
 #include "base/printable.hpp"
 #include "checkpoint/catalogue.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
 
 /// Removals after which the call fails: the training saves faster than this process reads.
-constexpr int most_removals = 10;
+constexpr int max_removals = 10;
 
 constexpr const char* remedy =
     "let its training keep more checkpoints (checkpoint.keep.last, or checkpoint.keep.milestones, which are "
@@ -29,10 +29,10 @@ Error removed_meanwhile(const std::string& path) {
                     printable(path), remedy)};
 }
 
-ReadChoice::ReadChoice(std::string named, ReadCheck check, std::function<void(const std::string&)> note)
+CheckpointSelector::CheckpointSelector(std::string named, ReadCheck check, std::function<void(const std::string&)> note)
     : named_{std::move(named)}, check_{check}, note_{std::move(note)} {}
 
-CheckpointReader ReadChoice::open() {
+CheckpointReader CheckpointSelector::open() {
     for (;;) {
         std::vector<std::string> notes;
         const auto path = check_ == ReadCheck::sizes ? choose(named_, notes) : choose_verified(named_, notes);
@@ -44,7 +44,7 @@ CheckpointReader ReadChoice::open() {
             }
             return reader;
         } catch (const Error&) {
-            if (is_there(path)) {
+            if (is_present(path)) {
                 throw;
             }
         }
@@ -52,7 +52,7 @@ CheckpointReader ReadChoice::open() {
     }
 }
 
-bool ReadChoice::gives_another(const CheckpointReader& failed) {
+bool CheckpointSelector::select_next(const CheckpointReader& failed) {
     if (failed.is_in_place()) {
         return false;
     }
@@ -63,11 +63,11 @@ bool ReadChoice::gives_another(const CheckpointReader& failed) {
     return true;
 }
 
-void ReadChoice::expect_another(const std::string& removed) {
+void CheckpointSelector::expect_another(const std::string& removed) {
     if (names_one_checkpoint(named_)) {
         throw removed_meanwhile(removed);
     }
-    if (++removals_ == most_removals) {
+    if (++removals_ == max_removals) {
         throw Error{
             ErrorKind::checkpoint,
             fmt::format("checkpoints of '{}' were removed {} times while they were being read (the last was "
@@ -76,18 +76,18 @@ void ReadChoice::expect_another(const std::string& removed) {
     }
 }
 
-void read_beside_training(const std::string& named,
+void read_during_training(const std::string& named,
                           ReadCheck check,
                           const std::function<void(const std::string&)>& note,
                           const std::function<void(CheckpointReader&)>& use) {
-    ReadChoice choice{named, check, note};
+    CheckpointSelector choice{named, check, note};
     for (;;) {
         auto reader = choice.open();
         try {
             use(reader);
             return;
         } catch (const Error&) {
-            if (!choice.gives_another(reader)) {
+            if (!choice.select_next(reader)) {
                 throw;
             }
         }

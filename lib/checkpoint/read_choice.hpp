@@ -16,16 +16,16 @@ enum class ReadCheck { sizes, hashes };  ///< choose(), choose_verified()
 ///
 /// If a running training removes the checkpoint before it has been read, the next newest one is used.
 /// Collective: local.
-class ReadChoice {
+class CheckpointSelector {
   public:
     /// \param named  a run's folder, its `ckpt` folder, or one checkpoint
     /// \param note   called with one line for each checkpoint that was skipped or removed
-    ReadChoice(std::string named, ReadCheck check, std::function<void(const std::string&)> note);
+    CheckpointSelector(std::string named, ReadCheck check, std::function<void(const std::string&)> note);
 
     /// Opens the checkpoint and keeps its files open.
     ///
     /// Errors: those of choose(); Error{checkpoint} if files are missing or have another size. If the
-    ///         checkpoint was removed, the errors of gives_another()
+    ///         checkpoint was removed, the errors of select_next()
     CheckpointReader open();
 
     /// Call after reading `failed` has failed. Returns true if it was removed or replaced meanwhile: then
@@ -33,7 +33,7 @@ class ReadChoice {
     ///
     /// Errors: Error{checkpoint} if the checkpoint itself was named, or if a training removes checkpoints
     ///         faster than they are read
-    bool gives_another(const CheckpointReader& failed);
+    bool select_next(const CheckpointReader& failed);
 
   private:
     void expect_another(const std::string& removed);
@@ -46,8 +46,8 @@ class ReadChoice {
 
 /// Calls `use` with the checkpoint; repeats with the next newest one if it is removed meanwhile.
 ///
-/// Errors: those of ReadChoice and of `use`
-void read_beside_training(const std::string& named,
+/// Errors: those of CheckpointSelector and of `use`
+void read_during_training(const std::string& named,
                           ReadCheck check,
                           const std::function<void(const std::string&)>& note,
                           const std::function<void(CheckpointReader&)>& use);

@@ -33,12 +33,12 @@ void add_copies(std::map<PieceBlock, std::vector<BlockCopy>>& blocks,
     }
 }
 
-[[noreturn]] void refuse(const Piece& wanted, const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const Piece& wanted, const std::string& path, const std::string& reason) {
     throw Error{
         ErrorKind::checkpoint,
         fmt::format("'{}' of '{}' cannot be read from '{}' ({}). Use a checkpoint of the same model, or "
                     "the deck that wrote it.",
-                    to_string(wanted.kind), wanted.tensor, path, why)};
+                    to_string(wanted.kind), wanted.tensor, path, reason)};
 }
 
 }  // namespace

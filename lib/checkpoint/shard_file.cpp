@@ -30,8 +30,8 @@ std::vector<Piece> pieces_of(std::span<const PieceSource> sources) {
     return pieces;
 }
 
-void look_at(const std::atomic<bool>* give_up, const std::string& path) {
-    if (give_up != nullptr && give_up->load()) {
+void check_cancelled(const std::atomic<bool>* request_cancel, const std::string& path) {
+    if (request_cancel != nullptr && request_cancel->load()) {
         throw Error{ErrorKind::resource,
                     fmt::format("writing '{}' was aborted on request. Save again.", path)};
     }
@@ -41,31 +41,31 @@ void look_at(const std::atomic<bool>* give_up, const std::string& path) {
 void write_piece(const PieceSource& source,
                  std::size_t k,
                  ShardWriter& writer,
-                 ShardOutput& way,
-                 const std::atomic<bool>* give_up) {
+                 ShardOutput& fd_path,
+                 const std::atomic<bool>* request_cancel) {
     const std::int64_t bytes = source.piece.bytes();
     std::vector<std::byte> window(
         source.bytes != nullptr ? 0 : static_cast<std::size_t>(std::min(window_bytes, bytes)));
     const std::int64_t step = source.bytes != nullptr ? hash_block_bytes : window_bytes;
     for (std::int64_t done = 0; done < bytes; done += step) {
-        look_at(give_up, writer.path());
+        check_cancelled(request_cancel, writer.path());
         const auto size = static_cast<std::size_t>(std::min(step, bytes - done));
         if (source.bytes != nullptr) {
-            writer.write_block(k, {source.bytes + done, size}, way);
+            writer.write_block(k, {source.bytes + done, size}, fd_path);
         } else {
             const auto part = std::span{window}.first(size);
             source.read(done, part);
-            writer.append(k, part, way);
+            writer.append(k, part, fd_path);
         }
     }
 }
 
 void write_pieces(std::span<const PieceSource> sources,
                   ShardWriter& writer,
-                  const std::atomic<bool>* give_up) {
-    const auto write_part = [&](ShardOutput& way, std::size_t first, std::size_t last) {
+                  const std::atomic<bool>* request_cancel) {
+    const auto write_part = [&](ShardOutput& fd_path, std::size_t first, std::size_t last) {
         for (std::size_t k = first; k < last; ++k) {
-            write_piece(sources[k], k, writer, way, give_up);
+            write_piece(sources[k], k, writer, fd_path, request_cancel);
         }
     };
     const std::int64_t bytes = writer.bytes();
@@ -74,15 +74,15 @@ void write_pieces(std::span<const PieceSource> sources,
         before += sources[half].piece.bytes();
     }
     if (bytes < bytes_of_two_threads || half == sources.size()) {
-        write_part(writer.main_way(), 0, sources.size());
+        write_part(writer.main_output(), 0, sources.size());
         return;
     }
     // Hashing and copying on one core is slower than a fast disk.
-    const auto beside = writer.beside();
-    auto second = std::async(std::launch::async, [&] { write_part(*beside, half, sources.size()); });
-    write_part(writer.main_way(), 0, half);
+    const auto companion = writer.companion();
+    auto second = std::async(std::launch::async, [&] { write_part(*companion, half, sources.size()); });
+    write_part(writer.main_output(), 0, half);
     second.get();
-    writer.join(*beside);
+    writer.join(*companion);
 }
 
 }  // namespace
@@ -99,9 +99,9 @@ std::int64_t shard_bytes(std::span<const PieceSource> sources) {
 ShardSummary write_shard(const std::string& folder,
                          int writer,
                          std::span<const PieceSource> sources,
-                         const std::atomic<bool>* give_up) {
+                         const std::atomic<bool>* request_cancel) {
     ShardWriter output{folder, writer, pieces_of(sources)};
-    write_pieces(sources, output, give_up);
+    write_pieces(sources, output, request_cancel);
     return output.finish();
 }
 

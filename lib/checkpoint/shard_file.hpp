@@ -38,7 +38,7 @@ std::int64_t shard_bytes(std::span<const PieceSource> sources);
 ///
 /// Each source becomes one contiguous dataset /<kind>/<tensor>/<number of the box within this file> with
 /// attributes `shape` and `begin`. The dataset `<number>.xxh3` holds the XXH3-64 of each block. Uses O_DIRECT
-/// if the file system supports it. `sources` must not change during the call, and no box is empty. `give_up`
+/// if the file system supports it. `sources` must not change during the call, and no box is empty. `request_cancel`
 /// is polled between blocks; once it is set, the call fails with an error.
 ///
 /// Errors: Error{resource} with path, offset and the system's reason (disk full, I/O, aborted); the file is
@@ -46,7 +46,7 @@ std::int64_t shard_bytes(std::span<const PieceSource> sources);
 ShardSummary write_shard(const std::string& folder,
                          int writer,
                          std::span<const PieceSource> sources,
-                         const std::atomic<bool>* give_up = nullptr);
+                         const std::atomic<bool>* request_cancel = nullptr);
 
 /// Fault injection for tests, global to this process; production code does not set it.
 ///

@@ -18,7 +18,7 @@ namespace {
 constexpr int depth = 8;
 // Small enough for copied bytes to be still in a cache when they are written.
 constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
-constexpr std::int64_t least_transfer_bytes = std::int64_t{64} << 10;
+constexpr std::int64_t min_transfer_bytes = std::int64_t{64} << 10;
 constexpr std::uint64_t no_buffer = depth;  // tag of transfers from the caller's memory
 
 std::int64_t round_up(std::int64_t bytes) {
@@ -81,7 +81,7 @@ ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
     file_.reserve(bytes);
 }
 
-std::unique_ptr<ShardOutput> ShardOutput::beside() const {
+std::unique_ptr<ShardOutput> ShardOutput::companion() const {
     return std::unique_ptr<ShardOutput>{new ShardOutput{file_.open_again(), bytes_}};
 }
 
@@ -112,16 +112,16 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
     const std::int64_t first = round_up(offset_bytes);
     const std::int64_t last = round_down_to_page(offset_bytes + std::ssize(bytes));
-    if (last - first < least_transfer_bytes) {
+    if (last - first < min_transfer_bytes) {
         keep(offset_bytes, bytes);
         return XXH3_64bits(bytes.data(), bytes.size());
     }
     const std::span<const std::byte> before = bytes.first(static_cast<std::size_t>(first - offset_bytes));
-    const std::span<const std::byte> behind = bytes.subspan(static_cast<std::size_t>(last - offset_bytes));
+    const std::span<const std::byte> after = bytes.subspan(static_cast<std::size_t>(last - offset_bytes));
     const std::span<const std::byte> pages =
-        bytes.subspan(before.size(), bytes.size() - before.size() - behind.size());
+        bytes.subspan(before.size(), bytes.size() - before.size() - after.size());
     keep(offset_bytes, before);
-    keep(last, behind);
+    keep(last, after);
     const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
     if (address % static_cast<std::uintptr_t>(page_bytes) == 0) {
         const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // also loads them into the cache
@@ -138,7 +138,7 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
         write_copied(first + static_cast<std::int64_t>(done), part, {});
         done += part.size();
     }
-    block_hash_.add(behind);
+    block_hash_.add(after);
     return block_hash_.value();
 }
 
@@ -197,12 +197,12 @@ void ShardOutput::write_other_pages(const storage::SparseImage& rest) {
     std::ranges::sort(kept_, {}, &Kept::offset_bytes);
     std::sort(written_.begin(), written_.end());
     const std::int64_t pages = round_up(bytes_) / page_bytes;
-    const std::int64_t most = std::ssize(buffer(0)) / page_bytes;
+    const std::int64_t max = std::ssize(buffer(0)) / page_bytes;
     written_.emplace_back(pages, pages);
     std::int64_t page = 0;
     for (const auto& [first, last] : written_) {
         while (page < first) {
-            const std::int64_t next = std::min(first, page + most);
+            const std::int64_t next = std::min(first, page + max);
             write_composed(page, next, rest);
             page = next;
         }

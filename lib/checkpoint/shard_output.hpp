@@ -66,7 +66,7 @@ class ShardOutput {
 
     /// Returns an output into the same file for a second thread, which may call only the three functions
     /// above.
-    std::unique_ptr<ShardOutput> beside() const;
+    std::unique_ptr<ShardOutput> companion() const;
     /// Waits until the writes of `other` have ended, and adds its pages and buffers to this output.
     void join(ShardOutput& other);
 

@@ -40,20 +40,20 @@ ShardWriter::~ShardWriter() {
     }
 }
 
-void ShardWriter::append(std::size_t k, std::span<const std::byte> bytes, ShardOutput& way) {
+void ShardWriter::append(std::size_t k, std::span<const std::byte> bytes, ShardOutput& fd_path) {
     ZG_EXPECTS(hashes_[k].empty());
     auto& stream = streams_[k];
     if (stream == nullptr) {
         stream = std::make_unique<PieceStream>(pieces_[k], layout_.pieces[k].offset_bytes);
     }
-    stream->append(bytes, way);
+    stream->append(bytes, fd_path);
 }
 
-void ShardWriter::write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& way) {
+void ShardWriter::write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& fd_path) {
     ZG_EXPECTS(streams_[k] == nullptr);
     const auto before = std::ssize(hashes_[k]) * hash_block_bytes;
     ZG_EXPECTS(std::ssize(block) == std::min(hash_block_bytes, pieces_[k].bytes() - before));
-    hashes_[k].push_back(way.write_block(layout_.pieces[k].offset_bytes + before, block));
+    hashes_[k].push_back(fd_path.write_block(layout_.pieces[k].offset_bytes + before, block));
 }
 
 std::int64_t ShardWriter::bytes_appended(std::size_t k) const noexcept {

@@ -36,19 +36,19 @@ class ShardWriter {
 
     /// Appends the next bytes of piece `k`. The caller may reuse the memory afterwards.
     ///
-    /// \param way  main_way(), or the calling thread's output
+    /// \param fd_path  main_output(), or the calling thread's output
     /// Errors: Error{resource}
-    void append(std::size_t k, std::span<const std::byte> bytes, ShardOutput& way);
+    void append(std::size_t k, std::span<const std::byte> bytes, ShardOutput& fd_path);
     /// Writes the next block of hash_block_bytes, or the last block, of piece `k`. Not to be combined with
     /// append() for the same piece. The memory must stay unchanged until finish().
     /// Errors: Error{resource}
-    void write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& way);
+    void write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& fd_path);
     /// Returns the number of bytes of piece `k` that have been appended.
     std::int64_t bytes_appended(std::size_t k) const noexcept;
 
-    ShardOutput& main_way() noexcept { return output_; }
+    ShardOutput& main_output() noexcept { return output_; }
     /// Returns an output for a second thread, which writes other pieces.
-    std::unique_ptr<ShardOutput> beside() const { return output_.beside(); }
+    std::unique_ptr<ShardOutput> companion() const { return output_.companion(); }
     /// \pre the thread has ended
     void join(ShardOutput& other) { output_.join(other); }
 

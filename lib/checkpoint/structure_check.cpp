@@ -58,37 +58,37 @@ Structure expected_of_master(const Manifest& manifest) {
 
 }  // namespace
 
-void check_structure(const HeldFiles& files,
+void check_structure(const CheckpointFiles& files,
                      const Manifest& manifest,
                      std::size_t file,
-                     std::vector<Damage>& damages) {
+                     std::vector<Defect>& defects) {
     const FileEntry& entry = manifest.files[file];
     const std::string& name = entry.name;
     const bool is_master = name == master_name;
     const Structure expected = is_master ? expected_of_master(manifest) : expected_of_shard(manifest, file);
     Structure found;
     try {
-        found = storage::hdf5_structure(files.way_to(entry));
+        found = storage::hdf5_structure(files.fd_path_of(entry));
     } catch (const Error& error) {
-        damages.push_back({name, files.said(error.what(), entry)});
+        defects.push_back({name, files.with_display_path(error.what(), entry)});
         return;
     }
     if (is_master && found.erase("/deck") == 0) {
-        damages.push_back({name, "it has no dataset '/deck'"});
+        defects.push_back({name, "it has no dataset '/deck'"});
     }
     for (const auto& [dataset, info] : expected) {
         const auto same = found.find(dataset);
         if (same == found.end()) {
-            damages.push_back({name, fmt::format("it has no dataset '{}', which COMPLETE lists", dataset)});
+            defects.push_back({name, fmt::format("it has no dataset '{}', which COMPLETE lists", dataset)});
         } else if (same->second != info) {
-            damages.push_back(
+            defects.push_back(
                 {name, fmt::format("its dataset '{}' has another shape, type or offset than in COMPLETE",
                                    dataset)});
         }
     }
     for (const auto& [dataset, info] : found) {
         if (!expected.contains(dataset)) {
-            damages.push_back({name, fmt::format("its dataset '{}' is not listed in COMPLETE", dataset)});
+            defects.push_back({name, fmt::format("its dataset '{}' is not listed in COMPLETE", dataset)});
         }
     }
 }

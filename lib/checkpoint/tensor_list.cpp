@@ -11,7 +11,7 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr std::size_t most_first = 8;
+constexpr std::size_t max_first = 8;
 
 bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -117,7 +117,7 @@ Statistics statistics(CheckpointReader& reader, const StoredTensor& tensor) {
     made.min = std::numeric_limits<double>::infinity();
     made.max = -made.min;
     walk(reader, tensor, [&](std::span<const float> block) {
-        const auto wanted = std::min(most_first - std::min(most_first, made.first.size()), block.size());
+        const auto wanted = std::min(max_first - std::min(max_first, made.first.size()), block.size());
         made.first.insert(made.first.end(), block.begin(),
                           block.begin() + static_cast<std::ptrdiff_t>(wanted));
         for (const float number : block) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* file_name = "/VALIDATIONS";
-constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t max_bytes = std::int64_t{64} << 20;
 
 /// Parses `STEP LOSS`; returns nullopt for other lines.
 std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
@@ -39,7 +39,7 @@ std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
 
 ValidationRecord ValidationRecord::read(const std::string& root) {
     const auto path = root + file_name;
-    return parse(storage::read_small_file(path, most_bytes).value_or(""), path);
+    return parse(storage::read_small_file(path, max_bytes).value_or(""), path);
 }
 
 ValidationRecord ValidationRecord::parse(std::string_view text, const std::string& path) {

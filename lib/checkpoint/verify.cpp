@@ -24,25 +24,25 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Attempts to read LATEST while another process writes it.
-constexpr int most_tries = 50;
+constexpr int max_tries = 50;
 constexpr std::chrono::milliseconds between_looks{20};
 
 /// Checks that every entry of the folder is a listed file.
-void check_entries(const HeldFiles& files, const Manifest& manifest, std::vector<Damage>& damages) {
+void check_entries(const CheckpointFiles& files, const Manifest& manifest, std::vector<Defect>& defects) {
     std::set<std::string> known{"COMPLETE"};
     for (const FileEntry& entry : manifest.files) {
         known.insert(entry.name);
     }
     std::error_code problem;
-    for (fs::directory_iterator entry{files.way(), problem}; !problem && entry != fs::directory_iterator{};
+    for (fs::directory_iterator entry{files.fd_path(), problem}; !problem && entry != fs::directory_iterator{};
          entry.increment(problem)) {
         const std::string name = entry->path().filename().string();
         if (!known.contains(name)) {
-            damages.push_back({name, "it does not belong to the checkpoint"});
+            defects.push_back({name, "it does not belong to the checkpoint"});
         }
     }
     if (problem) {
-        damages.push_back({".", fmt::format("the folder cannot be listed ({})", problem.message())});
+        defects.push_back({".", fmt::format("the folder cannot be listed ({})", problem.message())});
     }
 }
 
@@ -79,7 +79,7 @@ std::optional<std::string> problem_or_error_of_latest(const std::string& root) {
     }
 }
 
-void check_latest(const std::string& path, std::vector<Damage>& damages) {
+void check_latest(const std::string& path, std::vector<Defect>& defects) {
     const fs::path root = fs::absolute(path).lexically_normal().parent_path();
     std::error_code ignored;
     if (!step_of_folder(path) || (root.filename() != "ckpt" && !fs::exists(root / "LATEST", ignored))) {
@@ -93,8 +93,8 @@ void check_latest(const std::string& path, std::vector<Damage>& damages) {
         if (!problem) {
             return;
         }
-        if (!may_change || looks == most_tries) {
-            damages.push_back({"LATEST", std::move(*problem)});
+        if (!may_change || looks == max_tries) {
+            defects.push_back({"LATEST", std::move(*problem)});
             return;
         }
         before = std::move(problem);
@@ -104,13 +104,13 @@ void check_latest(const std::string& path, std::vector<Damage>& damages) {
 
 }  // namespace
 
-std::vector<Damage> verify_rest_of_files(HeldFiles& files, const Manifest& manifest) {
+std::vector<Defect> verify_rest_of_files(CheckpointFiles& files, const Manifest& manifest) {
     FileCheck check{files, manifest, {}};
-    std::vector<Damage> damages;
+    std::vector<Defect> defects;
     for (std::size_t file = 0; file < manifest.files.size(); ++file) {
-        check.check(file, FileCheck::Extent::rest, damages);
+        check.check(file, FileCheck::CheckScope::rest, defects);
     }
-    return damages;
+    return defects;
 }
 
 Verification verify_checkpoint(const std::string& path_as_given,
@@ -121,7 +121,7 @@ Verification verify_checkpoint(const std::string& path_as_given,
     }
     Verification found;
     try {
-        HeldFiles files{path};
+        CheckpointFiles files{path};
         const Manifest manifest = files.read_manifest();
         files.expect(manifest.files.size());
         for (const FileEntry& entry : manifest.files) {
@@ -129,24 +129,24 @@ Verification verify_checkpoint(const std::string& path_as_given,
         }
         const std::optional<std::int64_t> step = step_of_folder(path);
         if (step && *step != manifest.progress.step) {
-            found.damages.push_back({"COMPLETE", fmt::format("it belongs to step {}, but is in '{}'",
+            found.defects.push_back({"COMPLETE", fmt::format("it belongs to step {}, but is in '{}'",
                                                              manifest.progress.step, path)});
         }
         if (auto problem = problem_of_deck(manifest.deck)) {
-            found.damages.push_back({"COMPLETE", std::move(*problem)});
+            found.defects.push_back({"COMPLETE", std::move(*problem)});
         }
         FileCheck check{files, manifest, progress};
         for (std::size_t file = 0; file < manifest.files.size(); ++file) {
-            if (check.check(file, FileCheck::Extent::all, found.damages)) {
-                check_structure(files, manifest, file, found.damages);
+            if (check.check(file, FileCheck::CheckScope::all, found.defects)) {
+                check_structure(files, manifest, file, found.defects);
             }
         }
         found.bytes_read = check.bytes_read();
-        check_entries(files, manifest, found.damages);
+        check_entries(files, manifest, found.defects);
     } catch (const Error& error) {
-        found.damages.push_back({"COMPLETE", error.what()});
+        found.defects.push_back({"COMPLETE", error.what()});
     }
-    check_latest(path, found.damages);
+    check_latest(path, found.defects);
     return found;
 }
 

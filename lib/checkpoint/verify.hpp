@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/manifest.hpp"
 
 namespace ziggurat::checkpoint {
 
 struct Verification {
-    std::vector<Damage> damages;
+    std::vector<Defect> defects;
     std::int64_t bytes_read = 0;
 };
 
@@ -32,7 +32,7 @@ Verification verify_checkpoint(const std::string& path,
 /// Verifies only the bytes of files outside of pieces: few, but enough to detect a file of another
 /// checkpoint.
 /// Errors: those of verify_checkpoint()
-std::vector<Damage> verify_rest_of_files(HeldFiles& files, const Manifest& manifest);
+std::vector<Defect> verify_rest_of_files(CheckpointFiles& files, const Manifest& manifest);
 
 /// Returns `block 3 of a piece of 'weights' of 'layers.0.norm.weight', ... is not what was written`.
 std::string describe_block(const StoredPiece& stored, std::int64_t number);

@@ -55,7 +55,7 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
                              const std::string& path) {
     const auto all = changes(checkpoint_effective_deck, run_effective_deck);
     const auto entries = accepted_entries(run_effective_deck);
-    WeightChanges judged;
+    WeightChanges checked;
     std::vector<std::string> refused;
     std::vector<std::string> to_accept;
     std::vector<std::string> used;
@@ -67,13 +67,13 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
             continue;
         }
         if (is_kind && is_without(change, "none")) {
-            judged.notes.push_back(
+            checked.notes.push_back(
                 fmt::format("{}: a run without a tokenizer does not record the tokenizer of its token ids. "
                             "Both must come from the same tokenizer.",
                             describe(change)));
         } else if (const auto entry = deck::accepted_by(entries, change.key); !entry.empty()) {
             used.push_back(entry);
-            judged.warnings.push_back(
+            checked.warnings.push_back(
                 fmt::format("{}: model.init.accept_change accepts it. The weights were trained with the "
                             "checkpoint's value.",
                             describe(change)));
@@ -86,14 +86,14 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
     }
     for (const auto& entry : entries) {
         if (refused.empty() && std::ranges::find(used, entry) == used.end()) {
-            judged.warnings.push_back(
+            checked.warnings.push_back(
                 fmt::format("model.init.accept_change: '{}' has no effect ({} is as in "
                             "the checkpoint). Remove it.",
                             printable(entry), deck::accepted_key(entry)));
         }
     }
     if (!refused.empty()) {
-        judged.refusal = fmt::format(
+        checked.refusal = fmt::format(
             "cannot start with the weights of '{}': the checkpoint is of another model (its tensors have "
             "other shapes or another meaning):\n  {}\nSet the checkpoint's values in the deck.{}",
             printable(path), fmt::join(refused, "\n  "),
@@ -102,7 +102,7 @@ WeightChanges weight_changes(const std::string& checkpoint_effective_deck,
                 : fmt::format(" To start with another value, set model.init.accept_change: [{}].",
                               fmt::join(to_accept, ", ")));
     }
-    return judged;
+    return checked;
 }
 
 }  // namespace ziggurat::checkpoint

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/node/seat_channel.hpp"
+#include "comm/node/shared_channel.hpp"
 
 namespace ziggurat::comm {
 
@@ -51,8 +51,8 @@ class AsyncSum {
     NodeMemory* node_;
     std::vector<std::int64_t> words_;
     std::size_t num_sums_;  ///< words that are summed; those after them are maxima
-    std::optional<SeatChannel> seats_;
-    SeatChannel::Operation operation_ = 0;
+    std::optional<SharedChannel> seats_;
+    SharedChannel::Operation operation_ = 0;
     bool is_posted_ = false;
     bool is_running_ = false;
     std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};  ///< of sums, of maxima

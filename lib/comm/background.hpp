@@ -4,13 +4,13 @@
 namespace ziggurat::comm {
 
 /// Work in pieces that other ranks may wait for.
-class Background {
+class BackgroundWork {
   public:
     /// Does as much as is possible now, without waiting.
     virtual void advance() = 0;
 
   protected:
-    ~Background() = default;
+    ~BackgroundWork() = default;
 };
 
 }  // namespace ziggurat::comm

@@ -19,11 +19,11 @@ void check_mpi(int code, const char* call, std::source_location where) {
     if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) {
         length = 0;
     }
-    const std::string said = length > 0 ? std::string(text.data(), static_cast<std::size_t>(length))
+    const std::string message_text = length > 0 ? std::string(text.data(), static_cast<std::size_t>(length))
                                         : "error code " + std::to_string(code);
     throw Error{
         ErrorKind::communication,
-        std::string{"MPI call '"} + call + "' failed (" + said +
+        std::string{"MPI call '"} + call + "' failed (" + message_text +
             "). Look for the first rank that reported a problem; a job that lost a rank may be run again.",
         where};
 }

@@ -5,7 +5,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/wait_context.hpp"
 
 namespace ziggurat::comm {
@@ -151,12 +151,12 @@ void check_call(const CollectiveCall& call, int size, int rank) {
 }
 
 void wait(Collectives& collectives, int call, const WaitContext& waits, NodeMemory* node) {
-    IdleWait idle{node};
+    Backoff idle{node};
     while (!collectives.poll(call)) {
         waits.check("a collective operation");
         idle.idle();
     }
-    waits.moves();
+    waits.end_wait();
 }
 
 }  // namespace ziggurat::comm

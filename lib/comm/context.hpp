@@ -28,8 +28,8 @@ class Context {
     /// Returns a context with the same waits in another group.
     Context in(const Communicator& group) const noexcept { return {group, waits_, nullptr}; }
     /// Returns a context with background work, see WaitContext.
-    Context going_on_with(Background& background) const noexcept {
-        return {*group_, waits_.going_on_with(background), board_};
+    Context with_background(BackgroundWork& background) const noexcept {
+        return {*group_, waits_.with_background(background), board_};
     }
 
   private:

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "comm/check_mpi.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/watch/board_exchange.hpp"
 
 namespace ziggurat::comm {
@@ -15,13 +15,13 @@ namespace {
 class Wait {
   public:
     Wait(const Context& group, const char* what) noexcept : waits_{group.waits()}, what_{what} {}
-    ~Wait() { waits_.moves(); }
+    ~Wait() { waits_.end_wait(); }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
     void goes_on() const {
         waits_.publish(what_);
-        waits_.go_on();
+        waits_.make_progress();
     }
 
   private:
@@ -33,7 +33,7 @@ class Wait {
 ///
 /// A rank whose peers have died must still be notified.
 void finish(MPI_Request request, const Wait& wait) {
-    IdleWait idle;
+    Backoff idle;
     for (;;) {
         int done = 0;
         ZG_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -49,15 +49,15 @@ void finish(MPI_Request request, const Wait& wait) {
 ///
 /// They progress only inside MPI calls, and a peer may have to receive one before it can reach this exchange.
 void make_mpi_progress(const Context& group) {
-    int is_there = 0;
-    ZG_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group.group().native(), &is_there, MPI_STATUS_IGNORE));
+    int is_present = 0;
+    ZG_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group.group().native(), &is_present, MPI_STATUS_IGNORE));
 }
 
 /// \param fold  combines the result so far with the word of the next rank
 template <class Word, class Fold>
 void all_reduce_on_board(const Context& group, std::span<Word> words, const Fold& fold, const Wait& wait) {
     static_assert(sizeof(Word) == sizeof(std::uint64_t));
-    std::array<std::uint64_t, BoardSeat::max_words> mine{};
+    std::array<std::uint64_t, ExchangeSlot::max_words> mine{};
     std::ranges::transform(words, mine.begin(), [](Word word) { return std::bit_cast<std::uint64_t>(word); });
     BoardExchange& board = *group.board();
     board.post(std::span{mine}.first(words.size()));
@@ -78,7 +78,7 @@ void all_reduce_on_board(const Context& group, std::span<Word> words, const Fold
 template <class Word, class Fold>
 void all_reduce(const Context& group, std::span<Word> words, MPI_Datatype type, MPI_Op op, const Fold& fold) {
     const Wait wait{group, "a small all-reduce"};
-    if (group.board() != nullptr && words.size() <= BoardSeat::max_words) {
+    if (group.board() != nullptr && words.size() <= ExchangeSlot::max_words) {
         return all_reduce_on_board(group, words, fold, wait);
     }
     MPI_Request request = MPI_REQUEST_NULL;

@@ -79,7 +79,7 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
              "this MPI library supports only single-threaded programs (MPI_THREAD_SINGLE). Use an MPI built "
              "with threads.");
     }
-    const WatchList& list = liveness_->watch_list();
+    const MonitoredRanks& list = liveness_->watch_list();
     if (list.is_shared && std::ssize(list.peers) == ranks_->size()) {
         board_.emplace(list.board, ranks_->size(), ranks_->rank());
     }
@@ -89,7 +89,7 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
 Session::~Session() {
     ranks_.reset();
     if (std::uncaught_exceptions() == exceptions_at_start_) {
-        liveness_->takes_leave();
+        liveness_->announce_exit();
         MPI_Finalize();
     }
 }

@@ -31,9 +31,9 @@ std::byte* StagedCollectives::staging_of(const std::byte* address) const noexcep
     return nullptr;
 }
 
-std::vector<StagedCollectives::Twin> StagedCollectives::copies_of(std::byte* vector,
+std::vector<StagedCollectives::StagingPair> StagedCollectives::copies_of(std::byte* vector,
                                                                   std::span<const Block> blocks) const {
-    std::vector<Twin> copies;
+    std::vector<StagingPair> copies;
     auto* const staged = staging_of(vector);
     if (staged == nullptr) {
         return copies;

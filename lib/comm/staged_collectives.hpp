@@ -43,15 +43,15 @@ class StagedCollectives final : public Collectives {
 
   private:
     /// Range of device memory and its staging memory.
-    struct Twin {
+    struct StagingPair {
         std::byte* on_device;
         std::byte* staged;
         std::int64_t bytes;
     };
     enum class Phase { idle, copying_in, on_host, copying_out };
     struct Call {
-        std::vector<Twin> in;
-        std::vector<Twin> out;
+        std::vector<StagingPair> in;
+        std::vector<StagingPair> out;
         device::Event copied_in;
         device::Event copied_out;
         Phase phase = Phase::idle;
@@ -61,7 +61,7 @@ class StagedCollectives final : public Collectives {
     /// Returns the staging address of an address in one of the arenas; nullptr for other addresses.
     std::byte* staging_of(const std::byte* address) const noexcept;
     /// Returns the copies for blocks of `vector`; empty if it is on the host.
-    std::vector<Twin> copies_of(std::byte* vector, std::span<const Block> blocks) const;
+    std::vector<StagingPair> copies_of(std::byte* vector, std::span<const Block> blocks) const;
     void progress();
     /// Advances the call to its next phase if possible. Returns true if it is done.
     bool advance(int index);

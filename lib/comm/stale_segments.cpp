@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::time_t least_age_seconds = 60;
+constexpr std::time_t min_age_seconds = 60;
 
 /// Identity of a file that is independent of its name.
 using Identity = std::pair<dev_t, ino_t>;
@@ -37,7 +37,7 @@ std::vector<Segment> candidates(const std::string& folder, const std::string& ho
         const bool is_segment = is_segment_name(entry->path().filename().string(), host, user) &&
                                 ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) &&
                                 file.st_uid == user;
-        if (is_segment && file.st_mtime + least_age_seconds < std::time(nullptr)) {
+        if (is_segment && file.st_mtime + min_age_seconds < std::time(nullptr)) {
             found.push_back({path, {file.st_dev, file.st_ino}});
         }
     }
@@ -58,14 +58,14 @@ void keep_unless_linked(const fs::path& link, std::vector<Segment>& segments) {
 ///
 /// Returns false if it cannot be read.
 bool keep_used_by(const fs::path& process, std::vector<Segment>& segments) {
-    std::error_code trouble;
-    for (fs::directory_iterator link{process / "fd", trouble}, end; !trouble && link != end;
-         link.increment(trouble)) {
+    std::error_code reason;
+    for (fs::directory_iterator link{process / "fd", reason}, end; !reason && link != end;
+         link.increment(reason)) {
         keep_unless_linked(link->path(), segments);
     }
     std::ifstream maps{process / "maps"};
-    if (trouble || !maps) {
-        return !fs::exists(process / "maps", trouble);  // true if it has ended meanwhile
+    if (reason || !maps) {
+        return !fs::exists(process / "maps", reason);  // true if it has ended meanwhile
     }
     for (std::string line; std::getline(maps, line);) {
         const auto path = line.find('/');

@@ -4,29 +4,29 @@
 
 #include "base/error.hpp"
 #include "comm/background.hpp"
-#include "comm/watch/departure.hpp"
+#include "comm/watch/process_abort.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
 
-WaitContext WaitContext::going_on_with(Background& background) const noexcept {
+WaitContext WaitContext::with_background(BackgroundWork& background) const noexcept {
     WaitContext context = *this;
     context.background_ = &background;
     return context;
 }
 
-void WaitContext::publish(std::string_view what, Awaited whose) const noexcept {
+void WaitContext::publish(std::string_view what, WaitTarget whose) const noexcept {
     if (liveness_ == nullptr) {
         return;
     }
-    if (whose == Awaited::others) {
+    if (whose == WaitTarget::others) {
         liveness_->waits_for(what);
     } else {
-        liveness_->works_beside(what);
+        liveness_->device_busy(what);
     }
 }
 
-void WaitContext::check(std::string_view what, Awaited whose) const {
+void WaitContext::check(std::string_view what, WaitTarget whose) const {
     publish(what, whose);
     if (liveness_ != nullptr && liveness_->is_ending()) {
         throw Error{ErrorKind::communication, "stopped waiting for " + std::string{what} +
@@ -35,21 +35,21 @@ void WaitContext::check(std::string_view what, Awaited whose) const {
     }
 }
 
-void WaitContext::go_on() const {
+void WaitContext::make_progress() const {
     if (background_ != nullptr) {
         background_->advance();
     }
 }
 
-void WaitContext::moves() const noexcept {
+void WaitContext::end_wait() const noexcept {
     if (liveness_ != nullptr) {
-        liveness_->moves();
+        liveness_->end_wait();
     }
 }
 
-void WaitContext::does(std::string_view what, std::int64_t since_ns) const noexcept {
+void WaitContext::begin_activity(std::string_view what, std::int64_t since_ns) const noexcept {
     if (liveness_ != nullptr) {
-        liveness_->does(what, since_ns);
+        liveness_->begin_activity(what, since_ns);
     }
 }
 
@@ -57,7 +57,7 @@ void WaitContext::fail(int exit_code, const std::string& message) const {
     if (liveness_ != nullptr) {
         liveness_->fail(exit_code, message);
     }
-    say_on_stderr("error: " + message);
+    print_on_stderr("error: " + message);
 }
 
 }  // namespace ziggurat::comm

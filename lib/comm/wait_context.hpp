@@ -7,13 +7,13 @@
 
 namespace ziggurat::comm {
 
-class Background;
+class BackgroundWork;
 class Liveness;
 
 /// Kind of work that a rank waits for.
-enum class Awaited {
+enum class WaitTarget {
     others,  ///< work of other ranks, or a transfer
-    own_processor,  ///< work of the rank's own device or compute thread
+    own_device,  ///< work of the rank's own device or compute thread
 };
 
 /// Context of waits, passed by value to all code that waits for other ranks. Its objects outlive it.
@@ -27,22 +27,22 @@ class WaitContext {
     /// Returns a copy that also advances `background` while it waits in small collectives (control.hpp).
     ///
     /// Needed if peers cannot reach that collective before this rank has finished its part of a larger one.
-    WaitContext going_on_with(Background& background) const noexcept;
+    WaitContext with_background(BackgroundWork& background) const noexcept;
 
     /// Publishes that this rank waits for `what`. Repeated calls in one wait have no further effect.
     ///
     /// To other ranks, a rank that waits for its own processor counts as busy.
-    void publish(std::string_view what, Awaited whose = Awaited::others) const noexcept;
+    void publish(std::string_view what, WaitTarget whose = WaitTarget::others) const noexcept;
     /// Variant of publish() that throws if the job is aborted.
     ///
     /// Errors: Error{communication} that names `what`, if the job is being aborted
-    void check(std::string_view what, Awaited whose = Awaited::others) const;
+    void check(std::string_view what, WaitTarget whose = WaitTarget::others) const;
     /// Advances the background work as far as possible now.
-    void go_on() const;
+    void make_progress() const;
     /// Publishes that the wait has ended.
-    void moves() const noexcept;
+    void end_wait() const noexcept;
     /// Publishes that this rank starts to do `what`.
-    void does(std::string_view what, std::int64_t since_ns) const noexcept;
+    void begin_activity(std::string_view what, std::int64_t since_ns) const noexcept;
     /// Aborts the job as Liveness::fail does; for failures where throwing is not possible.
     ///
     /// Without liveness, it only prints `message`.
@@ -55,7 +55,7 @@ class WaitContext {
 
   private:
     Liveness* liveness_ = nullptr;
-    Background* background_ = nullptr;
+    BackgroundWork* background_ = nullptr;
 };
 
 }  // namespace ziggurat::comm

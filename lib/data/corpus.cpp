@@ -115,8 +115,8 @@ std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
     return tokens;
 }
 
-OrderRecord Corpus::order() const {
-    OrderRecord order{.seq = data_.seq, .seed = seed_, .is_shuffled = data_.shuffle};
+DataOrderState Corpus::order() const {
+    DataOrderState order{.seq = data_.seq, .seed = seed_, .is_shuffled = data_.shuffle};
     for (const auto& part : training_) {
         order.sources.push_back({.weight = part.weight,
                                  .tokens = sources_[order.sources.size()].tokens->num_tokens(),
@@ -126,7 +126,7 @@ OrderRecord Corpus::order() const {
     return order;
 }
 
-BatchSource Corpus::training(const OrderRecord& order) const {
+BatchSource Corpus::training(const DataOrderState& order) const {
     return {sources_, std::make_unique<TrainingOrder>(order), documents(), vocab_};
 }
 

@@ -47,11 +47,11 @@ class Corpus {
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
     /// Returns the order of training samples of a new run.
-    OrderRecord order() const;
+    DataOrderState order() const;
 
     /// Returns an unbounded source of samples, in the order of order() or of the resumed run.
     BatchSource training() const { return training(order()); }
-    BatchSource training(const OrderRecord& order) const;
+    BatchSource training(const DataOrderState& order) const;
 
     /// Returns every window of the validation parts once, or `max_samples` evenly spaced ones (0: all).
     ///

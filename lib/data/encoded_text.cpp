@@ -64,7 +64,7 @@ void EncodedText::read(std::int64_t begin, std::span<std::int32_t> out) const {
     std::copy_n(tokens_.begin() + begin, out.size(), out.begin());
 }
 
-std::string EncodedText::place_of(std::int64_t token) const {
+std::string EncodedText::location_of(std::int64_t token) const {
     const auto file = std::ranges::upper_bound(ends_, token) - ends_.begin();
     const auto first = file == 0 ? 0 : ends_[static_cast<std::size_t>(file) - 1];
     return fmt::format("'{}', token {}", printable(files_[static_cast<std::size_t>(file)].path()),

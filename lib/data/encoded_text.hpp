@@ -26,7 +26,7 @@ class EncodedText final : public TokenSource {
 
     std::int64_t num_tokens() const override { return std::ssize(tokens_); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const override;
-    std::string place_of(std::int64_t token) const override;
+    std::string location_of(std::int64_t token) const override;
     std::vector<SourceFile> files() const override;
 
   private:

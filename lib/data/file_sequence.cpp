@@ -101,7 +101,7 @@ void FileSequence::read(std::int64_t begin, std::span<std::int32_t> out) const {
     }
 }
 
-std::string FileSequence::place_of(std::int64_t token) const {
+std::string FileSequence::location_of(std::int64_t token) const {
     ZG_EXPECTS(token >= 0 && token < num_tokens());
     const auto f = file_of(token);
     return "position " + std::to_string(token - begin_of(f)) + " of '" + files_[f].file.path() + "'";

@@ -33,7 +33,7 @@ class FileSequence {
 
     std::int64_t num_tokens() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const;
-    std::string place_of(std::int64_t token) const;
+    std::string location_of(std::int64_t token) const;
     std::vector<SourceFile> files() const;
 
   private:

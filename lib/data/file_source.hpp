@@ -15,7 +15,7 @@ class FileSource : public TokenSource {
   public:
     std::int64_t num_tokens() const final { return sequence_.num_tokens(); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const final { sequence_.read(begin, out); }
-    std::string place_of(std::int64_t token) const final { return sequence_.place_of(token); }
+    std::string location_of(std::int64_t token) const final { return sequence_.location_of(token); }
     std::vector<SourceFile> files() const final { return sequence_.files(); }
 
   protected:

@@ -30,9 +30,9 @@ FileWatch::FileWatch(std::vector<NamedFile> files, std::vector<FileFingerprint> 
     }
 }
 
-std::vector<std::string> FileWatch::look() {
+std::vector<std::string> FileWatch::check_now() {
     std::vector<std::string> warnings;
-    for (Watched& watched : files_) {
+    for (PlanningProgress& watched : files_) {
         const MappedFile& mapped = *watched.file.source.file;
         const auto warn = [&](const std::string& what) {
             warnings.push_back(watched.file.key + ": '" + mapped.path() + "' has " + what + ". " +

@@ -23,16 +23,16 @@ class FileWatch {
     ///
     /// Returns warnings. Local.
     /// Errors: Error{resource} that names a file whose bytes have changed
-    std::vector<std::string> look();
+    std::vector<std::string> check_now();
 
   private:
-    struct Watched {
+    struct PlanningProgress {
         NamedFile file;
         FileFingerprint fingerprint;
         FileStamp stamp;  ///< at the last check
         bool is_gone = false;  ///< its path names no file or another file
     };
-    std::vector<Watched> files_;
+    std::vector<PlanningProgress> files_;
 };
 
 }  // namespace ziggurat::data

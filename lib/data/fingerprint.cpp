@@ -13,20 +13,20 @@ namespace ziggurat::data {
 namespace {
 
 constexpr std::int64_t bytes_of_all_files = std::int64_t{1} << 30;
-constexpr std::int64_t most_of_a_file = std::int64_t{64} << 20;
-constexpr std::int64_t most_blocks = 64;
-constexpr std::int64_t least_block = std::int64_t{64} << 10;
+constexpr std::int64_t max_of_a_file = std::int64_t{64} << 20;
+constexpr std::int64_t max_blocks = 64;
+constexpr std::int64_t min_block = std::int64_t{64} << 10;
 
 /// Evenly spaced blocks of a file, including the first and the last; or one block, the whole file.
 struct Sample {
     std::int64_t blocks = 1;
     std::int64_t block_bytes = 0;
 
-    Sample(std::int64_t bytes, std::int64_t most)
-        : blocks{bytes <= most ? 1 : most / block_of(most)},
-          block_bytes{bytes <= most ? bytes : block_of(most)} {}
+    Sample(std::int64_t bytes, std::int64_t max)
+        : blocks{bytes <= max ? 1 : max / block_of(max)},
+          block_bytes{bytes <= max ? bytes : block_of(max)} {}
 
-    static std::int64_t block_of(std::int64_t most) { return std::max(least_block, most / most_blocks); }
+    static std::int64_t block_of(std::int64_t max) { return std::max(min_block, max / max_blocks); }
     std::int64_t bytes() const { return blocks * block_bytes; }
 };
 
@@ -38,13 +38,13 @@ struct StateDeleter {
 
 std::int64_t bytes_to_hash(std::size_t num_files) noexcept {
     const auto files = static_cast<std::int64_t>(std::max<std::size_t>(num_files, 1));
-    const std::int64_t share = std::clamp(bytes_of_all_files / files, 2 * least_block, most_of_a_file);
-    return share / least_block * least_block;
+    const std::int64_t share = std::clamp(bytes_of_all_files / files, 2 * min_block, max_of_a_file);
+    return share / min_block * min_block;
 }
 
-std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t most) {
-    ZG_EXPECTS(most >= 2 * least_block);
-    const Sample sample{std::ssize(content), most};
+std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max) {
+    ZG_EXPECTS(max >= 2 * min_block);
+    const Sample sample{std::ssize(content), max};
     const std::int64_t last = std::ssize(content) - sample.block_bytes;
     const std::int64_t gaps = std::max<std::int64_t>(sample.blocks - 1, 1);
     const std::unique_ptr<XXH3_state_t, StateDeleter> state{XXH3_createState()};
@@ -60,12 +60,12 @@ std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t most
 FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files) {
     const MappedFile& mapped = *file.source.file;
     const std::int64_t share = bytes_to_hash(num_files);
-    const std::int64_t most = file.source.is_index ? std::max(mapped.bytes(), share) : share;
+    const std::int64_t max = file.source.is_index ? std::max(mapped.bytes(), share) : share;
     return {.key = file.key,
             .path = mapped.path(),
             .bytes = mapped.bytes(),
-            .hashed_bytes = Sample{mapped.bytes(), most}.bytes(),
-            .hash = sampled_hash(mapped.content(), most)};
+            .hashed_bytes = Sample{mapped.bytes(), max}.bytes(),
+            .hash = sampled_hash(mapped.content(), max)};
 }
 
 std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files) {

@@ -38,10 +38,10 @@ struct FileFingerprint {
 /// Returns the maximum number of bytes to hash of each of `num_files` files.
 std::int64_t bytes_to_hash(std::size_t num_files) noexcept;
 
-/// Returns XXH3-64 of `content`, or of evenly spaced blocks if it has more than `most` bytes.
+/// Returns XXH3-64 of `content`, or of evenly spaced blocks if it has more than `max` bytes.
 ///
-/// \param most  from bytes_to_hash()
-std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t most);
+/// \param max  from bytes_to_hash()
+std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max);
 
 /// Returns the fingerprint of one of `num_files` files from its current mapping.
 FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files);

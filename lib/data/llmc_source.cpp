@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "data/file_look.hpp"
+#include "data/file_probe.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -14,10 +14,10 @@ constexpr const char* name_others = "Name files written by llm.c's dev/data scri
 
 [[noreturn]] void refuse(const std::string& key,
                          const MappedFile& file,
-                         const std::string& why,
+                         const std::string& reason,
                          const std::string& remedy = name_others) {
     std::string message = key;
-    message += ": '" + file.path() + "' is not a token file of llm.c (" + why + "). " + remedy;
+    message += ": '" + file.path() + "' is not a token file of llm.c (" + reason + "). " + remedy;
     throw Error{ErrorKind::deck, message};
 }
 
@@ -26,8 +26,8 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
     const auto magic = file.bytes() >= 4 ? file.load<std::int32_t>(0) : 0;
     const auto known_type = llmc_type(magic);
     if (!known_type) {
-        const auto look = look_at(file.content());
-        refuse(key, file, kind_of_llmc(file), look.remedy.empty() ? name_others : look.remedy);
+        const auto probed = probe_content(file.content());
+        refuse(key, file, kind_of_llmc(file), probed.remedy.empty() ? name_others : probed.remedy);
     }
     if (file.bytes() < llmc_header_bytes) {
         refuse(key, file, std::to_string(file.bytes()) + " bytes, shorter than the header of 1024 bytes");
@@ -81,9 +81,9 @@ std::string kind_of_llmc(const MappedFile& file) {
     if (const char* kind = other_llmc_kind(magic)) {
         return kind;
     }
-    const auto look = look_at(file.content());
+    const auto probed = probe_content(file.content());
     const auto seen =
-        look.what.empty() ? "" : (look.is_certain ? "it begins like " : "it looks like ") + look.what;
+        probed.what.empty() ? "" : (probed.is_certain ? "it begins like " : "it looks like ") + probed.what;
     return file.bytes() < llmc_header_bytes
                ? fmt::format("{} bytes, shorter than the header of {} bytes{}{}", file.bytes(),
                              llmc_header_bytes, seen.empty() ? "" : "; ", seen)

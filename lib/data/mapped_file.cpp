@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
 #include "base/looked_in.hpp"
-#include "data/lost_pages.hpp"
+#include "data/sigbus_handler.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -35,10 +35,10 @@ FileStamp stamp_from(const struct stat& status) {
 
 [[noreturn]] void refuse(const std::string& key,
                          const std::string& path,
-                         const std::string& why,
-                         const std::string& place = {}) {
+                         const std::string& reason,
+                         const std::string& position = {}) {
     std::string message = key;
-    message += ": cannot read '" + path + "' (" + why + ", seen from " + host_name() + place +
+    message += ": cannot read '" + path + "' (" + reason + ", seen from " + host_name() + position +
                "). Name a file that every node can read.";
     throw Error{ErrorKind::deck, message};
 }
@@ -78,7 +78,7 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
 
 MappedFile::~MappedFile() {
     if (data_ != nullptr) {
-        forget_pages_of(content());
+        unregister_mapping(content());
         munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes()));
     }
 }

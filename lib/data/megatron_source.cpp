@@ -27,10 +27,10 @@ std::string prefix_of(std::string path) {
     return path;
 }
 
-[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& reason) {
     std::string message = key;
     message +=
-        ": '" + path + "' is not a valid Megatron index (" + why +
+        ": '" + path + "' is not a valid Megatron index (" + reason +
         "). Name the prefix of a .bin/.idx pair written by Megatron's preprocess_data.py, or set another "
         "format.";
     throw Error{ErrorKind::deck, message};

@@ -34,7 +34,7 @@ class MegatronSource final : public TokenSource {
     void read(std::int64_t begin, std::span<std::int32_t> out) const override { tokens_.read(begin, out); }
     bool has_document_index() const override { return true; }
     void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override;
-    std::string place_of(std::int64_t token) const override { return tokens_.place_of(token); }
+    std::string location_of(std::int64_t token) const override { return tokens_.location_of(token); }
     std::vector<SourceFile> files() const override;
 
     std::int64_t num_documents() const noexcept { return num_document_entries_ - 1; }

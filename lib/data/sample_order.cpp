@@ -20,7 +20,7 @@ std::vector<double> weights_of(const std::vector<SourcePart>& parts) {
     return weights;
 }
 
-std::vector<SourcePart> parts_of(const OrderRecord& record) {
+std::vector<SourcePart> parts_of(const DataOrderState& record) {
     std::vector<SourcePart> parts;
     for (const auto& source : record.sources) {
         parts.push_back({.source = static_cast<int>(parts.size()),
@@ -43,7 +43,7 @@ TrainingOrder::TrainingOrder(std::vector<SourcePart> parts,
     }
 }
 
-TrainingOrder::TrainingOrder(const OrderRecord& record)
+TrainingOrder::TrainingOrder(const DataOrderState& record)
     : parts_{parts_of(record)},
       seq_{record.seq},
       is_shuffled_{record.is_shuffled},
@@ -54,7 +54,7 @@ TrainingOrder::TrainingOrder(const OrderRecord& record)
     }
 }
 
-void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const SourcePlace& begin) {
+void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const SourcePosition& begin) {
     ZG_EXPECTS(seq_ >= 1);
     const std::int64_t windows = parts_[orders_.size()].num_windows(seq_);
     ZG_EXPECTS(windows >= 1);
@@ -63,16 +63,16 @@ void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const Sou
     begins_.push_back(begin_of(begins_.size(), begin));
 }
 
-TrainingOrder::Begin TrainingOrder::begin_of(std::size_t part, const SourcePlace& place) const {
-    ZG_EXPECTS(place.epoch >= 0 && place.tokens >= 0);
+TrainingOrder::Begin TrainingOrder::begin_of(std::size_t part, const SourcePosition& source_position) const {
+    ZG_EXPECTS(source_position.epoch >= 0 && source_position.tokens >= 0);
     const std::int64_t windows = orders_[part].size();
     if (is_shuffled_) {
-        const std::int64_t passed = std::min(windows, place.tokens / seq_);
-        return {place.epoch, passed * seq_, windows - passed};
+        const std::int64_t passed = std::min(windows, source_position.tokens / seq_);
+        return {source_position.epoch, passed * seq_, windows - passed};
     }
     const SourcePart& all = parts_[part];
-    const std::int64_t passed = std::min(place.tokens, all.end - all.begin);
-    return {place.epoch, passed, SourcePart{.begin = all.begin + passed, .end = all.end}.num_windows(seq_)};
+    const std::int64_t passed = std::min(source_position.tokens, all.end - all.begin);
+    return {source_position.epoch, passed, SourcePart{.begin = all.begin + passed, .end = all.end}.num_windows(seq_)};
 }
 
 std::int64_t TrainingOrder::num_samples() const {
@@ -113,28 +113,28 @@ std::int64_t TrainingOrder::token_ahead(int part, std::int64_t passed) const {
                         : parts_[p].begin + begin.tokens + passed;
 }
 
-std::vector<SourcePlace> TrainingOrder::places(std::int64_t sample) const {
+std::vector<SourcePosition> TrainingOrder::positions(std::int64_t sample) const {
     const auto counts = mix_.counts(sample - first_sample_);
-    std::vector<SourcePlace> places;
+    std::vector<SourcePosition> positions;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
         const Begin& begin = begins_[p];
         const std::int64_t later = counts[p] - begin.windows;
         const std::int64_t windows = orders_[p].size();
-        places.push_back(later < 0 ? SourcePlace{begin.epoch, begin.tokens + counts[p] * seq_}
-                                   : SourcePlace{begin.epoch + 1 + later / windows, later % windows * seq_});
+        positions.push_back(later < 0 ? SourcePosition{begin.epoch, begin.tokens + counts[p] * seq_}
+                                   : SourcePosition{begin.epoch + 1 + later / windows, later % windows * seq_});
     }
-    return places;
+    return positions;
 }
 
-bool TrainingOrder::has_passed(int part, std::int64_t token, const SourcePlace& place) const {
+bool TrainingOrder::has_passed(int part, std::int64_t token, const SourcePosition& source_position) const {
     const auto p = static_cast<std::size_t>(part);
-    const std::int64_t offset = token - parts_[p].begin - shift_of(p, place.epoch);
+    const std::int64_t offset = token - parts_[p].begin - shift_of(p, source_position.epoch);
     if (!is_shuffled_) {
-        return offset < place.tokens;
+        return offset < source_position.tokens;
     }
     const std::int64_t window = offset / seq_;
     return offset >= 0 && window < orders_[p].size() &&
-           orders_[p].position_of(place.epoch, window) < place.tokens / seq_;
+           orders_[p].position_of(source_position.epoch, window) < source_position.tokens / seq_;
 }
 
 SequentialOrder::SequentialOrder(std::vector<SourcePart> parts,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/order_record.hpp"
+#include "data/data_order_state.hpp"
 #include "data/permutation.hpp"
 #include "data/source_mix.hpp"
 #include "spec/run_spec.hpp"
@@ -66,14 +66,14 @@ class TrainingOrder final : public SampleOrder {
     TrainingOrder(std::vector<SourcePart> parts, std::int64_t seq, std::uint64_t seed, bool is_shuffled);
 
     /// \param record  each source holds at least one window; part p is source p
-    explicit TrainingOrder(const OrderRecord& record);
+    explicit TrainingOrder(const DataOrderState& record);
 
     std::int64_t num_samples() const override;
     /// \pre sample >= the first of the order
     Window window(std::int64_t sample) const override;
 
     /// Returns, by part, the progress of training when it reaches `sample`.
-    std::vector<SourcePlace> places(std::int64_t sample) const;
+    std::vector<SourcePosition> positions(std::int64_t sample) const;
 
     /// Returns the first token of the window at `position` of an epoch of part `part`.
     ///
@@ -86,10 +86,10 @@ class TrainingOrder final : public SampleOrder {
     std::int64_t tokens_left(int part) const;
     std::int64_t token_ahead(int part, std::int64_t passed) const;
 
-    /// Returns true if training uses `token` of part `part` before it reaches `place`.
+    /// Returns true if training uses `token` of part `part` before it reaches `source_position`.
     ///
-    /// Only the epoch of `place` counts.
-    bool has_passed(int part, std::int64_t token, const SourcePlace& place) const;
+    /// Only the epoch of `source_position` counts.
+    bool has_passed(int part, std::int64_t token, const SourcePosition& source_position) const;
 
     /// Returns the number of windows in an epoch of part `part`.
     std::int64_t windows_per_epoch(int part) const {
@@ -104,9 +104,9 @@ class TrainingOrder final : public SampleOrder {
         std::int64_t windows = 0;  ///< windows left in that epoch
     };
 
-    void add_part(std::uint64_t seed, std::uint32_t stream, const SourcePlace& begin);
+    void add_part(std::uint64_t seed, std::uint32_t stream, const SourcePosition& begin);
     std::int64_t shift_of(std::size_t part, std::int64_t epoch) const;
-    Begin begin_of(std::size_t part, const SourcePlace& place) const;
+    Begin begin_of(std::size_t part, const SourcePosition& source_position) const;
 
     std::vector<SourcePart> parts_;
     std::int64_t seq_;

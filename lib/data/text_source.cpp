@@ -26,25 +26,25 @@ std::string command_for(const std::string& path) {
 /// the text exists that could be decompressed.
 void expect_plain_text(const MappedFile& file, const std::string& key) {
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
-    std::string why;
+    std::string reason;
     std::string remedy;
     if (const auto found = recognise_file(text)) {
         const bool is_packed = found->kind == FileKind::gzip || found->kind == FileKind::zstd;
         if (found->kind == FileKind::web_page) {
             return;  // may be the intended text; the deck check reports doubts
         }
-        why = std::string{"it is "} + found->what;
+        reason = std::string{"it is "} + found->what;
         remedy = is_packed
                      ? fmt::format("{} Or: {}, which unpacks it.", found->remedy, command_for(file.path()))
                      : found->remedy;
     } else if (are_json_lines(file.path(), text)) {
-        why = "each line is a JSON object that contains text";
+        reason = "each line is a JSON object that contains text";
         remedy = command_for(file.path()) + ".";
     } else {
         return;
     }
     throw Error{ErrorKind::deck,
-                fmt::format("{}: '{}' is not plain text ({}). {}", key, printable(file.path()), why, remedy)};
+                fmt::format("{}: '{}' is not plain text ({}). {}", key, printable(file.path()), reason, remedy)};
 }
 
 }  // namespace

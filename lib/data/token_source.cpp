@@ -69,7 +69,7 @@ void check_vocabulary(const TokenSource& source,
     std::string message = key;
     message += ": token ";
     message += largest.id == -1 ? "-1 (or beyond 2147483647)" : std::to_string(largest.id);
-    message += " at " + source.place_of(largest.position) +
+    message += " at " + source.location_of(largest.position) +
                " is not in the vocabulary (model.vocab = " + std::to_string(vocab) + ", ids 0 to " +
                std::to_string(vocab - 1) +
                "). Set model.vocab to the size of the tokenizer that wrote the file, or name other files.";

@@ -41,7 +41,7 @@ class TokenSource {
     virtual void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const;
 
     /// Returns the file of one token and its position there, for messages.
-    virtual std::string place_of(std::int64_t token) const = 0;
+    virtual std::string location_of(std::int64_t token) const = 0;
 
     /// Returns the files in the order of their tokens; empty if tokens are not read from files.
     virtual std::vector<SourceFile> files() const { return {}; }

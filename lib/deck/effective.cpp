@@ -18,7 +18,7 @@ constexpr std::size_t comment_column = 44;
 /// Writes maps recursively; omits maps without values.
 class DeckText {
   public:
-    DeckText(const Schema& schema, const Values& values, Secrets secrets)
+    DeckText(const Schema& schema, const Values& values, SecretPolicy secrets)
         : schema_{schema}, values_{values}, secrets_{secrets} {}
 
     std::string map(const std::string& path, std::size_t indent) const {
@@ -57,13 +57,13 @@ class DeckText {
         if (value == nullptr) {
             return {};
         }
-        const std::string line = key + ": " + (secrets_ == Secrets::told ? value->written : value->shown());
+        const std::string line = key + ": " + (secrets_ == SecretPolicy::exposed ? value->written : value->shown());
         return fmt::format("{:<{}} # {}\n", line, comment_column, printable(value->origin.comment()));
     }
 
     const Schema& schema_;
     const Values& values_;
-    Secrets secrets_;
+    SecretPolicy secrets_;
 };
 
 /// Returns the comment of a line written by DeckText: the origin of the value.
@@ -95,7 +95,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 }  // namespace
 
-std::string effective_deck(const Schema& schema, const Values& values, Secrets secrets) {
+std::string effective_deck(const Schema& schema, const Values& values, SecretPolicy secrets) {
     return DeckText{schema, values, secrets}.map("", 0);
 }
 

@@ -22,7 +22,7 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Returns nvme_paths for ranks with another environment (leave_environment), before substitution.
+/// Returns nvme_paths for ranks with another environment (keep_env_variables), before substitution.
 std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const Environment& environment) {
     const Node* node = &root;
     for (const char* key : {"tiers", "nvme", "paths"}) {
@@ -31,19 +31,19 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
     std::vector<std::optional<std::string>> left;
     if (node != nullptr) {
         for (const Node& path : node->items) {
-            left.push_back(leave_environment(root, path.text, environment));
+            left.push_back(keep_env_variables(root, path.text, environment));
         }
     }
     return left;
 }
 
 /// Returns the effective deck for other ranks: with secrets, and with the paths in `left`.
-std::string effective_elsewhere(const Schema& schema,
+std::string effective_for_other_folder(const Schema& schema,
                                 Values values,
                                 const std::vector<std::optional<std::string>>& left) {
     leave_working_folder(values);
     if (std::ranges::none_of(left, [](const auto& path) { return path.has_value(); })) {
-        return effective_deck(schema, values, Secrets::told);
+        return effective_deck(schema, values, SecretPolicy::exposed);
     }
     const auto paths = values.as<std::vector<std::string>>(nvme_paths);
     std::vector<std::string> written;
@@ -51,7 +51,7 @@ std::string effective_elsewhere(const Schema& schema,
         written.push_back(left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
     }
     values.set_resolved(nvme_paths, paths, write_list(written), "by each rank's environment");
-    return effective_deck(schema, values, Secrets::told);
+    return effective_deck(schema, values, SecretPolicy::exposed);
 }
 
 /// Implements load_text().
@@ -70,7 +70,7 @@ LoadedDeck load_all(const std::string& text,
         return loaded;
     }
     if (is_deepspeed_config(*root)) {
-        loaded.found.tell(
+        loaded.found.add_message(
             Severity::error,
             fmt::format(
                 "{} is a configuration of DeepSpeed (a deck has other keys, and also describes the model "
@@ -80,7 +80,7 @@ LoadedDeck load_all(const std::string& text,
     }
     apply_overrides(schema, *root, overrides, loaded.found);
     if (goes_on) {
-        loaded.tells_of_record = reopen_choices(schema, *root, text, options.ranks, loaded.found);
+        loaded.reports_of_record = reopen_choices(schema, *root, text, options.ranks, loaded.found);
     }
     std::vector<std::optional<std::string>> left;
     if (!options.as_record) {
@@ -93,11 +93,11 @@ LoadedDeck load_all(const std::string& text,
     const auto folder = !goes_on ? options.run_folder : parent.empty() ? "." : parent.string();
     const auto run_was = recorded_run_folder(values);
     const bool is_moved = goes_on && move_to_folder_of(name, values, loaded.found);
-    const bool was_afresh = goes_on && let_go_on(values, loaded.found);
+    const bool was_from_scratch = goes_on && allow_resume(values, loaded.found);
     const bool begins_elsewhere = find_working_folder(run_was, folder, values, loaded.found);
-    loaded.tells_of_record = loaded.tells_of_record || begins_elsewhere || is_moved || was_afresh;
+    loaded.reports_of_record = loaded.reports_of_record || begins_elsewhere || is_moved || was_from_scratch;
     loaded.sets_threads =
-        values.is_written("parallel.threads") && !values.is_word("parallel.threads", "auto");
+        values.is_written("parallel.threads") && !values.is_keyword("parallel.threads", "auto");
     loaded.machine = options.machine ? *options.machine : this_machine();
     if (!options.machine && !options.as_record) {
         add_measured(measured_file(options.environment), loaded.machine, loaded.found);
@@ -106,21 +106,21 @@ LoadedDeck load_all(const std::string& text,
     resolve(resolution);
     loaded.time_limit_source = resolution.time_limit_source;
     if (options.as_record) {
-        judge_record(resolution);
+        check_record(resolution);
     } else {
-        judge(resolution);
+        check(resolution);
         loaded.only_planned = refuse_not_built(resolution);
     }
     if (loaded.ok()) {
-        resolve_open_stages(resolution);
-        resolve_open_homes(resolution);
-        resolve_open_leases(resolution);
+        resolve_auto_stages(resolution);
+        resolve_auto_homes(resolution);
+        resolve_auto_leases(resolution);
         loaded.depths = resolve_depths(resolution);
         if (goes_on) {
             keep_origins(values, name, text);
         }
         loaded.effective = effective_deck(schema, values);
-        loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
+        loaded.effective_for_other_folder = effective_for_other_folder(schema, values, left);
     }
     loaded.found.hide(loaded.secrets);
     return loaded;

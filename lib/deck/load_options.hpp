@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "deck/compose/environment.hpp"
-#include "deck/machine/job_end.hpp"
+#include "deck/machine/job_deadline.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
@@ -31,10 +31,10 @@ struct SourceFacts {
     std::int64_t tokens = 0;
     std::vector<std::string> files = {};  ///< files with its tokens, in order
     /// Reason to suspect that the file differs from its description in the deck, although it is readable.
-    struct Doubt {
-        std::string file, why, advice;
+    struct FormatWarning {
+        std::string file, reason, advice;
     };
-    std::optional<Doubt> doubt = {};
+    std::optional<FormatWarning> doubt = {};
 };
 
 /// A validation file that is also a training file.
@@ -64,7 +64,7 @@ struct LoadOptions {
     /// Folder of the run that recorded the deck, for load_text() (working_folder.hpp); empty: not recorded.
     std::string run_folder = {};
     /// Called if run.time_limit is auto; if empty, no job end is known.
-    std::function<std::optional<JobEnd>()> job_end = {};
+    std::function<std::optional<JobDeadline>()> job_end = {};
     /// Reads a tokenizer file; if empty, the file is not read.
     /// Errors: its Error{deck} becomes an error of the deck
     std::function<TokenizerFacts(const spec::Tokenizer&)> read_tokenizer = {};
@@ -78,12 +78,12 @@ struct LoadOptions {
     /// Finds validation files that are also training files; if empty, this is not checked.
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>
-        find_shared_files = {};
+        find_train_validation_overlap = {};
     /// Called for a deck without errors to choose its open homes; if empty, they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Called for a deck without errors and with known homes, to choose prefetch depths and chunk sizes. If
     /// empty: one segment ahead, and chunks of 16 MiB.
-    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
+    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::AutoDepths)>
         choose_depths = {};
     /// Called for a deck without errors and with known homes, to choose the lease of gathered parameters.
     ///

@@ -77,11 +77,11 @@ class Reopening {
 
     /// Resets a value to auto if the key accepts it, else to null, which means its default.
     static void open(Node& value, const Row* row) {
-        const auto words = row == nullptr ? std::vector<std::string_view>{} : split_words(row->words);
+        const auto keywords = row == nullptr ? std::vector<std::string_view>{} : split_words(row->keywords);
         Node opened;
         opened.at = value.at;
         opened.writer = value.writer;
-        if (std::ranges::find(words, "auto") != words.end()) {
+        if (std::ranges::find(keywords, "auto") != keywords.end()) {
             opened.kind = NodeKind::scalar;
             opened.text = "auto";
         }

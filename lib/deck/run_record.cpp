@@ -85,9 +85,9 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
     return is_moved;
 }
 
-bool let_go_on(Values& values, Diagnostics& found) {
+bool allow_resume(Values& values, Diagnostics& found) {
     const DeckValue* written = values.find(resume);
-    if (written == nullptr || !values.is_word(resume, "never") || is_of_command_line(written) ||
+    if (written == nullptr || !values.is_keyword(resume, "never") || is_of_command_line(written) ||
         is_of_command_line(values.find(dir))) {
         return false;
     }
@@ -95,7 +95,7 @@ bool let_go_on(Values& values, Diagnostics& found) {
                "its record has run.resume: never from its first start",
                "To start from scratch, set run.resume=never on the command line.");
     DeckValue now = *written;
-    now.word = now.written = "auto";
+    now.keyword = now.written = "auto";
     values.set(resume, now);
     return true;
 }

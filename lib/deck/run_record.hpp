@@ -30,6 +30,6 @@ bool move_to_folder_of(const std::string& file, Values& values, Diagnostics& fou
 ///
 /// A user who names an existing run intends to resume it. Overrides of run.resume or run.dir on the command
 /// line are kept. Returns true, after a note, if it was changed.
-bool let_go_on(Values& values, Diagnostics& found);
+bool allow_resume(Values& values, Diagnostics& found);
 
 }  // namespace ziggurat::deck

@@ -18,7 +18,7 @@ Discovery discover();
 ///
 /// \param watch  is notified of waits for its streams, and outlives all that is created; may be nullptr
 /// Errors: Error{resource} if the GPU does not exist or cannot be used
-std::shared_ptr<Device> make_device(int index, WaitWatch* watch);
+std::shared_ptr<Device> make_device(int index, WaitObserver* watch);
 
 }  // namespace cuda
 }  // namespace ziggurat::device

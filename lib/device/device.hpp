@@ -44,12 +44,12 @@ class Device {
 std::shared_ptr<Device> make_host(int num_threads, HostThread* thread = nullptr);
 
 /// Processors of a rank: its device and the host.
-struct Processors {
+struct RankDevices {
     std::shared_ptr<Device> device;
     Stream host;  ///< for kernels on host memory
 
     /// Returns processors with the host's cores as both.
-    static Processors of_host(int num_threads) { return {make_host(num_threads), Stream{num_threads}}; }
+    static RankDevices of_host(int num_threads) { return {make_host(num_threads), Stream{num_threads}}; }
 };
 
 }  // namespace ziggurat::device

@@ -32,7 +32,7 @@ Discovery discover() {
     if constexpr (has_cuda) {
         found = cuda::discover();
     } else {
-        found.why_none = "this build has no GPU support";
+        found.unavailable_reason = "this build has no GPU support";
     }
     found.is_hardware_there = is_hardware_there();
     return found;

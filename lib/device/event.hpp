@@ -25,7 +25,7 @@ class Event {
 
   private:
     friend class Stream;
-    std::unique_ptr<Mark> mark_;  ///< nullptr on the host
+    std::unique_ptr<EventHandle> mark_;  ///< nullptr on the host
     bool is_recorded_ = false;
     std::int64_t time_ns_ = 0;
 };

@@ -13,7 +13,7 @@ constexpr const char* own_work = "the work of its host-kernel thread";
 
 }  // namespace
 
-HostThread::HostThread(WaitWatch* watch)
+HostThread::HostThread(WaitObserver* watch)
     : watch_{watch}, thread_{start_quiet_thread("the thread of the host's kernels", [this] { loop(); })} {}
 
 HostThread::~HostThread() {
@@ -21,8 +21,8 @@ HostThread::~HostThread() {
         const std::lock_guard lock{mutex_};
         is_ending_ = true;
     }
-    news_.notify_one();
-    const WatchedWait wait{watch_, own_work};
+    report_.notify_one();
+    const ScopedWait wait{watch_, own_work};
     thread_.join();
 }
 
@@ -36,7 +36,7 @@ void HostThread::post(Task& task) {
         (first_ == nullptr ? first_ : last_->next) = &task;
         last_ = &task;
     }
-    news_.notify_one();
+    report_.notify_one();
 }
 
 bool HostThread::is_done(Task& task) const {
@@ -54,7 +54,7 @@ void HostThread::run(const std::function<void()>& work) {
     }
     Task task{.work = [&work] { work(); }};
     post(task);
-    const WatchedWait wait{watch_, own_work};
+    const ScopedWait wait{watch_, own_work};
     std::unique_lock lock{mutex_};
     done_.wait(lock, [&] { return task.is_done; });
     if (task.error) {
@@ -65,7 +65,7 @@ void HostThread::run(const std::function<void()>& work) {
 void HostThread::loop() {
     std::unique_lock lock{mutex_};
     while (true) {
-        news_.wait(lock, [this] { return first_ != nullptr || is_ending_; });
+        report_.wait(lock, [this] { return first_ != nullptr || is_ending_; });
         if (first_ == nullptr) {
             return;
         }

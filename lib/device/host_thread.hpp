@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "device/wait_watch.hpp"
+#include "device/wait_observer.hpp"
 
 namespace ziggurat::device {
 
@@ -32,7 +32,7 @@ class HostThread {
   public:
     /// \param watch  is notified of waits for this thread, and outlives it; may be nullptr
     /// Errors: Error{resource} if the system cannot start a thread
-    explicit HostThread(WaitWatch* watch = nullptr);
+    explicit HostThread(WaitObserver* watch = nullptr);
     /// Waits for all posted tasks, then ends the thread.
     ~HostThread();
     HostThread(const HostThread&) = delete;
@@ -52,9 +52,9 @@ class HostThread {
   private:
     void loop();
 
-    WaitWatch* watch_;
+    WaitObserver* watch_;
     mutable std::mutex mutex_;
-    std::condition_variable news_;
+    std::condition_variable report_;
     std::condition_variable done_;
     Task* first_ = nullptr;
     Task* last_ = nullptr;

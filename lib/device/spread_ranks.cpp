@@ -8,7 +8,7 @@
 
 namespace ziggurat::device {
 
-std::vector<RankDevice> spread_ranks(const std::vector<SeenDevices>& by_rank) {
+std::vector<RankDevice> spread_ranks(const std::vector<VisibleDevices>& by_rank) {
     using Key = std::pair<std::string, std::vector<std::string>>;
     std::map<Key, int> taken;
     std::map<std::pair<std::string, std::string>, int> ranks_of_device;  // by host and id
@@ -21,7 +21,7 @@ std::vector<RankDevice> spread_ranks(const std::vector<SeenDevices>& by_rank) {
     }
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
         const auto& [host, ids] = by_rank[rank];
-        devices[rank].sharers = ranks_of_device[{host, ids[static_cast<std::size_t>(devices[rank].index)]}];
+        devices[rank].ranks_on_device = ranks_of_device[{host, ids[static_cast<std::size_t>(devices[rank].index)]}];
     }
     return devices;
 }

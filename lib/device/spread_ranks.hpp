@@ -7,16 +7,16 @@
 namespace ziggurat::device {
 
 /// Devices that are visible to a rank.
-struct SeenDevices {
+struct VisibleDevices {
     std::string host;
     std::vector<std::string> ids;  ///< Discovery::ids
 
-    bool operator==(const SeenDevices&) const = default;
+    bool operator==(const VisibleDevices&) const = default;
 };
 
 struct RankDevice {
     int index = 0;  ///< index among the devices visible to the rank
-    int sharers = 1;  ///< ranks of its host that use the same device, including itself
+    int ranks_on_device = 1;  ///< ranks of its host that use the same device, including itself
 
     bool operator==(const RankDevice&) const = default;
 };
@@ -27,6 +27,6 @@ struct RankDevice {
 /// device, that one is used.
 ///
 /// \pre every rank sees at least one
-std::vector<RankDevice> spread_ranks(const std::vector<SeenDevices>& by_rank);
+std::vector<RankDevice> spread_ranks(const std::vector<VisibleDevices>& by_rank);
 
 }  // namespace ziggurat::device

@@ -17,19 +17,19 @@ void Stream::wait_for(const Event& event) const {
 
 void Stream::finish() const {
     if (queue_ != nullptr) {
-        const WatchedWait wait{watch_, "the work of its device"};
+        const ScopedWait wait{watch_, "the work of its device"};
         queue_->finish();
     }
 }
 
 void Stream::load(const std::function<void()>& work) const {
     if (queue_ != nullptr) {
-        const WatchedWait wait{watch_, "its device to load kernels"};
+        const ScopedWait wait{watch_, "its device to load kernels"};
         queue_->load(work);
     }
 }
 
-Event::Event(const Stream& stream) : mark_{stream.is_late() ? stream.queue().make_mark() : nullptr} {}
+Event::Event(const Stream& stream) : mark_{stream.is_late() ? stream.queue().record_event() : nullptr} {}
 
 void Event::record(const Stream& stream) {
     ZG_EXPECTS(stream.is_late() == (mark_ != nullptr));

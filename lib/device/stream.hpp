@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "device/wait_watch.hpp"
+#include "device/wait_observer.hpp"
 
 namespace ziggurat::device {
 
@@ -16,7 +16,7 @@ class Queue;
 /// Memory that the kernels of a stream work on.
 enum class MemorySpace {
     host,
-    /// Host memory that only kernels and copies access, later than they are called: see DelayedQueue.
+    /// Host memory that only kernels and copies access, later than they are called: see AsyncQueue.
     delayed_host,
     cuda,  ///< memory of a GPU
 };
@@ -35,7 +35,7 @@ class Stream {
     /// Creates a stream of a device.
     ///
     /// \param watch  is notified of waits for it, and outlives it; may be nullptr
-    Stream(MemorySpace space, std::shared_ptr<Queue> queue, int num_threads, WaitWatch* watch) noexcept
+    Stream(MemorySpace space, std::shared_ptr<Queue> queue, int num_threads, WaitObserver* watch) noexcept
         : space_{space}, num_threads_{num_threads}, queue_{std::move(queue)}, watch_{watch} {}
 
     MemorySpace space() const noexcept { return space_; }
@@ -45,7 +45,7 @@ class Stream {
     /// True if calls return before their work is done.
     bool is_late() const noexcept { return queue_ != nullptr; }
     /// Observer of waits for a device; nullptr on the host.
-    WaitWatch* watch() const noexcept { return watch_; }
+    WaitObserver* watch() const noexcept { return watch_; }
     /// \pre is_late()
     Queue& queue() const noexcept { return *queue_; }
 
@@ -73,7 +73,7 @@ class Stream {
     int num_threads_;
     HostThread* thread_ = nullptr;
     std::shared_ptr<Queue> queue_;
-    WaitWatch* watch_ = nullptr;
+    WaitObserver* watch_ = nullptr;
 };
 
 }  // namespace ziggurat::device

@@ -4,13 +4,13 @@
 
 namespace ziggurat::device {
 
-std::shared_ptr<Queue> watched(std::shared_ptr<Queue> queue, WaitWatch* watch) {
+std::shared_ptr<Queue> watched(std::shared_ptr<Queue> queue, WaitObserver* watch) {
     if (watch == nullptr) {
         return queue;
     }
     auto* const given = queue.get();
     return {given, [queue = std::move(queue), watch](Queue*) mutable {
-                const WatchedWait wait{watch, "the work of its device"};
+                const ScopedWait wait{watch, "the work of its device"};
                 queue.reset();
             }};
 }

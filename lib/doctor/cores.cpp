@@ -58,16 +58,16 @@ std::map<int, NodeCores> nodes_of(const std::vector<RankCores>& by_rank) {
     return nodes;
 }
 
-Diagnosis judge_node(const NodeCores& node) {
+Diagnosis diagnose_node(const NodeCores& node) {
     const auto num_ranks = static_cast<int>(node.ranks.size());
     const auto remedy = fmt::format(
         "Start with 'mpirun --bind-to core --map-by slot:PE={0}', or --bind-to none; with Slurm "
         "'srun --cpus-per-task={0}', or --cpu-bind=none.",
         std::max(1, node.all() / num_ranks));
-    if (const auto* sharers = node.shared(); sharers != nullptr && node.idle() > 0) {
+    if (const auto* ranks_on_device = node.shared(); ranks_on_device != nullptr && node.idle() > 0) {
         return warning(check,
                        fmt::format("ranks {} are bound to one core, and {} of {} cores are idle",
-                                   fmt::join(*sharers, " and "), node.idle(), node.all()),
+                                   fmt::join(*ranks_on_device, " and "), node.idle(), node.all()),
                        remedy, Scope::node);
     }
     if (node.threads > node.side_by_side()) {
@@ -86,7 +86,7 @@ Diagnosis judge_node(const NodeCores& node) {
                                    num_ranks == 1 ? "rank is" : "ranks are", node.used(), node.all()),
                        remedy, Scope::node);
     }
-    return well(check,
+    return ok_diagnosis(check,
                 fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s", node.used(),
                             node.all()),
                 Scope::node);
@@ -94,10 +94,10 @@ Diagnosis judge_node(const NodeCores& node) {
 
 }  // namespace
 
-Diagnoses judge_cores(const std::vector<RankCores>& by_rank) {
+Diagnoses diagnose_cores(const std::vector<RankCores>& by_rank) {
     std::vector<RankDiagnoses> reports;
     for (const auto& [number, node] : nodes_of(by_rank)) {
-        reports.push_back({node.host, number, {judge_node(node)}});
+        reports.push_back({node.host, number, {diagnose_node(node)}});
     }
     return merge(reports);
 }

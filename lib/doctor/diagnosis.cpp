@@ -29,7 +29,7 @@ void append(Diagnoses& all, const Diagnoses& more) {
     all.insert(all.end(), more.begin(), more.end());
 }
 
-Diagnosis well(std::string check, std::string found, Scope scope) {
+Diagnosis ok_diagnosis(std::string check, std::string found, Scope scope) {
     return {.check = std::move(check), .found = std::move(found), .scope = scope};
 }
 

@@ -33,7 +33,7 @@ using Diagnoses = std::vector<Diagnosis>;
 /// Appends `more` to `all`.
 void append(Diagnoses& all, const Diagnoses& more);
 
-Diagnosis well(std::string check, std::string found, Scope scope = Scope::node);
+Diagnosis ok_diagnosis(std::string check, std::string found, Scope scope = Scope::node);
 Diagnosis warning(std::string check, std::string found, std::string remedy, Scope scope = Scope::node);
 Diagnosis error(std::string check, std::string found, std::string remedy, Scope scope = Scope::node);
 

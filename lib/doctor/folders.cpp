@@ -11,7 +11,7 @@ namespace ziggurat::doctor {
 namespace {
 
 /// Space for a run's log, metrics and one small checkpoint.
-constexpr std::int64_t least_bytes = std::int64_t{256} << 20;
+constexpr std::int64_t min_bytes = std::int64_t{256} << 20;
 
 /// First words of a remedy. The caller appends the new location.
 const char* move_it_to(FolderUse use) {
@@ -37,7 +37,7 @@ std::string room(const FolderFacts& facts) {
 
 }  // namespace
 
-Diagnosis judge_folder(const FolderFacts& facts) {
+Diagnosis diagnose_folder(const FolderFacts& facts) {
     constexpr const char* check = "folder";
     const std::string move_it = move_it_to(facts.use);
     if (!facts.problem.empty()) {
@@ -50,7 +50,7 @@ Diagnosis judge_folder(const FolderFacts& facts) {
     const auto found =
         fmt::format("'{}': {}, {}{}", facts.path, facts.file_system, room(facts),
                     facts.stands_in.empty() ? "" : "; it is made in '" + facts.stands_in + "'");
-    const auto needed = facts.needed_bytes > 0 ? facts.needed_bytes : least_bytes;
+    const auto needed = facts.needed_bytes > 0 ? facts.needed_bytes : min_bytes;
     if (facts.has_size && facts.free_bytes < needed) {
         return of(facts,
                   warning(check, fmt::format("{}, where {} may be needed", found, format_bytes(needed)),
@@ -66,22 +66,22 @@ Diagnosis judge_folder(const FolderFacts& facts) {
         return of(facts, warning(check, found + ": it is reached over a network",
                                  "Set tiers.nvme.paths to disks of the node itself."));
     }
-    return of(facts, well(check, found + (facts.is_network ? ", over a network" : "")));
+    return of(facts, ok_diagnosis(check, found + (facts.is_network ? ", over a network" : "")));
 }
 
-Diagnosis judge_direct(const FolderFacts& facts) {
+Diagnosis diagnose_direct(const FolderFacts& facts) {
     constexpr const char* check = "direct I/O";
     if (!facts.damage.empty()) {
         return of(facts, error(check, fmt::format("'{}': {}", facts.path, facts.damage),
                                "Do not use this disk: it returns data that differs from the data written."));
     }
-    if (facts.why_not_direct.empty()) {
-        return of(facts, well(check, fmt::format("'{}': a block was written and read with O_DIRECT",
+    if (facts.not_direct_reason.empty()) {
+        return of(facts, ok_diagnosis(check, fmt::format("'{}': a block was written and read with O_DIRECT",
                                                  facts.path)));
     }
     return of(facts, warning(check,
                              fmt::format("'{}': {}, so all I/O goes through the page cache", facts.path,
-                                         facts.why_not_direct),
+                                         facts.not_direct_reason),
                              facts.use == FolderUse::run
                                  ? std::string{"Set run.dir to a file system with O_DIRECT (ext4, xfs, "
                                                "Lustre) if saving is too slow."}
@@ -89,30 +89,30 @@ Diagnosis judge_direct(const FolderFacts& facts) {
                                        " a file system with O_DIRECT (ext4, xfs)."));
 }
 
-Diagnosis judge_shared_folder(const SharedFolderFacts& facts) {
+Diagnosis diagnose_shared_folder(const SharedFolderFacts& facts) {
     constexpr const char* check = "shared folder";
-    constexpr std::size_t most_named = 3;
+    constexpr std::size_t max_named = 3;
     Diagnosis made;
     if (facts.unseen.empty()) {
         made =
-            well(check, fmt::format("'{}': one on all {} nodes", facts.path, facts.num_nodes), Scope::job);
+            ok_diagnosis(check, fmt::format("'{}': one on all {} nodes", facts.path, facts.num_nodes), Scope::job);
     } else {
         std::string named;
-        for (std::size_t i = 0; i < std::min(most_named, facts.unseen.size()); ++i) {
+        for (std::size_t i = 0; i < std::min(max_named, facts.unseen.size()); ++i) {
             const auto& [host, reason] = facts.unseen[i];
             named += fmt::format("{}{}: {}", i == 0 ? "" : ", ", host, reason);
         }
         made = error(check,
                      fmt::format("'{}' is not the same folder on {} of {} nodes ({}{})", facts.path,
                                  facts.unseen.size(), facts.num_nodes, named,
-                                 facts.unseen.size() > most_named ? " ..." : ""),
+                                 facts.unseen.size() > max_named ? " ..." : ""),
                      "Set run.dir to a folder on storage that all nodes share and may write to.", Scope::job);
     }
     made.subject = facts.path;
     return made;
 }
 
-Diagnosis judge_locks(const LockFacts& facts) {
+Diagnosis diagnose_locks(const LockFacts& facts) {
     constexpr const char* check = "HDF5 locks";
     const auto with_path = [&](Diagnosis made) {
         made.subject = facts.path;
@@ -122,18 +122,18 @@ Diagnosis judge_locks(const LockFacts& facts) {
     const bool is_off = set == "FALSE" || set == "0";
     const bool is_on = set == "TRUE" || set == "1";
     const bool is_lenient = set == "BEST_EFFORT";
-    const auto said =
+    const auto output =
         set.empty() ? std::string{"HDF5_USE_FILE_LOCKING is not set"} : "HDF5_USE_FILE_LOCKING is " + set;
     if (!set.empty() && !is_off && !is_on && !is_lenient) {
-        return with_path(warning(check, said + ", a value that HDF5 silently ignores",
+        return with_path(warning(check, output + ", a value that HDF5 silently ignores",
                                  "Set it to TRUE, FALSE or BEST_EFFORT, or unset it.", Scope::rank));
     }
     if (facts.problem.empty()) {
-        return with_path(well(check, fmt::format("'{}': files can be locked; {}", facts.path, said)));
+        return with_path(ok_diagnosis(check, fmt::format("'{}': files can be locked; {}", facts.path, output)));
     }
-    const auto found = fmt::format("'{}': files cannot be locked ({}); {}", facts.path, facts.problem, said);
+    const auto found = fmt::format("'{}': files cannot be locked ({}); {}", facts.path, facts.problem, output);
     if (is_off || (is_lenient && facts.has_no_locks)) {
-        return with_path(well(check, found));
+        return with_path(ok_diagnosis(check, found));
     }
     const char* remedy =
         "Run 'export HDF5_USE_FILE_LOCKING=FALSE' before the launch and before h5dump or h5py.";

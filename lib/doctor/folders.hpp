@@ -29,15 +29,15 @@ struct FolderFacts {
     std::int64_t free_bytes = 0;
     bool has_size = true;           ///< the file system reports its size
     std::int64_t needed_bytes = 0;  ///< 0: unknown
-    std::string why_not_direct = {};  ///< reason; empty if a block was written and read with O_DIRECT
+    std::string not_direct_reason = {};  ///< reason; empty if a block was written and read with O_DIRECT
     std::string damage = {};          ///< difference between the data written and read back; empty if equal
 };
 
 /// Checks that the folder is writable and has enough space, and the kind of its disk.
-Diagnosis judge_folder(const FolderFacts& facts);
+Diagnosis diagnose_folder(const FolderFacts& facts);
 
 /// Checks O_DIRECT. Ziggurat also works without it, so its absence is only a warning.
-Diagnosis judge_direct(const FolderFacts& facts);
+Diagnosis diagnose_direct(const FolderFacts& facts);
 
 /// A run's folder as seen by the nodes of a job.
 struct SharedFolderFacts {
@@ -53,7 +53,7 @@ struct SharedFolderFacts {
 };
 
 /// Checks that all nodes see one run folder: a checkpoint consists of pieces from all nodes.
-Diagnosis judge_shared_folder(const SharedFolderFacts& facts);
+Diagnosis diagnose_shared_folder(const SharedFolderFacts& facts);
 
 /// Facts about file locks, which HDF5 takes when it opens a file.
 struct LockFacts {
@@ -64,6 +64,6 @@ struct LockFacts {
     bool asks_for_none = true;  ///< the program disables locks in its own HDF5
 };
 
-Diagnosis judge_locks(const LockFacts& facts);
+Diagnosis diagnose_locks(const LockFacts& facts);
 
 }  // namespace ziggurat::doctor

@@ -28,7 +28,7 @@ std::string Release::text() const {
     return fmt::format("{} {}.{}.{}", name, major, minor, patch);
 }
 
-Release read_release(const std::string& said) {
+Release read_release(const std::string& output) {
     struct Pattern {
         const char* name;
         const char* pattern;
@@ -39,7 +39,7 @@ Release read_release(const std::string& said) {
           Pattern{"Intel MPI", R"(\bIntel\(R\) MPI Library\b)"}, Pattern{"MVAPICH", R"(\bMVAPICH2?\b)"},
           Pattern{"MPICH", R"(\bMPICH\b|\bHYDRA build details\b)"}}) {
         std::smatch found;
-        if (std::regex_search(said, found, std::regex{fmt::format("(?:{}){}", pattern, number)})) {
+        if (std::regex_search(output, found, std::regex{fmt::format("(?:{}){}", pattern, number)})) {
             const auto part = [&](std::size_t i) { return found[i].matched ? std::stoi(found[i].str()) : 0; };
             return {name, part(1), part(2), part(3)};
         }
@@ -47,7 +47,7 @@ Release read_release(const std::string& said) {
     return {};
 }
 
-Diagnosis judge_launcher(const std::string& path, const std::string& said, const Release& linked) {
+Diagnosis diagnose_launcher(const std::string& path, const std::string& output, const Release& linked) {
     const auto put_first = linked.is_known()
                                ? fmt::format("Put the folder of {}'s mpirun first in PATH.", linked.text())
                                : std::string{"Put the folder of the program's MPI first in PATH."};
@@ -55,11 +55,11 @@ Diagnosis judge_launcher(const std::string& path, const std::string& said, const
         return warning(launcher, "no mpirun on the PATH: only one rank can be started",
                        put_first + " Inside Slurm, use srun --mpi=pmix, which needs no mpirun.");
     }
-    const auto release = read_release(said);
+    const auto release = read_release(output);
     if (!release.is_known() || !linked.is_known()) {
         return warning(launcher,
                        fmt::format("{} does not report its version ('{}'); the program runs with {}", path,
-                                   first_line(said), linked.is_known() ? linked.text() : "another MPI"),
+                                   first_line(output), linked.is_known() ? linked.text() : "another MPI"),
                        put_first);
     }
     if (!fit(release, linked)) {
@@ -68,11 +68,11 @@ Diagnosis judge_launcher(const std::string& path, const std::string& said, const
                                  path, release.text(), linked.text()),
                      put_first);
     }
-    return well(launcher, fmt::format("{} is {}{}", path, release.text(),
+    return ok_diagnosis(launcher, fmt::format("{} is {}{}", path, release.text(),
                                       release == linked ? "" : "; the program runs with " + linked.text()));
 }
 
-Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked) {
+Diagnoses diagnose_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked) {
     if (!is_root || linked.name != "Open MPI" || (may_run && may_run_confirmed)) {
         return {};
     }
@@ -84,16 +84,16 @@ Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const R
               "user.")};
 }
 
-Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings) {
+Diagnosis diagnose_trial(const std::string& output, const std::vector<std::string>& settings) {
     constexpr const char* trial = "two ranks";
-    if (said.find("\"checks\"") != std::string::npos) {
-        return well(trial, "mpirun started two ranks, and they exchanged messages");
+    if (output.find("\"checks\"") != std::string::npos) {
+        return ok_diagnosis(trial, "mpirun started two ranks, and they exchanged messages");
     }
-    std::istringstream lines{said};
-    std::string told;
+    std::istringstream lines{output};
+    std::string for_display;
     for (std::string line; std::getline(lines, line);) {
         const bool is_telling = line.find_first_not_of(" -*=") != std::string::npos;
-        told = told.empty() && is_telling ? line : told;
+        for_display = for_display.empty() && is_telling ? line : for_display;
     }
     const auto remedy =
         settings.empty()
@@ -101,42 +101,42 @@ Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& s
             : fmt::format("Run it without {}, or see the full output: mpirun -n 2 ziggurat doctor --mpi.",
                           fmt::join(settings, " and "));
     return error(trial,
-                 said.empty() ? "two ranks started by mpirun did not finish within a minute"
-                              : fmt::format("two ranks started by mpirun failed: '{}'", told),
+                 output.empty() ? "two ranks started by mpirun did not finish within a minute"
+                              : fmt::format("two ranks started by mpirun failed: '{}'", for_display),
                  remedy);
 }
 
 Diagnoses list_settings(const std::vector<std::string>& settings) {
     return settings.empty() ? Diagnoses{}
-                            : Diagnoses{well("MPI settings", fmt::format("{}", fmt::join(settings, ", ")))};
+                            : Diagnoses{ok_diagnosis("MPI settings", fmt::format("{}", fmt::join(settings, ", ")))};
 }
 
-Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said) {
+Diagnosis diagnose_mpi(const Release& built, const Release& linked, const std::string& output) {
     constexpr const char* check = "MPI";
     if (!linked.is_known() || !built.is_known()) {
-        return well(check, first_line(said), Scope::node);
+        return ok_diagnosis(check, first_line(output), Scope::node);
     }
     if (!fit(built, linked)) {
         return error(
             check, fmt::format("the program was built with {} and runs with {}", built.text(), linked.text()),
             "Load the module that it was built with, or rebuild the program.");
     }
-    return well(check, fmt::format("{}, built with {}", linked.text(), built.text()), Scope::node);
+    return ok_diagnosis(check, fmt::format("{}, built with {}", linked.text(), built.text()), Scope::node);
 }
 
-Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts) {
+Diagnosis diagnose_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts) {
     constexpr const char* check = "clocks";
-    constexpr double most_seconds = 1;
+    constexpr double max_seconds = 1;
     std::size_t worst = 0;
     std::size_t off = 0;
     for (std::size_t rank = 0; rank < ahead_seconds.size(); ++rank) {
         const double apart = std::abs(ahead_seconds[rank]);
-        off += apart > most_seconds ? 1 : 0;
+        off += apart > max_seconds ? 1 : 0;
         worst = apart > std::abs(ahead_seconds[worst]) ? rank : worst;
     }
-    const double most = ahead_seconds.empty() ? 0 : ahead_seconds[worst];
+    const double max = ahead_seconds.empty() ? 0 : ahead_seconds[worst];
     if (off == 0) {
-        return well(check,
+        return ok_diagnosis(check,
                     fmt::format("clocks of {} rank{} agree within 1 s", ahead_seconds.size(),
                                 ahead_seconds.size() == 1 ? "" : "s"),
                     Scope::job);
@@ -144,14 +144,14 @@ Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vect
     return warning(
         check,
         fmt::format("{} of {} ranks differ in time from rank 0 on {}: rank {} on {} is {:.1f} s {}", off,
-                    ahead_seconds.size(), hosts[0], worst, hosts[worst], std::abs(most),
-                    most > 0 ? "ahead" : "behind"),
+                    ahead_seconds.size(), hosts[0], worst, hosts[worst], std::abs(max),
+                    max > 0 ? "ahead" : "behind"),
         "Synchronize the clocks of the nodes with NTP (chronyc tracking): job end times and file ages "
         "depend on them.",
         Scope::job);
 }
 
-Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts) {
+Diagnosis diagnose_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts) {
     constexpr const char* check = "build";
     std::string others;
     int num_others = 0;
@@ -162,7 +162,7 @@ Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector
         }
     }
     if (num_others == 0) {
-        return well(check,
+        return ok_diagnosis(check,
                     builds[0] + (builds.size() > 1 ? fmt::format(", on all {} ranks", builds.size()) : ""),
                     Scope::job);
     }
@@ -172,21 +172,21 @@ Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector
                  "Start one build on all nodes: install it in a folder that all of them see.", Scope::job);
 }
 
-Diagnosis judge_sharing(int num_ranks, int num_nodes, const std::string& why_not) {
+Diagnosis diagnose_sharing(int num_ranks, int num_nodes, const std::string& obstacle) {
     constexpr const char* check = "ranks";
     const auto found = fmt::format("{} rank{} on {} node{}", num_ranks, num_ranks == 1 ? "" : "s", num_nodes,
                                    num_nodes == 1 ? "" : "s");
     if (num_ranks == 1) {
-        return well(check, found, Scope::job);
+        return ok_diagnosis(check, found, Scope::job);
     }
-    if (why_not.empty()) {
-        return well(check,
+    if (obstacle.empty()) {
+        return ok_diagnosis(check,
                     found + ", each rank received a message from its neighbour" +
                         (num_ranks > num_nodes ? ", and ranks of one node read each other's memory" : ""),
                     Scope::job);
     }
     return warning(check,
-                   fmt::format("{}; ranks of one node cannot read each other's memory ({})", found, why_not),
+                   fmt::format("{}; ranks of one node cannot read each other's memory ({})", found, obstacle),
                    "Allow ranks of a node to trace each other (kernel.yama.ptrace_scope=0, docker "
                    "--cap-add=SYS_PTRACE), or accept slower collectives.",
                    Scope::job);

@@ -26,29 +26,29 @@ struct Release {
 ///
 /// Examples: `Open MPI v4.1.4, package: ...`, `mpirun (Open MPI) 4.1.4`, the lines of Hydra and Intel MPI.
 /// Returns an unknown release if the text matches no known form.
-Release read_release(const std::string& said);
+Release read_release(const std::string& output);
 
 /// Checks that the launcher belongs to the MPI of this process.
 ///
 /// \param path    path of mpirun as the shell finds it; empty if there is no mpirun
-/// \param said    output of `mpirun --version`
+/// \param output    output of `mpirun --version`
 /// \param linked  the MPI library of this process
-Diagnosis judge_launcher(const std::string& path, const std::string& said, const Release& linked);
+Diagnosis diagnose_launcher(const std::string& path, const std::string& output, const Release& linked);
 
 /// Returns an error if the user is root and Open MPI refuses to run as root; else empty.
-Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked);
+Diagnoses diagnose_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked);
 
 /// Checks a trial launch of two ranks by mpirun.
 ///
-/// \param said      output of mpirun and the ranks; rank 0 prints a diagnosis as JSON; empty after a timeout
+/// \param output      output of mpirun and the ranks; rank 0 prints a diagnosis as JSON; empty after a timeout
 /// \param settings  MPI settings of the environment (`OMPI_MCA_pml=ucx`)
-Diagnosis judge_trial(const std::string& said, const std::vector<std::string>& settings);
+Diagnosis diagnose_trial(const std::string& output, const std::vector<std::string>& settings);
 
 /// Lists the MPI settings of the environment; empty if there are no settings.
 Diagnoses list_settings(const std::vector<std::string>& settings);
 
 /// Compares the MPI whose headers the program was compiled with and the MPI that it runs with.
-Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said);
+Diagnosis diagnose_mpi(const Release& built, const Release& linked, const std::string& output);
 
 /// Cores of one rank.
 struct RankCores {
@@ -64,21 +64,21 @@ struct RankCores {
 /// Checks binding and number of threads on each node.
 ///
 /// Identical findings of several nodes are one diagnosis.
-Diagnoses judge_cores(const std::vector<RankCores>& by_rank);
+Diagnoses diagnose_cores(const std::vector<RankCores>& by_rank);
 
 /// Checks that the clocks of all ranks agree.
 ///
 /// \param ahead_seconds  by rank: difference between its clock and that of rank 0
-Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts);
+Diagnosis diagnose_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts);
 
 /// Checks that all ranks run the same build.
 ///
 /// \param builds  by rank: version and everything else that distinguishes two builds
-Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts);
+Diagnosis diagnose_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts);
 
 /// Checks that ranks of one node can read each other's memory.
 ///
-/// \param why_not  reason why they cannot; empty if they can
-Diagnosis judge_sharing(int num_ranks, int num_nodes, const std::string& why_not);
+/// \param obstacle  reason why they cannot; empty if they can
+Diagnosis diagnose_sharing(int num_ranks, int num_nodes, const std::string& obstacle);
 
 }  // namespace ziggurat::doctor

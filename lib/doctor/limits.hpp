@@ -15,18 +15,18 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 /// A limit of the shell's `ulimit`: the current value, and the maximum that the user may set.
 struct Limit {
     std::int64_t now = no_limit;
-    std::int64_t most = no_limit;
+    std::int64_t max = no_limit;
 };
 
 /// Checks the limit of open files for a job of `num_ranks` ranks.
 ///
 /// Each rank opens connections to others, token files, and its own files.
-Diagnosis judge_open_files(Limit files, int num_ranks);
+Diagnosis diagnose_open_files(Limit files, int num_ranks);
 
 /// Checks the limit of locked memory.
 ///
 /// \param fabric  network card that registers memory (`mlx5_0`); empty if there is no such card
-Diagnosis judge_locked_memory(Limit bytes, const std::string& fabric);
+Diagnosis diagnose_locked_memory(Limit bytes, const std::string& fabric);
 
 /// Memory of a machine and of the control group that this process belongs to.
 struct MemoryFacts {
@@ -41,7 +41,7 @@ struct MemoryFacts {
 /// Checks memory and the limit of the control group.
 ///
 /// A group with a smaller share of the memory than of the cores usually means a forgotten memory request.
-Diagnosis judge_memory(const MemoryFacts& facts);
+Diagnosis diagnose_memory(const MemoryFacts& facts);
 
 /// State of /dev/shm, or the reason why it cannot be used.
 struct SharedMemoryFacts {
@@ -53,6 +53,6 @@ struct SharedMemoryFacts {
 };
 
 /// Checks /dev/shm, which holds the messages of MPI and NCCL between ranks of a node.
-Diagnosis judge_shared_memory(const SharedMemoryFacts& facts);
+Diagnosis diagnose_shared_memory(const SharedMemoryFacts& facts);
 
 }  // namespace ziggurat::doctor

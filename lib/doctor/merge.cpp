@@ -9,13 +9,13 @@
 namespace ziggurat::doctor {
 namespace {
 
-constexpr std::size_t most_named = 3;
+constexpr std::size_t max_named = 3;
 
 /// A diagnosis and the ranks that reported it.
 struct Group {
     Diagnosis first;
     std::vector<int> ranks;
-    bool is_alike = true;  ///< the same numbers on all ranks
+    bool is_same_everywhere = true;  ///< the same numbers on all ranks
 };
 
 bool belongs(const Diagnosis& a, const Diagnosis& b) {
@@ -25,7 +25,7 @@ bool belongs(const Diagnosis& a, const Diagnosis& b) {
 
 /// `vm0, vm1, vm2 and 5 more`
 std::string first_few(const std::vector<std::string>& names) {
-    const auto shown = std::min(names.size(), most_named);
+    const auto shown = std::min(names.size(), max_named);
     const auto list =
         fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     return names.size() > shown ? fmt::format("{} and {} more", list, names.size() - shown) : list;
@@ -51,7 +51,7 @@ std::string where(const Group& group, const std::vector<RankDiagnoses>& by_rank,
         return "";
     }
     const char* what = is_of_nodes ? "nodes" : "ranks";
-    const char* end = group.is_alike ? "" : "; the first of them is shown";
+    const char* end = group.is_same_everywhere ? "" : "; the first of them is shown";
     if (count == all) {
         return fmt::format("on all {} {}{}", all, what, end);
     }
@@ -82,15 +82,15 @@ Diagnoses merge(const std::vector<RankDiagnoses>& by_rank) {
                 groups.push_back({one, {static_cast<int>(rank)}});
             } else {
                 known->ranks.push_back(static_cast<int>(rank));
-                known->is_alike = known->is_alike && known->first.found == one.found;
+                known->is_same_everywhere = known->is_same_everywhere && known->first.found == one.found;
             }
         }
     }
     Diagnoses merged;
     for (const auto& group : groups) {
         merged.push_back(group.first);
-        if (const auto place = where(group, by_rank, nodes.size()); !place.empty()) {
-            merged.back().found += " (" + place + ")";
+        if (const auto location = where(group, by_rank, nodes.size()); !location.empty()) {
+            merged.back().found += " (" + location + ")";
         }
     }
     return merged;

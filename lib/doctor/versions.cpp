@@ -13,30 +13,30 @@ std::string minor_of(const std::string& version) {
 
 }  // namespace
 
-Diagnosis judge_library(const LibraryFacts& facts) {
+Diagnosis diagnose_library(const LibraryFacts& facts) {
     if (minor_of(facts.headers) != minor_of(facts.running)) {
         return error(
             facts.name,
             fmt::format("the program was built with {} and runs with {}", facts.headers, facts.running),
             "Load the module that it was built with, or rebuild the program.");
     }
-    return well(facts.name, fmt::format("{}, built with {}", facts.running, facts.headers));
+    return ok_diagnosis(facts.name, fmt::format("{}, built with {}", facts.running, facts.headers));
 }
 
-Diagnosis judge_devices(bool is_built_for, int count, const std::string& why_none, bool is_there) {
+Diagnosis diagnose_devices(bool is_built_for, int count, const std::string& unavailable_reason, bool is_present) {
     constexpr const char* check = "devices";
     if (count > 0) {
-        return well(check, fmt::format("{} GPU{} can be used", count, count == 1 ? "" : "s"));
+        return ok_diagnosis(check, fmt::format("{} GPU{} can be used", count, count == 1 ? "" : "s"));
     }
-    if (is_built_for && is_there) {
-        return error(check, fmt::format("this machine has GPUs, but none can be used ({})", why_none),
+    if (is_built_for && is_present) {
+        return error(check, fmt::format("this machine has GPUs, but none can be used ({})", unavailable_reason),
                      "Load the driver, and check CUDA_VISIBLE_DEVICES and the output of nvidia-smi.");
     }
-    if (is_there) {
-        return warning(check, fmt::format("GPUs were found, but the program ignores them ({})", why_none),
+    if (is_present) {
+        return warning(check, fmt::format("GPUs were found, but the program ignores them ({})", unavailable_reason),
                        "Build the preset 'cuda' to compute on them.");
     }
-    return well(check, is_built_for ? fmt::format("no GPU ({}); computes on the host's cores", why_none)
+    return ok_diagnosis(check, is_built_for ? fmt::format("no GPU ({}); computes on the host's cores", unavailable_reason)
                                     : "computes on the host's cores");
 }
 

@@ -15,14 +15,14 @@ struct LibraryFacts {
 };
 
 /// Checks that headers and library have the same minor version, and thus the same interface.
-Diagnosis judge_library(const LibraryFacts& facts);
+Diagnosis diagnose_library(const LibraryFacts& facts);
 
 /// Checks that the program can use the GPUs of this machine.
 ///
 /// \param is_built_for  true if the program was built for GPUs
 /// \param count         number of GPUs that can be used
-/// \param why_none      reason why `count` is 0
-/// \param is_there      true if the system lists GPUs
-Diagnosis judge_devices(bool is_built_for, int count, const std::string& why_none, bool is_there);
+/// \param unavailable_reason      reason why `count` is 0
+/// \param is_present      true if the system lists GPUs
+Diagnosis diagnose_devices(bool is_built_for, int count, const std::string& unavailable_reason, bool is_present);
 
 }  // namespace ziggurat::doctor

@@ -91,7 +91,7 @@ AttentionKernel prepare_attention(const device::Stream& stream,
 /// A library that can compute attention on GPUs.
 struct AttentionLibrary {
     std::string name = {};  ///< with its version; empty: this build or this machine has no library
-    std::string lack = {};  ///< reason why a library of this build cannot be used
+    std::string unusable_reason = {};  ///< reason why a library of this build cannot be used
 };
 
 /// Returns the library of this process.

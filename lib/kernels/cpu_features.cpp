@@ -59,7 +59,7 @@ const char* highest_level(HasFeature has) {
 bool processor_has(const char* name) {
     struct Support {
         const char* name;
-        bool is_there;
+        bool is_present;
     };
     __builtin_cpu_init();
 #define ZG_SUPPORT(feature) \
@@ -81,7 +81,7 @@ bool processor_has(const char* name) {
 #undef ZG_SUPPORT
     for (const Support& support : supports) {
         if (std::strcmp(support.name, name) == 0) {
-            return support.is_there;
+            return support.is_present;
         }
     }
     return true;

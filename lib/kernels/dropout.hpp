@@ -21,7 +21,7 @@
 
 namespace ziggurat::kernels {
 
-/// A ReadableDropout with all values computed that do not depend on the element.
+/// A DropoutView with all values computed that do not depend on the element.
 struct DropoutMask {
     Philox4x32::Key key{};
     std::uint32_t threshold = 0;  ///< smaller words drop the value
@@ -30,7 +30,7 @@ struct DropoutMask {
     /// Creates a mask that drops nothing.
     DropoutMask() = default;
     /// Reads the step from `dropout.inputs`. \pre check_dropout
-    ZG_ELEMENT explicit DropoutMask(const ReadableDropout& dropout) noexcept {
+    ZG_ELEMENT explicit DropoutMask(const DropoutView& dropout) noexcept {
         if (dropout.probability == 0) {
             return;
         }

@@ -13,10 +13,10 @@
 #include "base/contract.hpp"
 #include "device/copy.hpp"
 #include "device/cuda.hpp"
-#include "device/delayed_queue.hpp"
+#include "device/async_queue.hpp"
 #include "device/host_thread.hpp"
 #include "device/stream.hpp"
-#include "kernels/sibling.hpp"
+#include "kernels/kernel_backend.hpp"
 
 namespace ziggurat::kernels {
 
@@ -37,23 +37,23 @@ concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_sam
 /// Arguments of other types do not compile, because the translation of their addresses is not defined.
 ///
 /// Errors: Error{internal} if memory is not the device's, or is not one contiguous range of it
-class Reachable {
+class ArgumentTranslator {
   public:
     /// Creates a translator for memory of the host, which changes nothing.
-    Reachable() = default;
+    ArgumentTranslator() = default;
     /// Creates a translator for memory of a device.
-    explicit Reachable(const device::DelayedQueue& queue) noexcept : queue_{&queue} {}
+    explicit ArgumentTranslator(const device::AsyncQueue& queue) noexcept : queue_{&queue} {}
 
     template <PlainValue T>
     T operator()(T value) const {
         return value;
     }
     template <class T>
-    Prepared<T> operator()(Prepared<T> object) const {
+    PreparedArgument<T> operator()(PreparedArgument<T> object) const {
         return object;
     }
     template <Element T, int rank>
-    Reached<T, rank> operator()(const TensorAddress<T, rank>& tensor) const {
+    DeviceArgument<T, rank> operator()(const TensorAddress<T, rank>& tensor) const {
         return {range(tensor.first_, tensor.size()), tensor.extents_};
     }
     /// Returns an untranslated address, for copies.
@@ -61,7 +61,7 @@ class Reachable {
     static T* address(const VectorAddress<T>& bytes) noexcept {
         return bytes.first_;
     }
-    ReadableDropout operator()(const Dropout& dropout) const {
+    DropoutView operator()(const Dropout& dropout) const {
         if (dropout.probability == 0) {
             return {};
         }
@@ -90,7 +90,7 @@ class Reachable {
         return reinterpret_cast<T*>(at);
     }
 
-    const device::DelayedQueue* queue_ = nullptr;
+    const device::AsyncQueue* queue_ = nullptr;
 };
 
 /// Processors for which a kernel has siblings.
@@ -106,15 +106,15 @@ struct Launcher<kernel, by> {
         switch (stream.space()) {
             case device::MemorySpace::host:
                 if constexpr (by != ComputedBy::gpu) {
-                    on_host(stream, Reachable{}(arguments)...);
+                    on_host(stream, ArgumentTranslator{}(arguments)...);
                 } else {
                     ZG_EXPECTS(!"the stream is a GPU's");
                 }
                 break;
             case device::MemorySpace::delayed_host:
                 if constexpr (by != ComputedBy::gpu) {
-                    auto& queue = static_cast<device::DelayedQueue&>(stream.queue());
-                    const Reachable reachable{queue};
+                    auto& queue = static_cast<device::AsyncQueue&>(stream.queue());
+                    const ArgumentTranslator reachable{queue};
                     on_queue(queue, stream.num_threads(), reachable(arguments)...);
                 } else {
                     ZG_EXPECTS(!"the stream is a GPU's");
@@ -122,7 +122,7 @@ struct Launcher<kernel, by> {
                 break;
             case device::MemorySpace::cuda:
                 if constexpr (device::has_cuda && by != ComputedBy::host) {
-                    cuda::Sibling<kernel>::run(stream, Reachable{}(arguments)...);
+                    cuda::KernelBackend<kernel>::run(stream, ArgumentTranslator{}(arguments)...);
                 } else {
                     ZG_EXPECTS(!"the stream is the host's");
                 }
@@ -132,23 +132,23 @@ struct Launcher<kernel, by> {
 
   private:
     static void on_host(const device::Stream& stream,
-                        const typename ReachedParameter<Parameters>::Type&... arguments) {
+                        const typename DeviceArgumentOf<Parameters>::Type&... arguments) {
         if (stream.thread() == nullptr) {
-            host::Sibling<kernel>::run(stream, arguments...);
+            host::KernelBackend<kernel>::run(stream, arguments...);
             return;
         }
-        const auto work = [&] { host::Sibling<kernel>::run(stream, arguments...); };
+        const auto work = [&] { host::KernelBackend<kernel>::run(stream, arguments...); };
         stream.thread()->run(std::cref(work));
     }
 
-    static void on_queue(device::DelayedQueue& queue,
+    static void on_queue(device::AsyncQueue& queue,
                          int num_threads,
-                         const typename ReachedParameter<Parameters>::Type&... arguments) {
-        using Reached = std::tuple<std::remove_cvref_t<typename ReachedParameter<Parameters>::Type>...>;
-        queue.run([num_threads, reached = Reached{arguments...}] {
+                         const typename DeviceArgumentOf<Parameters>::Type&... arguments) {
+        using DeviceArgument = std::tuple<std::remove_cvref_t<typename DeviceArgumentOf<Parameters>::Type>...>;
+        queue.run([num_threads, reached = DeviceArgument{arguments...}] {
             std::apply(
                 [&](const auto&... each) {
-                    host::Sibling<kernel>::run(device::Stream{num_threads}, each...);
+                    host::KernelBackend<kernel>::run(device::Stream{num_threads}, each...);
                 },
                 reached);
         });
@@ -203,7 +203,7 @@ void launch_copy(const device::Stream& stream,
     if (stream.space() == device::MemorySpace::host) {
         launch<kernel>(stream, to, from);
     } else {
-        device::copy(stream, Reachable::address(to), Reachable::address(from), to.size());
+        device::copy(stream, ArgumentTranslator::address(to), ArgumentTranslator::address(from), to.size());
     }
 }
 

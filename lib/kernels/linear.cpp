@@ -21,7 +21,7 @@ VectorAddress<std::byte> aligned_in(VectorAddress<std::byte> workspace,
 }
 
 template <class T>
-Prepared<LinearProducts<T>> prepared(const std::unique_ptr<LinearProducts<T>>& products) {
+PreparedArgument<LinearProducts<T>> prepared(const std::unique_ptr<LinearProducts<T>>& products) {
     return {products.get()};
 }
 
@@ -40,7 +40,7 @@ bool has_extents(TensorAddress<T, 2> matrix, std::int64_t rows, std::int64_t col
 
 template <class T>
 void pack_weight(const device::Stream& stream,
-                 Prepared<LinearProducts<T>> products,
+                 PreparedArgument<LinearProducts<T>> products,
                  Packing packing,
                  TensorAddress<const T, 2> w,
                  VectorAddress<std::byte> packed) {
@@ -49,7 +49,7 @@ void pack_weight(const device::Stream& stream,
 
 template <class T>
 void linear_forward(const device::Stream& stream,
-                    Prepared<LinearProducts<T>> products,
+                    PreparedArgument<LinearProducts<T>> products,
                     TensorAddress<const T, 2> x,
                     VectorAddress<const std::byte> weight,
                     VectorAddress<const T> bias,
@@ -60,7 +60,7 @@ void linear_forward(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input(const device::Stream& stream,
-                           Prepared<LinearProducts<T>> products,
+                           PreparedArgument<LinearProducts<T>> products,
                            TensorAddress<const T, 2> dy,
                            VectorAddress<const std::byte> weight,
                            TensorAddress<T, 2> dx,
@@ -70,7 +70,7 @@ void linear_backward_input(const device::Stream& stream,
 
 template <class T>
 void linear_forward_gelu(const device::Stream& stream,
-                         Prepared<LinearProducts<T>> products,
+                         PreparedArgument<LinearProducts<T>> products,
                          TensorAddress<const T, 2> x,
                          TensorAddress<const T, 2> w,
                          VectorAddress<const T> bias,
@@ -82,7 +82,7 @@ void linear_forward_gelu(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input_gelu(const device::Stream& stream,
-                                Prepared<LinearProducts<T>> products,
+                                PreparedArgument<LinearProducts<T>> products,
                                 TensorAddress<const T, 2> dy,
                                 TensorAddress<const T, 2> w,
                                 TensorAddress<const T, 2> before,
@@ -93,7 +93,7 @@ void linear_backward_input_gelu(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input_sum(const device::Stream& stream,
-                               Prepared<LinearProducts<T>> products,
+                               PreparedArgument<LinearProducts<T>> products,
                                TensorAddress<const T, 2> dy,
                                VectorAddress<const std::byte> weight,
                                TensorAddress<float, 2> dx,
@@ -104,7 +104,7 @@ void linear_backward_input_sum(const device::Stream& stream,
 
 template <class T>
 void linear_backward_weight(const device::Stream& stream,
-                            Prepared<LinearProducts<T>> products,
+                            PreparedArgument<LinearProducts<T>> products,
                             TensorAddress<const T, 2> x,
                             TensorAddress<const T, 2> dy,
                             TensorAddress<float, 2> dw,

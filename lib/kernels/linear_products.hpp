@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "kernels/linear.hpp"
-#include "kernels/sibling.hpp"
+#include "kernels/kernel_backend.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels {
@@ -36,13 +36,13 @@ class LinearProducts {
 // Scratch is aligned.
 template <class T>
 void pack_weight(const device::Stream& stream,
-                 Prepared<LinearProducts<T>> products,
+                 PreparedArgument<LinearProducts<T>> products,
                  Packing packing,
                  TensorAddress<const T, 2> w,
                  VectorAddress<std::byte> packed);
 template <class T>
 void linear_forward(const device::Stream& stream,
-                    Prepared<LinearProducts<T>> products,
+                    PreparedArgument<LinearProducts<T>> products,
                     TensorAddress<const T, 2> x,
                     VectorAddress<const std::byte> weight,
                     VectorAddress<const T> bias,
@@ -50,14 +50,14 @@ void linear_forward(const device::Stream& stream,
                     VectorAddress<std::byte> scratch);
 template <class T>
 void linear_backward_input(const device::Stream& stream,
-                           Prepared<LinearProducts<T>> products,
+                           PreparedArgument<LinearProducts<T>> products,
                            TensorAddress<const T, 2> dy,
                            VectorAddress<const std::byte> weight,
                            TensorAddress<T, 2> dx,
                            VectorAddress<std::byte> scratch);
 template <class T>
 void linear_forward_gelu(const device::Stream& stream,
-                         Prepared<LinearProducts<T>> products,
+                         PreparedArgument<LinearProducts<T>> products,
                          TensorAddress<const T, 2> x,
                          TensorAddress<const T, 2> w,
                          VectorAddress<const T> bias,
@@ -66,7 +66,7 @@ void linear_forward_gelu(const device::Stream& stream,
                          VectorAddress<std::byte> scratch);
 template <class T>
 void linear_backward_input_gelu(const device::Stream& stream,
-                                Prepared<LinearProducts<T>> products,
+                                PreparedArgument<LinearProducts<T>> products,
                                 TensorAddress<const T, 2> dy,
                                 TensorAddress<const T, 2> w,
                                 TensorAddress<const T, 2> before,
@@ -74,7 +74,7 @@ void linear_backward_input_gelu(const device::Stream& stream,
                                 VectorAddress<std::byte> scratch);
 template <class T>
 void linear_backward_input_sum(const device::Stream& stream,
-                               Prepared<LinearProducts<T>> products,
+                               PreparedArgument<LinearProducts<T>> products,
                                TensorAddress<const T, 2> dy,
                                VectorAddress<const std::byte> weight,
                                TensorAddress<float, 2> dx,
@@ -82,7 +82,7 @@ void linear_backward_input_sum(const device::Stream& stream,
                                VectorAddress<std::byte> scratch);
 template <class T>
 void linear_backward_weight(const device::Stream& stream,
-                            Prepared<LinearProducts<T>> products,
+                            PreparedArgument<LinearProducts<T>> products,
                             TensorAddress<const T, 2> x,
                             TensorAddress<const T, 2> dy,
                             TensorAddress<float, 2> dw,

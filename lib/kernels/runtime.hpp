@@ -12,7 +12,7 @@ class Runtime {
   public:
     /// Starts the threads. `num_threads` overrides the environment variables of Kokkos.
     ///
-    /// \param num_threads  threads of this rank, from 1 to spec::most_threads
+    /// \param num_threads  threads of this rank, from 1 to spec::max_threads
     explicit Runtime(int num_threads);
     /// Starts the threads next to a device. `thread` starts and stops them and must outlive this object.
     ///

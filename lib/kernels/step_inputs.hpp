@@ -35,7 +35,7 @@ struct Dropout {
 };
 
 /// The same with addresses that a sibling can read.
-struct ReadableDropout {
+struct DropoutView {
     float probability = 0;
     std::uint64_t seed = 0;
     std::uint32_t purpose = 0;

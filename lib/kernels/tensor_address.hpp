@@ -123,7 +123,7 @@ class TensorAddress {
     }
 
   private:
-    friend class Reachable;
+    friend class ArgumentTranslator;
     template <Element, int>
     friend class TensorAddress;
 

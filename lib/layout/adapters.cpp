@@ -39,7 +39,7 @@ Parameter lora_b(const Parameter& weight, std::int64_t rank, int tensor) {
     made.role = Role::lora_b;
     made.extents = {weight.extents[0], rank};
     made.tensor_dim = weight.tensor_dim == 0 ? 0 : -1;
-    made.most_slices = made.tensor_dim == 0 ? weight.most_slices : 0;
+    made.max_slices = made.tensor_dim == 0 ? weight.max_slices : 0;
     made.initial = Initial::zero;
     made.gradient_is_partial = tensor > 1 && ranks_per_slice(made, tensor) > 1;
     return made;

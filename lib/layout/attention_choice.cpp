@@ -25,7 +25,7 @@ const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes,
                "to "
                "256, and at most 2 GiB for one head";
     }
-    if (sizes.head_dim > CudaWorkspaces::most_head_dim_before_90 && capability < 90) {
+    if (sizes.head_dim > CudaWorkspaces::max_head_dim_before_90 && capability < 90) {
         return "cuDNN needs a GPU of compute capability 9.0 for heads of more than 128 channels";
     }
     return nullptr;

@@ -5,20 +5,20 @@
 namespace ziggurat::layout {
 namespace {
 
-constexpr std::int64_t most_of_a_product = std::int64_t{32} << 20;
+constexpr std::int64_t max_of_a_product = std::int64_t{32} << 20;
 constexpr std::int64_t partial_sums = 8;
 
 constexpr std::int64_t attention_tile = 128;  ///< tokens
-constexpr std::int64_t most_head_dim = 256;
+constexpr std::int64_t max_head_dim = 256;
 constexpr std::int64_t wanted_attention_tiles = 4 * CudaWorkspaces::multiprocessors;
-constexpr std::int64_t most_of_attention = std::int64_t{2} << 30;
+constexpr std::int64_t max_of_attention = std::int64_t{2} << 30;
 
 }  // namespace
 
 std::int64_t CudaWorkspaces::product(std::int64_t rows, std::int64_t in, std::int64_t out) {
     const auto largest = std::max({rows * in, rows * out, in * out});
     const auto bytes = partial_sums * largest * static_cast<std::int64_t>(sizeof(float));
-    return std::min(most_of_a_product, (bytes + alignment - 1) / alignment * alignment);
+    return std::min(max_of_a_product, (bytes + alignment - 1) / alignment * alignment);
 }
 
 std::int64_t CudaWorkspaces::linear(std::int64_t rows, std::int64_t in, std::int64_t out) const {
@@ -42,7 +42,7 @@ std::int64_t CudaWorkspaces::attention_gradients(const AttentionSizes& of) {
 }
 
 std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(const AttentionSizes& of) {
-    if (of.seq % attention_tile != 0 || of.head_dim % 8 != 0 || of.head_dim > most_head_dim) {
+    if (of.seq % attention_tile != 0 || of.head_dim % 8 != 0 || of.head_dim > max_head_dim) {
         return std::nullopt;
     }
     const auto group = of.heads / of.kv_heads;
@@ -58,7 +58,7 @@ std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(co
     const auto grow = [&](std::int64_t AttentionPiece::*count, std::int64_t all) {
         for (auto next = piece; tiles_of(piece) < wanted_attention_tiles && next.*count < all;) {
             next.*count += 1;
-            if (all % (next.*count) == 0 && bytes_of(next) <= most_of_attention) {
+            if (all % (next.*count) == 0 && bytes_of(next) <= max_of_attention) {
                 piece = next;
             }
         }
@@ -67,13 +67,13 @@ std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(co
     if (piece.kv_heads == of.kv_heads) {
         grow(&AttentionPiece::sequences, of.batch);
     }
-    return bytes_of(piece) <= most_of_attention ? std::optional{piece} : std::nullopt;
+    return bytes_of(piece) <= max_of_attention ? std::optional{piece} : std::nullopt;
 }
 
 std::int64_t CudaWorkspaces::logits_rows(std::int64_t columns) const {
     constexpr std::int64_t step = 1024;
-    constexpr std::int64_t most_elements = std::int64_t{1} << 29;  // 1 GiB in bfloat16
-    return std::max<std::int64_t>(1, most_elements / columns / step) * step;
+    constexpr std::int64_t max_elements = std::int64_t{1} << 29;  // 1 GiB in bfloat16
+    return std::max<std::int64_t>(1, max_elements / columns / step) * step;
 }
 
 std::int64_t CudaWorkspaces::attention_forward(const AttentionSizes& of) const {

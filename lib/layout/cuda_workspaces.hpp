@@ -67,7 +67,7 @@ class CudaWorkspaces final : public Workspaces {
     }
     static constexpr std::int64_t attention_forward_bytes = std::int64_t{4} << 10;
     /// Largest head size for which cuDNN has a backward pass on GPUs before compute capability 9.0.
-    static constexpr std::int64_t most_head_dim_before_90 = 128;
+    static constexpr std::int64_t max_head_dim_before_90 = 128;
 
     /// Returns the maximum workspace of one product and its two backward products.
     ///

@@ -113,11 +113,11 @@ int ranks_per_slice(const Parameter& parameter, int tensor) {
     if (parameter.tensor_dim < 0) {
         return tensor;
     }
-    if (parameter.most_slices == 0 || tensor <= parameter.most_slices) {
+    if (parameter.max_slices == 0 || tensor <= parameter.max_slices) {
         return 1;
     }
-    ZG_EXPECTS(tensor % parameter.most_slices == 0);
-    return static_cast<int>(tensor / parameter.most_slices);
+    ZG_EXPECTS(tensor % parameter.max_slices == 0);
+    return static_cast<int>(tensor / parameter.max_slices);
 }
 
 int slice_of(const Parameter& parameter, int tensor, int tensor_rank) {

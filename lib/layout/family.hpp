@@ -66,7 +66,7 @@ struct Parameter {
     /// Maximum number of slices of this dim: heads of keys and values.
     ///
     /// If there are more ranks than slices, neighbouring ranks share a slice. 0: one slice per rank.
-    std::int64_t most_slices = 0;
+    std::int64_t max_slices = 0;
     Initial initial = Initial::normal;
     double std = 0;  ///< standard deviation of Initial::normal
     /// Rows below this hold data, the others are zero padding; -1: all rows hold data.

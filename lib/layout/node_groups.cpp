@@ -78,12 +78,12 @@ std::string list_ranks(std::span<const int> ranks) {
     if (are_in_a_row && ranks.size() > 2) {
         return "ranks " + std::to_string(ranks.front()) + " to " + std::to_string(ranks.back());
     }
-    constexpr std::size_t most = 8;
+    constexpr std::size_t max = 8;
     std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(max, ranks.size()); ++i) {
         text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
     }
-    return text + (ranks.size() > most ? " ..." : "");
+    return text + (ranks.size() > max ? " ..." : "");
 }
 
 std::string describe_axes(const spec::Parallel& parallel) {
@@ -107,14 +107,14 @@ std::string describe_nodes(const spec::Parallel& parallel,
     if (nodes.size() < 2) {
         return "";
     }
-    constexpr std::size_t most = 4;
+    constexpr std::size_t max = 4;
     std::string text;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-        const bool is_told = nodes.size() <= most || node + 1 < most || node + 1 == nodes.size();
-        if (is_told) {
+        const bool is_reported = nodes.size() <= max || node + 1 < max || node + 1 == nodes.size();
+        if (is_reported) {
             text += names.empty() ? "node " + std::to_string(node) : names[node];
             text += ": " + list_ranks(nodes[node]) + "; ";
-        } else if (node + 1 == most) {
+        } else if (node + 1 == max) {
             text += "...; ";
         }
     }

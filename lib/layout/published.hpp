@@ -12,7 +12,7 @@ enum class PartOrder {
 };
 
 /// A Hugging Face tensor and the Ziggurat tensors that it holds. In names, {} is the number of a layer.
-struct PublishedTensor {
+struct HfTensor {
     const char* name;                ///< `transformer.h.{}.attn.c_attn.weight`
     std::vector<const char*> parts;  ///< `layers.{}.attention.q.weight` ...
     bool is_transposed = false;  ///< a matrix of [in, out] instead of [out, in], which Ziggurat uses
@@ -20,7 +20,7 @@ struct PublishedTensor {
 };
 
 /// A key of config.json that corresponds to a deck key.
-struct PublishedKey {
+struct HfKey {
     const char* name;
     const char* deck_key;  ///< `model.hidden`
     /// Value in deck syntax if config.json has no value or null; nullptr: the key is required.
@@ -34,7 +34,7 @@ struct PublishedKey {
 };
 
 /// A key of config.json whose value is fixed for the family.
-struct PublishedFact {
+struct HfFact {
     const char* name;
     std::vector<const char*> values;  ///< as JSON; export writes the first, import accepts all
 };
@@ -44,11 +44,11 @@ struct Published {
     const char* model_type = "";
     const char* architecture = "";           ///< the class of transformers with the head
     const char* prefix = "";  ///< of tensor names; files without the head omit it
-    std::vector<PublishedTensor> tensors;  ///< the embedding, one layer and the norm before the head
+    std::vector<HfTensor> tensors;  ///< the embedding, one layer and the norm before the head
     const char* head = "";  ///< the head's weight, if it is not the embedding's
     std::vector<const char*> left_out = {};  ///< tensors in older files that hold no weights
-    std::vector<PublishedKey> keys = {};
-    std::vector<PublishedFact> facts = {};
+    std::vector<HfKey> keys = {};
+    std::vector<HfFact> facts = {};
 };
 
 }  // namespace ziggurat::layout

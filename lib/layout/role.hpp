@@ -188,7 +188,7 @@ Role gradient_of(Role role);
 /// Returns true if a parameter gradient of this role is computed from the product's input.
 ///
 /// The gradient of a bias is not.
-constexpr bool meets_input(Role role) {
+constexpr bool needs_input(Role role) {
     return role == Role::weight || role == Role::lora_a || role == Role::lora_b;
 }
 

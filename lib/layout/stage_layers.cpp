@@ -18,22 +18,22 @@ std::int64_t sum(Costs costs) {
     return std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
 }
 
-/// Returns, by stage, the smallest first layer such that no stage from it on costs more than `most`.
+/// Returns, by stage, the smallest first layer such that no stage from it on costs more than `max`.
 ///
 /// Every stage has at least one layer; the last entry is the number of layers. Empty if the stages cannot
 /// hold all layers within that cost.
-std::optional<std::vector<std::size_t>> least_begins(Costs layers,
+std::optional<std::vector<std::size_t>> min_begins(Costs layers,
                                                      std::int64_t head,
                                                      int stages,
-                                                     std::int64_t most) {
+                                                     std::int64_t max) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(stages) + 1, layers.size());
     for (auto stage = static_cast<std::size_t>(stages); stage-- > 0;) {
         auto begin = begins[stage + 1];
         std::int64_t cost = begin == layers.size() ? head : 0;
         do {
             cost += layers[--begin];
-        } while (begin > stage && cost + layers[begin - 1] <= most);
-        if (cost > most) {
+        } while (begin > stage && cost + layers[begin - 1] <= max);
+        if (cost > max) {
             return std::nullopt;
         }
         begins[stage] = begin;
@@ -42,12 +42,12 @@ std::optional<std::vector<std::size_t>> least_begins(Costs layers,
 }
 
 /// Returns the minimum, over all distributions, of the cost of the most expensive stage.
-std::int64_t least_most(Costs layers, std::int64_t head, int stages) {
+std::int64_t min_max(Costs layers, std::int64_t head, int stages) {
     std::int64_t too_little = 0;
     std::int64_t enough = sum(layers) + head;
     while (enough - too_little > 1) {
         const auto middle = too_little + (enough - too_little) / 2;
-        (least_begins(layers, head, stages, middle) ? enough : too_little) = middle;
+        (min_begins(layers, head, stages, middle) ? enough : too_little) = middle;
     }
     return enough;
 }
@@ -56,15 +56,15 @@ std::int64_t least_most(Costs layers, std::int64_t head, int stages) {
 std::vector<std::int64_t> filled(std::vector<std::int64_t> costs,
                                  std::int64_t layer,
                                  std::int64_t layers,
-                                 std::int64_t least) {
-    std::vector<std::int64_t> counts(costs.size(), least);
+                                 std::int64_t min) {
+    std::vector<std::int64_t> counts(costs.size(), min);
     for (auto& cost : costs) {
-        cost += least * layer;
+        cost += min * layer;
     }
-    for (auto left = layers - least * std::ssize(costs); left > 0; --left) {
-        const auto place = std::min_element(costs.begin(), costs.end());
-        *place += layer;
-        ++counts[static_cast<std::size_t>(place - costs.begin())];
+    for (auto left = layers - min * std::ssize(costs); left > 0; --left) {
+        const auto position = std::min_element(costs.begin(), costs.end());
+        *position += layer;
+        ++counts[static_cast<std::size_t>(position - costs.begin())];
     }
     return counts;
 }
@@ -87,8 +87,8 @@ std::vector<std::int64_t> costs_of_units(const spec::RunSpec& run) {
 
 std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int stages) {
     ZG_EXPECTS(stages >= 1 && std::ssize(layers) >= stages);
-    const auto most = least_most(layers, head, stages);
-    const auto begins = least_begins(layers, head, stages, most);
+    const auto max = min_max(layers, head, stages);
+    const auto begins = min_begins(layers, head, stages, max);
     ZG_ENSURES(begins.has_value());
     std::vector<std::int64_t> counts;
     std::size_t begin = 0;
@@ -99,7 +99,7 @@ std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int sta
         const auto share = left / (others + 1);
         auto end = begin + 1;
         auto cost = layers[begin];
-        while (end < last && cost + layers[end] <= most &&
+        while (end < last && cost + layers[end] <= max &&
                (end < (*begins)[static_cast<std::size_t>(stage) + 1] ||
                 std::abs(cost + layers[end] - share) <= std::abs(cost - share))) {
             cost += layers[end++];

@@ -44,7 +44,7 @@ enum class Presence {
 };
 
 /// Values before the first step.
-enum class Start {
+enum class InitialContent {
     drawn,    ///< by state::set_initial_values
     zero,  ///< as new memory and files are
     written,  ///< by the first step, before any op reads them
@@ -68,7 +68,7 @@ struct StateKindRow {
     StateElement element;
     Presence presence;
     std::optional<PieceKind> piece;  ///< of a checkpoint; empty: never saved
-    Start start;
+    InitialContent start;
     Restore restore;
     bool is_communicated;  ///< collectives read or write it in its home
 };
@@ -84,7 +84,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::compute,
                     .presence = Presence::trained,
                     .piece = PieceKind::weights,
-                    .start = Start::drawn,
+                    .start = InitialContent::drawn,
                     .restore = Restore::read_or_rounded,
                     .is_communicated = true};
         // No step changes it, so it is its own master in any type.
@@ -94,7 +94,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::compute,
                     .presence = Presence::frozen,
                     .piece = PieceKind::weights,
-                    .start = Start::drawn,
+                    .start = InitialContent::drawn,
                     .restore = Restore::read,
                     .is_communicated = true};
         case StateKind::gradients:
@@ -103,7 +103,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::gradient,
                     .presence = Presence::trained,
                     .piece = std::nullopt,
-                    .start = Start::written,
+                    .start = InitialContent::written,
                     .restore = Restore::written,
                     .is_communicated = true};
         case StateKind::master:
@@ -112,7 +112,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::f32,
                     .presence = Presence::trained_if_bf16,
                     .piece = PieceKind::weights,
-                    .start = Start::drawn,
+                    .start = InitialContent::drawn,
                     .restore = Restore::read,
                     .is_communicated = false};
         case StateKind::first_moment:
@@ -121,7 +121,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::f32,
                     .presence = Presence::trained,
                     .piece = PieceKind::first_moment,
-                    .start = Start::zero,
+                    .start = InitialContent::zero,
                     .restore = Restore::read_or_zero,
                     .is_communicated = false};
         case StateKind::second_moment:
@@ -130,7 +130,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::f32,
                     .presence = Presence::trained,
                     .piece = PieceKind::second_moment,
-                    .start = Start::zero,
+                    .start = InitialContent::zero,
                     .restore = Restore::read_or_zero,
                     .is_communicated = false};
         case StateKind::secondary:  // hpZ's second copy of the parameters, for backward
@@ -139,7 +139,7 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .element = StateElement::compute,
                     .presence = Presence::within_step,
                     .piece = std::nullopt,
-                    .start = Start::written,
+                    .start = InitialContent::written,
                     .restore = Restore::written,
                     .is_communicated = true};
     }
@@ -196,14 +196,14 @@ constexpr bool is_communicated(StateKind kind) {
 
 /// True for parameters of a new run, and their master.
 constexpr bool is_drawn_at_start(StateKind kind) {
-    return kind != StateKind::none && row_of(kind).start == Start::drawn;
+    return kind != StateKind::none && row_of(kind).start == InitialContent::drawn;
 }
 
 /// True if the kind is zero until an update writes it.
 ///
 /// False for master weights and for kinds that each step creates again.
 constexpr bool is_zero_at_start(StateKind kind) {
-    return kind != StateKind::none && row_of(kind).start == Start::zero;
+    return kind != StateKind::none && row_of(kind).start == InitialContent::zero;
 }
 
 /// True if a checkpoint, or the master in it, provides the values.

@@ -51,9 +51,9 @@ int UnitBuilder::joined_parameter(std::string name,
     return index;
 }
 
-void UnitBuilder::limit_slices(int parameter, std::int64_t most) {
+void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
     auto& limited = unit_.parameters[static_cast<std::size_t>(parameter)];
-    limited.most_slices = most;
+    limited.max_slices = max;
     limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
 }
 

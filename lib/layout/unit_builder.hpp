@@ -30,7 +30,7 @@ class UnitBuilder {
                   int tensor_dim = -1,
                   double std = 0);
     /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
-    void limit_slices(int parameter, std::int64_t most);
+    void limit_slices(int parameter, std::int64_t max);
     /// Adds a parameter that directly follows the previous one.
     int joined_parameter(std::string name,
                          Role role,

@@ -35,30 +35,30 @@ class Adapters {
                          kernels::Accumulate accumulate) const;
 
   private:
-    struct One {
-        layout::Adapter place;
+    struct AdapterPair {
+        layout::Adapter position;
         std::int64_t first_row = 0;  ///< first row of this adapter's B in the joined B
         const kernels::Linear<T>* product = nullptr;
     };
 
     template <class E>
-    TensorAddress<E, 2> rows_of_b(TensorAddress<E, 2> b, const One& one) const;
+    TensorAddress<E, 2> rows_of_b(TensorAddress<E, 2> b, const AdapterPair& one) const;
     TensorAddress<T, 2> wide(std::int64_t columns) const;
     std::int64_t first_inner(std::size_t k) const { return static_cast<std::int64_t>(k) * rank_; }
     /// Computes inner = f x A^T.
-    void meet_input(TensorAddress<const T, 2> x) const;
+    void project_input(TensorAddress<const T, 2> x) const;
     /// Returns the columns of `matrix` for the weight of `one`; copied to wide() unless all columns are.
-    TensorAddress<const T, 2> columns_of(TensorAddress<const T, 2> matrix, const One& one) const;
+    TensorAddress<const T, 2> columns_of(TensorAddress<const T, 2> matrix, const AdapterPair& one) const;
     /// Returns the part of `inner` for adapter `k`; copied to one_ unless it is all of `inner`.
     TensorAddress<const T, 2> part_of_inner(std::size_t k) const;
     /// Overwrites the part of `inner` for adapter `k` with f dy B.
-    void meet_gradient(TensorAddress<const T, 2> dy, std::size_t k) const;
+    void project_gradient(TensorAddress<const T, 2> dy, std::size_t k) const;
 
     device::Stream stream_;
     std::int64_t rows_;
     std::int64_t rank_;
     float factor_;
-    std::vector<One> all_;
+    std::vector<AdapterPair> adapters_;
     const kernels::Linear<T>* product_of_a_;
     TensorAddress<const T, 2> a_;
     TensorAddress<const T, 2> b_;

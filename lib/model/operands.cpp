@@ -5,8 +5,8 @@
 namespace ziggurat::model {
 namespace {
 
-Error broken(const schedule::Op& op, Role role, const std::string& why) {
-    return Error{ErrorKind::internal, "op '" + op.label + "': operand '" + to_string(role) + "' " + why +
+Error broken(const schedule::Op& op, Role role, const std::string& reason) {
+    return Error{ErrorKind::internal, "op '" + op.label + "': operand '" + to_string(role) + "' " + reason +
                                           " (the step program and the kernels disagree). Please report it "
                                           "with the deck."};
 }

@@ -26,7 +26,7 @@ bool can_share_tokens(const spec::RunSpec& spec) {
            spec.data.seq % (std::int64_t{parallel.context} * parallel.tensor) == 0;
 }
 
-Change sharing_tokens(Change from) {
+DeckEdit sharing_tokens(DeckEdit from) {
     from.spec.parallel.sequence = true;
     from.overrides += " parallel.sequence=true";
     if (from.spec.recompute.split) {
@@ -66,7 +66,7 @@ bool are_nodes_wide_enough(const spec::Parallel& parallel, int tensor) {
 }
 
 /// Adapts spans to fewer data ranks, as the deck means them; returns false if a span has its own value.
-bool cut_over(Change& made, int data_before) {
+bool cut_over(DeckEdit& made, int data_before) {
     auto& sharding = made.spec.sharding;
     const int data = made.spec.parallel.data;
     struct Named {
@@ -93,8 +93,8 @@ bool cut_over(Change& made, int data_before) {
 
 /// Returns `spec` with `tensor` times the tensor ranks and `stages` times the stages, and fewer data
 /// ranks.
-std::optional<Change> with_axes(const spec::RunSpec& spec, int tensor, int stages) {
-    Change made{"", spec};
+std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int stages) {
+    DeckEdit made{"", spec};
     auto& parallel = made.spec.parallel;
     auto& train = made.spec.train;
     const int times = tensor * stages;
@@ -128,9 +128,9 @@ std::optional<Change> with_axes(const spec::RunSpec& spec, int tensor, int stage
     }
     made.overrides += fmt::format(" parallel.data={}", parallel.data);
     // Upper bound of the passes of layers in a step program (rules_train).
-    constexpr std::int64_t most_passes = 65536;
+    constexpr std::int64_t max_passes = 65536;
     const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
-    if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > most_passes) {
+    if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > max_passes) {
         return std::nullopt;
     }
     return can_share_tokens(made.spec) ? sharing_tokens(std::move(made)) : std::move(made);
@@ -138,8 +138,8 @@ std::optional<Change> with_axes(const spec::RunSpec& spec, int tensor, int stage
 
 }  // namespace
 
-std::vector<Change> shared_tokens(const spec::RunSpec& spec) {
-    std::vector<Change> found;
+std::vector<DeckEdit> shared_tokens(const spec::RunSpec& spec) {
+    std::vector<DeckEdit> found;
     if (can_share_tokens(spec)) {
         found.push_back(sharing_tokens({"", spec}));
     }
@@ -150,8 +150,8 @@ std::vector<Change> shared_tokens(const spec::RunSpec& spec) {
     return found;
 }
 
-std::vector<Change> other_spreads(const spec::RunSpec& spec) {
-    std::vector<Change> found;
+std::vector<DeckEdit> other_spreads(const spec::RunSpec& spec) {
+    std::vector<DeckEdit> found;
     const auto& parallel = spec.parallel;
     if (parallel.stages == 1) {
         return found;
@@ -178,19 +178,19 @@ std::vector<Change> other_spreads(const spec::RunSpec& spec) {
     return found;
 }
 
-std::vector<Change> more_model_ranks(const spec::RunSpec& spec) {
-    std::vector<Change> found;
-    constexpr int most = 16;
+std::vector<DeckEdit> more_model_ranks(const spec::RunSpec& spec) {
+    std::vector<DeckEdit> found;
+    constexpr int max = 16;
     const auto add = [&](int tensor, int stages) {
         if (auto made = with_axes(spec, tensor, stages)) {
             found.push_back(std::move(*made));
         }
     };
-    for (int times = 2; times <= most; times *= 2) {
+    for (int times = 2; times <= max; times *= 2) {
         add(times, 1);
         add(1, times);
     }
-    for (int times = 2; times <= most; times *= 2) {
+    for (int times = 2; times <= max; times *= 2) {
         add(times, times);
     }
     return found;

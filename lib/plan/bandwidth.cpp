@@ -10,7 +10,7 @@
 
 namespace ziggurat::plan {
 
-using schedule::Consumer;
+using schedule::MemoryCategory;
 
 namespace {
 
@@ -54,7 +54,7 @@ std::string rate(double bytes_per_second) {
     return bytes_per_second > 0 ? fmt::format("{}B/s", format_count(bytes_per_second)) : "-";
 }
 
-std::int64_t planned(const MemoryTable& plan, Consumer consumer) {
+std::int64_t planned(const MemoryTable& plan, MemoryCategory consumer) {
     for (const auto& row : plan.rows) {
         if (row.consumer == consumer) {
             return row.bytes[0];
@@ -98,22 +98,22 @@ std::vector<BandwidthRow> bandwidths(const spec::RunSpec& spec, const spec::Mach
 }
 
 WorkingMemory working_memory(const spec::RunSpec& spec) {
-    WorkingMemory most;
+    WorkingMemory max;
     const auto width = spec::element_bytes(spec.precision.compute);
     for (const auto& unit : layout::family_table(spec).units) {
         for (const auto& phase : unit.phases) {
             const auto bytes = 2 * width * phase.in * phase.out;
-            if (bytes > most.model_state) {
-                most.model_state = bytes;
-                most.largest_in = phase.in;
-                most.largest_out = phase.out;
+            if (bytes > max.model_state) {
+                max.model_state = bytes;
+                max.largest_in = phase.in;
+                max.largest_out = phase.out;
             }
         }
     }
     const auto& model = spec.model;
-    most.activations = width * static_cast<std::int64_t>(tokens(spec)) * spec.recompute.every *
+    max.activations = width * static_cast<std::int64_t>(tokens(spec)) * spec.recompute.every *
                        (16 * model.hidden + 2 * model.heads * spec.data.seq) / spec.parallel.tensor;
-    return most;
+    return max;
 }
 
 std::string infinity_tables(const spec::RunSpec& spec,
@@ -136,20 +136,20 @@ std::string infinity_tables(const spec::RunSpec& spec,
             row.flops_per_byte, rate(row.for_half), rate(row.for_most), rate(row.has),
             row.efficiency > 0 ? fmt::format("{:.0f} %", 100 * row.efficiency) : std::string{"-"});
     }
-    const auto least = working_memory(spec);
+    const auto min = working_memory(spec);
     text += "WORKING MEMORY  by ZeRO-Infinity's analysis, and the device memory that the plan has for it\n";
     text += fmt::format(
         "  {:<6} {:<52} {:>12}   plan: leases {}, gradients {}\n", "MSWM",
-        fmt::format("weights and gradient of a product of {} x {}", least.largest_in, least.largest_out),
-        format_bytes(least.model_state), format_bytes(planned(plan, Consumer::leases)),
-        format_bytes(planned(plan, Consumer::gradients)));
+        fmt::format("weights and gradient of a product of {} x {}", min.largest_in, min.largest_out),
+        format_bytes(min.model_state), format_bytes(planned(plan, MemoryCategory::leases)),
+        format_bytes(planned(plan, MemoryCategory::gradients)));
     text += fmt::format("  {:<6} {:<52} {:>12}   plan: activations {}, working buffers {}, workspaces {}\n",
                         "AWM",
                         fmt::format("between two checkpoints, {} unit{} apart", spec.recompute.every,
                                     spec.recompute.every == 1 ? "" : "s"),
-                        format_bytes(least.activations), format_bytes(planned(plan, Consumer::activations)),
-                        format_bytes(planned(plan, Consumer::working_buffers)),
-                        format_bytes(planned(plan, Consumer::workspaces)));
+                        format_bytes(min.activations), format_bytes(planned(plan, MemoryCategory::activations)),
+                        format_bytes(planned(plan, MemoryCategory::working_buffers)),
+                        format_bytes(planned(plan, MemoryCategory::workspaces)));
     return text;
 }
 

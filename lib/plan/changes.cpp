@@ -26,14 +26,14 @@ std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
 }
 
 /// Returns the ZeRO stages above that of the spans of `from`; empty if the spans match no stage.
-std::vector<Change> higher_stages(const Change& from) {
+std::vector<DeckEdit> higher_stages(const DeckEdit& from) {
     const int data = from.spec.parallel.data;
     const auto& spans = from.spec.sharding;
     const auto is_cut_as = [&](int parameters, int gradients, int optimizer) {
         return spans.parameters == parameters && spans.gradients == gradients && spans.optimizer == optimizer;
     };
     const int stage = is_cut_as(1, 1, 1) ? 0 : is_cut_as(1, 1, data) ? 1 : is_cut_as(1, data, data) ? 2 : 3;
-    std::vector<Change> found;
+    std::vector<DeckEdit> found;
     for (int higher = data > 1 ? stage + 1 : 4; higher <= 3; ++higher) {
         auto made = from;
         auto& sharding = made.spec.sharding;
@@ -58,7 +58,7 @@ RecomputeKind kind_of(const spec::RunSpec& spec) {
     return spec.stages.empty() ? spec.recompute.kind : RecomputeKind::full;
 }
 
-Change recomputing(Change from, RecomputeKind kind) {
+DeckEdit recomputing(DeckEdit from, RecomputeKind kind) {
     auto& recompute = from.spec.recompute;
     from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
     const auto& parallel = from.spec.parallel;
@@ -69,7 +69,7 @@ Change recomputing(Change from, RecomputeKind kind) {
     }
     recompute.kind = kind;
     recompute.every = 1;
-    recompute.is_open = false;
+    recompute.is_auto = false;
     return from;
 }
 
@@ -85,7 +85,7 @@ constexpr std::array homes{
 
 /// Moves the homes of the first `kinds` of `homes` to `tier`, unless they are already there or further
 /// out.
-Change moved_out(Change from, std::size_t kinds, Tier tier) {
+DeckEdit moved_out(DeckEdit from, std::size_t kinds, Tier tier) {
     auto& tiers = from.spec.tiers;
     bool moves = false;
     for (std::size_t k = 0; k < kinds && from.spec.stages.empty(); ++k) {
@@ -125,7 +125,7 @@ bool has_leases(const spec::RunSpec& spec) {
 /// Adds runs with tiled products, lookup and head.
 ///
 /// Possible if parameters are gathered or fetched, and have no second copies.
-void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
+void add_tiles(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
     const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
     for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
         const auto match = spec::everything_to_cut(spec);
@@ -135,7 +135,7 @@ void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
 }
 
 /// Adds `from` with micro-batches of a half, a quarter and so on, each also with more recomputation.
-void add_smaller_products(std::vector<Change>& found, Change from) {
+void add_smaller_products(std::vector<DeckEdit>& found, DeckEdit from) {
     const auto kind = kind_of(from.spec);
     const auto before = from.overrides;
     while (from.spec.train.micro_batch % 2 == 0) {
@@ -152,7 +152,7 @@ void add_smaller_products(std::vector<Change>& found, Change from) {
 }
 
 /// Returns `from` with maximum sharding, full recomputation and micro-batches of one sample.
-Change smallest(Change from) {
+DeckEdit smallest(DeckEdit from) {
     const auto stages = higher_stages(from);
     from = stages.empty() ? from : stages.back();
     if (kind_of(from.spec) < RecomputeKind::full) {
@@ -167,19 +167,19 @@ Change smallest(Change from) {
 }
 
 /// Makes training wait while files are written, so that no copy of the state is needed.
-Change waiting_for_saves(Change from) {
+DeckEdit waiting_for_saves(DeckEdit from) {
     from.spec.checkpoint.is_async = false;
     from.overrides += " checkpoint.async=false";
     return from;
 }
 
 /// Adds runs with 2, 4 and 8 times the data ranks, on more nodes if needed, with all state sharded.
-void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
+void add_more_ranks(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
     for (int times = 2; times <= 8; times *= 2) {
         if (spec.train.micro_batches % times != 0) {
             return;
         }
-        Change more{"", spec};
+        DeckEdit more{"", spec};
         auto& parallel = more.spec.parallel;
         parallel.ranks *= times;
         parallel.data *= times;
@@ -197,12 +197,12 @@ void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
 
 }  // namespace
 
-std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
-    const Change same{"", spec};
+std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec) {
+    const DeckEdit same{"", spec};
     const auto stages = higher_stages(same);
     const auto kind = kind_of(spec);
-    std::vector<Change> found;
-    const auto add_homes = [&](const Change& from, std::size_t kinds, Tier tier) {
+    std::vector<DeckEdit> found;
+    const auto add_homes = [&](const DeckEdit& from, std::size_t kinds, Tier tier) {
         const auto budget = tier == Tier::nvme ? spec.tiers.nvme_budget_bytes : spec.tiers.host_budget_bytes;
         auto moved = moved_out(from, kinds, tier);
         if (budget > 0 && !moved.overrides.empty()) {
@@ -220,21 +220,21 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
     if (is_copied) {
         found.push_back(waiting_for_saves(same));
     }
-    const auto add_all = [&](const Change& from, const std::vector<Change>& changes) {
+    const auto add_all = [&](const DeckEdit& from, const std::vector<DeckEdit>& changes) {
         for (const auto& change : changes) {
             found.push_back({from.overrides + change.overrides, change.spec});
         }
     };
     add_stages(false);
-    const bool are_alike = spec.stages.empty();  // otherwise states of stages depend on the current axes
-    if (are_alike) {
+    const bool are_identical = spec.stages.empty();  // otherwise states of stages depend on the current axes
+    if (are_identical) {
         add_all(same, shared_tokens(spec));
     }
     if (kind < RecomputeKind::selective) {
         found.push_back(recomputing(same, RecomputeKind::selective));
     }
     add_stages(true);
-    if (are_alike) {
+    if (are_identical) {
         add_all(same, other_spreads(spec));
     }
     if (kind < RecomputeKind::full) {
@@ -244,7 +244,7 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
         found.push_back({" overlap.prefetch=0", spec});
         found.back().spec.overlap.prefetch = 0;
     }
-    if (are_alike) {
+    if (are_identical) {
         add_all(same, more_model_ranks(spec));
     }
     add_tiles(found, spec);
@@ -262,11 +262,11 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
         add_smaller_products(found, stages.back());
     }
     add_homes(same, 4, Tier::nvme);
-    std::vector<Change> least{smallest(same)};
+    std::vector<DeckEdit> min{smallest(same)};
     if (is_copied) {
-        least.push_back(waiting_for_saves(least.front()));
+        min.push_back(waiting_for_saves(min.front()));
     }
-    for (const auto& from : least) {
+    for (const auto& from : min) {
         if (!from.overrides.empty()) {
             found.push_back(from);
         }
@@ -275,8 +275,8 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
             add_homes(from, 4, tier);
         }
     }
-    if (are_alike) {
-        add_all(least.front(), more_model_ranks(least.front().spec));
+    if (are_identical) {
+        add_all(min.front(), more_model_ranks(min.front().spec));
     }
     add_more_ranks(found, spec);
     return found;

@@ -9,7 +9,7 @@
 namespace ziggurat::plan {
 
 /// Changed run, and the overrides that lead to it, each after a space.
-struct Change {
+struct DeckEdit {
     std::string overrides;
     spec::RunSpec spec;
 };
@@ -17,6 +17,6 @@ struct Change {
 /// Returns changed runs in the order of their cost in time.
 ///
 /// A home on NVMe is proposed only if the machine has such space.
-std::vector<Change> cheaper_runs(const spec::RunSpec& spec);
+std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

@@ -13,7 +13,7 @@ namespace {
 
 /// Returns the maximum number of checkpoints that remain at the end. Saves by time or tokens rarely
 /// fall on a milestone.
-std::int64_t most_kept(const spec::Checkpoint& checkpoint, std::int64_t steps) {
+std::int64_t max_kept(const spec::Checkpoint& checkpoint, std::int64_t steps) {
     const auto& every = *checkpoint.every;
     const bool has_milestones = checkpoint.keep_every_steps > 0 && every.steps > 0;
     const auto milestones = has_milestones ? steps / std::lcm(checkpoint.keep_every_steps, every.steps) : 0;
@@ -36,7 +36,7 @@ CheckpointSize checkpoint_size(const spec::RunSpec& spec) {
                           (layout::is_of_frozen(kind) ? frozen : trained);
         }
     }
-    size.kept = spec.checkpoint.every ? most_kept(spec.checkpoint, spec.train.steps) : 0;
+    size.kept = spec.checkpoint.every ? max_kept(spec.checkpoint, spec.train.steps) : 0;
     size.bytes_kept = size.kept * size.bytes;
     size.bytes_at_most = size.bytes_kept + size.bytes;
     return size;

@@ -12,7 +12,7 @@
 #include "plan/depth_times.hpp"
 #include "plan/ops_budget.hpp"
 #include "plan/plan_run.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
 
@@ -31,9 +31,9 @@ constexpr int usual_prefetch = 2;
 /// Number of layers that suffices: such a program reaches its steady state long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
-/// Part of most_ops_of_depths for timing depths. The rest is for checking budgets. Depths that are not
+/// Part of max_ops_of_depths for timing depths. The rest is for checking budgets. Depths that are not
 /// tried within it are not chosen.
-constexpr std::size_t most_ops_timed = most_ops_of_depths / 3;
+constexpr std::size_t max_ops_timed = max_ops_of_depths / 3;
 
 /// Returns a shorter run with equal time per layer and micro-batch, and with chunks of the size of a
 /// search.
@@ -51,15 +51,15 @@ class DepthChooser {
   public:
     DepthChooser(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine,
-                 spec::OpenDepths open,
+                 spec::AutoDepths open,
                  const Rates& rates,
                  const Watch& watch)
         : spec_{spec},
           machine_{machine},
           open_{open},
           rates_{rates},
-          budget_{most_ops_of_depths - most_ops_timed, watch},
-          timed_{most_ops_timed, watch} {
+          budget_{max_ops_of_depths - max_ops_timed, watch},
+          timed_{max_ops_timed, watch} {
         if (open.optimizer_prefetch) {
             spec_.overlap.optimizer_prefetch = 0;
         }
@@ -88,7 +88,7 @@ class DepthChooser {
         return spec;
     }
 
-    std::int64_t lack(const DepthTime& ahead) {
+    std::int64_t shortfall(const DepthTime& ahead) {
         const std::array<std::int64_t, 3> key{ahead.prefetch, ahead.optimizer_prefetch,
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
@@ -103,14 +103,14 @@ class DepthChooser {
     }
 
     void choose_chunk() {
-        const auto elements = most_updated_elements(spec_);
+        const auto elements = max_updated_elements(spec_);
         const auto usual = spec::usual_chunk(elements);
         auto& chunk = spec_.tiers.chunk_elements;
         chunk = usual;
         const bool fits =
             open_.prefetch ? halve_chunk(1) || halve_chunk(0) : halve_chunk(spec_.overlap.prefetch);
         chunk = fits ? chunk : usual;
-        found_.why_chunk =
+        found_.chunk_reason =
             chunk < usual ? fmt::format("limited by the budgets; {} elements", format_grouped(elements))
                           : fmt::format("{} of a rank's {} elements", (elements + chunk - 1) / chunk,
                                         format_grouped(elements));
@@ -121,13 +121,13 @@ class DepthChooser {
     /// Returns false if they never suffice.
     bool halve_chunk(int prefetch) {
         auto& chunk = spec_.tiers.chunk_elements;
-        chunk = spec::usual_chunk(most_updated_elements(spec_));
+        chunk = spec::usual_chunk(max_updated_elements(spec_));
         const DepthTime ahead{.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
-        auto short_of_bytes = lack(ahead);
+        auto short_of_bytes = shortfall(ahead);
         while (short_of_bytes > 0 && chunk > smallest_chunk && !budget_.is_spent()) {
             chunk /= 2;
             const auto before = short_of_bytes;
-            short_of_bytes = lack(ahead);
+            short_of_bytes = shortfall(ahead);
             // The memory of chunks halves each time, so all further halvings together gain less than this
             // one.
             if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
@@ -139,30 +139,30 @@ class DepthChooser {
 
     void choose_how_far_ahead() {
         const auto tried = planned_steps();
-        const auto wanted = least_of_the_best(tried);
+        const auto wanted = min_of_the_best(tried);
         auto chosen = best_that_fits(tried);
         if (open_.prefetch) {
-            found_.why_prefetch = times_by_prefetch(tried);
+            found_.prefetch_reason = times_by_prefetch(tried);
         }
         if (open_.optimizer_prefetch) {
-            found_.why_optimizer_prefetch = why_optimizer_prefetch(tried, wanted, chosen);
+            found_.optimizer_prefetch_reason = optimizer_prefetch_reason(tried, wanted, chosen);
         }
-        const auto short_of_bytes = open_.prefetch ? lack(chosen) : 0;
+        const auto short_of_bytes = open_.prefetch ? shortfall(chosen) : 0;
         if (open_.prefetch && short_of_bytes == 0) {
-            found_.why_prefetch += held(wanted.prefetch, chosen.prefetch);
+            found_.prefetch_reason += held(wanted.prefetch, chosen.prefetch);
         } else if (open_.prefetch) {
             const DepthTime at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
-            const auto still_short = lack(at_once);
+            const auto still_short = shortfall(at_once);
             chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but with less shortfall
-            found_.why_prefetch += still_short > 0 ? "; the budgets hold none" : "; the budgets hold 0";
+            found_.prefetch_reason += still_short > 0 ? "; the budgets hold none" : "; the budgets hold 0";
             if (open_.optimizer_prefetch && chosen.prefetch == 0) {
-                found_.why_optimizer_prefetch = "no prefetching";
+                found_.optimizer_prefetch_reason = "no prefetching";
             }
         }
         found_.prefetch = chosen.prefetch;
         found_.optimizer_prefetch = chosen.optimizer_prefetch;
         if (depends_on_unknown_disks(spec_, machine_, open_)) {
-            found_.why_ahead(open_) +=
+            found_.ahead_reason(open_) +=
                 fmt::format("; assumes {}B/s for a node's disks; measure them with 'ziggurat bench io'",
                             format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
         }
@@ -227,7 +227,7 @@ class DepthChooser {
 
     /// Returns the first depth that no other beats, with at least the usual prefetch if such a depth
     /// exists.
-    static DepthTime least_of_the_best(const std::vector<DepthTime>& tried) {
+    static DepthTime min_of_the_best(const std::vector<DepthTime>& tried) {
         const double best = std::ranges::min_element(tried, {}, &DepthTime::seconds)->seconds;
         const auto is_good = [&](const DepthTime& ahead) { return ahead.seconds <= as_good * best; };
         const auto usual = std::ranges::find_if(tried, [&](const DepthTime& ahead) {
@@ -239,8 +239,8 @@ class DepthChooser {
     /// Returns the same among depths within the budgets; the first of all if no depth is.
     DepthTime best_that_fits(const std::vector<DepthTime>& tried) {
         for (auto left = tried; !left.empty();) {
-            const auto chosen = least_of_the_best(left);
-            if (lack(chosen) == 0) {
+            const auto chosen = min_of_the_best(left);
+            if (shortfall(chosen) == 0) {
                 return chosen;
             }
             if (budget_.is_spent()) {
@@ -254,7 +254,7 @@ class DepthChooser {
         return tried.front();
     }
 
-    std::string why_optimizer_prefetch(const std::vector<DepthTime>& tried,
+    std::string optimizer_prefetch_reason(const std::vector<DepthTime>& tried,
                                        const DepthTime& wanted,
                                        const DepthTime& chosen) const {
         if (!reads_states()) {
@@ -273,10 +273,10 @@ class DepthChooser {
 
     spec::RunSpec spec_;
     const spec::MachineSpec& machine_;
-    spec::OpenDepths open_;
+    spec::AutoDepths open_;
     Rates rates_;
-    OpsBudget budget_;                       ///< for programs that lack() builds
-    OpsBudget timed_;                        ///< for programs that are timed
+    PlanningBudget budget_;                       ///< for programs that shortfall() builds
+    PlanningBudget timed_;                        ///< for programs that are timed
     std::vector<StageTime> at_least_depth_;  ///< the slowest first
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk
@@ -286,7 +286,7 @@ class DepthChooser {
 
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open,
+                           spec::AutoDepths open,
                            const Rates& rates,
                            const Watch& watch) {
     if (!spec::is_any_state_away(spec)) {
@@ -297,7 +297,7 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
 
 bool depends_on_unknown_disks(const spec::RunSpec& spec,
                               const spec::MachineSpec& machine,
-                              spec::OpenDepths open) {
+                              spec::AutoDepths open) {
     const bool is_known = machine.nvme_read_rate > 0 || spec.debug.throttle.nvme_read > 0;
     const bool reads_states_ahead = spec::are_optimizer_states_on_nvme(spec) && spec.overlap.prefetch > 0;
     return !is_known && spec::is_any_state_on_nvme(spec) &&
@@ -306,7 +306,7 @@ bool depends_on_unknown_disks(const spec::RunSpec& spec,
 
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open,
+                           spec::AutoDepths open,
                            const Watch& watch) {
     return choose_depths(spec, machine, open, rates_of(spec, machine), watch);
 }

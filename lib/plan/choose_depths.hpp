@@ -29,19 +29,19 @@ inline constexpr std::array optimizer_depths{2, 4, 8, 16};
 /// so large that few can be built, fewer depths are tried. With all state on the device, no state is fetched.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open,
+                           spec::AutoDepths open,
                            const Rates& rates,
                            const Watch& watch = {});
 
 /// True if an open depth depends on the rates of disks, and these rates are unknown.
 bool depends_on_unknown_disks(const spec::RunSpec& spec,
                               const spec::MachineSpec& machine,
-                              spec::OpenDepths open);
+                              spec::AutoDepths open);
 
 /// Chooses the depths with the rates of the machine.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open,
+                           spec::AutoDepths open,
                            const Watch& watch = {});
 
 }  // namespace ziggurat::plan

@@ -17,41 +17,41 @@ namespace ziggurat::plan {
 namespace {
 
 /// Number of stages up to which each stage is searched, for programs of any size.
-constexpr int most_stages_of_search = 4;
+constexpr int max_stages_of_search = 4;
 
 /// Chooses the open homes and recomputation of `stage`, or of a run without pipeline.
 ///
 /// In the run that is passed, the states of all stages are equal.
-spec::StageState choose_state(const spec::RunSpec& alike,
+spec::StageState choose_state(const spec::RunSpec& identical,
                               const spec::MachineSpec& machine,
-                              const OpsBudget& budget,
+                              const PlanningBudget& budget,
                               int stage) {
     using enum spec::RecomputeKind;
-    auto tried = alike;
+    auto tried = identical;
     auto& recompute = tried.recompute;
-    const bool is_open = recompute.is_open;
-    recompute.is_open = false;
-    for (const auto kind : is_open ? std::vector{none, selective, full} : std::vector{recompute.kind}) {
-        if (is_open && kind != full && budget.is_spent()) {
+    const bool is_auto = recompute.is_auto;
+    recompute.is_auto = false;
+    for (const auto kind : is_auto ? std::vector{none, selective, full} : std::vector{recompute.kind}) {
+        if (is_auto && kind != full && budget.is_spent()) {
             continue;  // not all kinds are tried for programs this large
         }
-        if (is_open) {
-            recompute = {kind, kind == full ? alike.recompute.every : 1,
-                         alike.recompute.split && kind == full};
+        if (is_auto) {
+            recompute = {kind, kind == full ? identical.recompute.every : 1,
+                         identical.recompute.split && kind == full};
         }
         HomeSearch search{tried, machine, budget, stage};
-        if (is_open && kind != full && !search.device_can_keep_activations()) {
+        if (is_auto && kind != full && !search.device_can_keep_activations()) {
             continue;
         }
         const auto chosen = search.run();
-        const bool activations_leave = alike.tiers.open.activations && chosen.tiers.activations.device < 1;
-        if (!is_open || kind == full || (search.found().fits() && !activations_leave)) {
+        const bool activations_leave = identical.tiers.open.activations && chosen.tiers.activations.device < 1;
+        if (!is_auto || kind == full || (search.found().fits() && !activations_leave)) {
             auto state = spec::general_state(chosen);
             state.open = {};
             return state;
         }
     }
-    return spec::general_state(alike);
+    return spec::general_state(identical);
 }
 
 /// Chooses the open state of each stage. A stage that represents others, which have the same layout and
@@ -64,18 +64,18 @@ std::vector<spec::StageState> choose_states(const spec::RunSpec& spec,
                                             const Watch& watch,
                                             const std::vector<spec::StageState>& known = {}) {
     const auto open = spec::states_of_stages(spec);
-    const auto standing = standing_stages(spec, spec.parallel.stages <= most_stages_of_search);
+    const auto standing = standing_stages(spec, spec.parallel.stages <= max_stages_of_search);
     std::vector<spec::StageState> chosen(open.size());
     for (const int stage : standing.built) {
         if (!known.empty() && known[static_cast<std::size_t>(stage)].gradients.device < 1) {
             chosen[static_cast<std::size_t>(stage)] = known[static_cast<std::size_t>(stage)];
             continue;
         }
-        const OpsBudget budget{most_ops_of_homes / standing.built.size(), watch};
+        const PlanningBudget budget{max_ops_of_homes / standing.built.size(), watch};
         const auto s = static_cast<std::size_t>(stage);
-        auto alike = spec::with_state(spec, open[s]);
-        alike.tiers.open.reduce = spec.tiers.open.reduce;
-        chosen[s] = choose_state(alike, machine, budget, stage);
+        auto identical = spec::with_state(spec, open[s]);
+        identical.tiers.open.reduce = spec.tiers.open.reduce;
+        chosen[s] = choose_state(identical, machine, budget, stage);
     }
     for (std::size_t s = 0; s < chosen.size(); ++s) {
         chosen[s] = chosen[static_cast<std::size_t>(standing.like[s])];
@@ -97,7 +97,7 @@ void take_general(spec::RunSpec& spec, const spec::StageState& first) {
     tiers.optimizer = open.optimizer ? first.optimizer : tiers.optimizer;
     tiers.activations = open.activations ? first.activations : tiers.activations;
     const bool splits = spec.recompute.split;
-    spec.recompute = spec.recompute.is_open ? first.recompute : spec.recompute;
+    spec.recompute = spec.recompute.is_auto ? first.recompute : spec.recompute;
     spec.recompute.split = splits;
     tiers.open = {};
 }
@@ -113,16 +113,16 @@ spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& 
     }
     if (spec.tiers.open.tiles) {
         auto tried = spec;
-        if (asked.recompute.is_open) {
+        if (asked.recompute.is_auto) {
             tried.recompute.kind = spec::RecomputeKind::full;
         }
         auto tiled = choose_tiles(tried, machine, watch);
-        if (!is_pipeline && asked.stages.empty() && !asked.recompute.is_open) {
+        if (!is_pipeline && asked.stages.empty() && !asked.recompute.is_auto) {
             return tiled;
         }
         spec.tiers.tiles = std::move(tiled.tiers.tiles);
     }
-    if (!spec::is_any_home_open(spec) && !spec::is_any_recomputation_open(spec)) {
+    if (!spec::has_auto_home(spec) && !spec::has_auto_recomputation(spec)) {
         spec.tiers.open = {};
         return spec;
     }

@@ -12,7 +12,7 @@ namespace ziggurat::plan {
 namespace {
 
 /// Maximum number of tiles per weight that the search tries.
-constexpr int most_tiles_tried = 256;
+constexpr int max_tiles_tried = 256;
 
 /// Run whose weights all have the same number of tiles.
 struct Tiled {
@@ -31,15 +31,15 @@ spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
 }
 
 Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
-    OpsBudget budget{most_ops_of_homes / 2, watch};  // one of two searches
+    PlanningBudget budget{max_ops_of_homes / 2, watch};  // one of two searches
     const auto may_fit = [&](int tiles) {
         return HomeSearch{in_tiles(spec, tiles), machine, budget}.device_can_hold();
     };
-    const int most = spec.sharding.secondary == 0 ? most_tiles_tried : 1;
+    const int max = spec.sharding.secondary == 0 ? max_tiles_tried : 1;
     int too_few = 0;
     int enough = 1;
     bool fits = may_fit(enough);
-    for (; !fits && enough < most; fits = may_fit(enough)) {
+    for (; !fits && enough < max; fits = may_fit(enough)) {
         too_few = enough;
         enough *= 4;  // runs with many tiles take the longest to build
     }
@@ -51,13 +51,13 @@ Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& mach
         Tiled made{.tiles = enough, .fits = false, .spec = in_tiles(spec, enough)};
         HomeSearch search{made.spec, machine, budget};  // only checks if no home is open
         auto chosen = search.run();
-        made.fits = search.found().lack(spec::Tier::device) == 0;
+        made.fits = search.found().shortfall(spec::Tier::device) == 0;
         made.spec = std::move(chosen);
-        if (made.fits || enough >= most) {
+        if (made.fits || enough >= max) {
             return made;
         }
         // Tiles that pass through buffers for NVMe need slightly more memory.
-        enough = budget.is_spent() ? most : std::min(most, 2 * enough);
+        enough = budget.is_spent() ? max : std::min(max, 2 * enough);
     }
 }
 

@@ -10,14 +10,14 @@ namespace ziggurat::plan {
 namespace {
 
 std::string describe(const std::map<int, double>& seconds_of_depth) {
-    double most = 0;
+    double max = 0;
     for (const auto& [depth, seconds] : seconds_of_depth) {
-        most = std::max(most, seconds);
+        max = std::max(max, seconds);
     }
     std::vector<std::string> depths, shares;
     for (const auto& [depth, seconds] : seconds_of_depth) {
         depths.push_back(fmt::format("{}", depth));
-        shares.push_back(fmt::format("{:.0f}", 100 * seconds / most));
+        shares.push_back(fmt::format("{:.0f}", 100 * seconds / max));
     }
     return fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
 }
@@ -25,12 +25,12 @@ std::string describe(const std::map<int, double>& seconds_of_depth) {
 }  // namespace
 
 std::string times_by_prefetch(const std::vector<DepthTime>& tried) {
-    std::map<int, double> least;
+    std::map<int, double> min;
     for (const auto& ahead : tried) {
-        const auto [known, is_new] = least.try_emplace(ahead.prefetch, ahead.seconds);
+        const auto [known, is_new] = min.try_emplace(ahead.prefetch, ahead.seconds);
         known->second = std::min(known->second, ahead.seconds);
     }
-    return describe(least);
+    return describe(min);
 }
 
 std::string times_by_optimizer_prefetch(const std::vector<DepthTime>& tried, int prefetch) {

@@ -17,10 +17,10 @@ std::int64_t left_by(std::int64_t libraries, std::int64_t bytes) {
 
 std::int64_t Footprint::limit(Tier tier) const noexcept {
     const auto t = tier_index(tier);
-    return std::min(budget[t], there[t]);
+    return std::min(budget[t], available[t]);
 }
 
-std::int64_t Footprint::lack(Tier tier) const noexcept {
+std::int64_t Footprint::shortfall(Tier tier) const noexcept {
     return std::max<std::int64_t>(0, needed[tier_index(tier)] - limit(tier));
 }
 
@@ -29,7 +29,7 @@ std::int64_t Footprint::memory_lack() const noexcept {
 }
 
 std::int64_t Footprint::total_lack() const noexcept {
-    return lack(Tier::device) + lack(Tier::host) + lack(Tier::nvme) + memory_lack();
+    return shortfall(Tier::device) + shortfall(Tier::host) + shortfall(Tier::nvme) + memory_lack();
 }
 
 Footprint footprint_of(const spec::RunSpec& spec,
@@ -56,7 +56,7 @@ Footprint footprint_of(const spec::RunSpec& spec,
     made.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes,
                    spec.tiers.nvme_budget_bytes};
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes : spec::unlimited; };
-    made.there = {machine.has_device ? left_by(libraries, known(machine.device_bytes)) : spec::unlimited,
+    made.available = {machine.has_device ? left_by(libraries, known(machine.device_bytes)) : spec::unlimited,
                   known(machine.host_bytes), machine.nvme_bytes};
     made.memory = machine.has_device ? 0 : machine.host_bytes;
     return made;

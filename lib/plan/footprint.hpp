@@ -34,7 +34,7 @@ struct Footprint {
     TierBytes budget{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Capacity of the machine in each tier. For a GPU: what libraries leave free on the rank with most of
     /// them.
-    TierBytes there{spec::unlimited, spec::unlimited, spec::unlimited};
+    TierBytes available{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Memory of a node without GPUs: its host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
     int threads = 1;          ///< per rank
@@ -42,12 +42,12 @@ struct Footprint {
 
     /// Returns the budget, or the capacity if that is smaller.
     std::int64_t limit(spec::Tier tier) const noexcept;
-    std::int64_t lack(spec::Tier tier) const noexcept;
+    std::int64_t shortfall(spec::Tier tier) const noexcept;
     std::int64_t memory_lack() const noexcept;
     /// Returns the shortfall of all tiers and of the node's memory.
     std::int64_t total_lack() const noexcept;
     /// True if a rank cannot have that many threads.
-    bool has_too_many_threads() const noexcept { return threads > spec::most_threads; }
+    bool has_too_many_threads() const noexcept { return threads > spec::max_threads; }
     bool fits() const noexcept { return total_lack() == 0 && !has_too_many_threads(); }
 };
 

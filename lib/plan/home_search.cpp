@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "layout/mesh.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/stage_state.hpp"
 
@@ -35,41 +35,41 @@ double share(std::int64_t part, std::int64_t whole) {
 }
 
 bool host_holds(const Footprint& found) {
-    return found.lack(Tier::host) == 0 && found.memory_lack() == 0;
+    return found.shortfall(Tier::host) == 0 && found.memory_lack() == 0;
 }
 
 }  // namespace
 
-std::vector<HomeSearch::OpenHome> HomeSearch::open_kinds(const spec::RunSpec& spec, int stage) {
+std::vector<HomeSearch::AutoHome> HomeSearch::open_kinds(const spec::RunSpec& spec, int stage) {
     auto uncut = spec;  // shards do not depend on tiles
     uncut.tiers.tiles.clear();
     const int rank = layout::Mesh{spec.parallel}.neighbour(spec::Axis::pipeline, 0, stage);
     const schedule::ModelLayout model{uncut, rank};
     const auto& open = spec.tiers.open;
     const auto& spans = spec.sharding;
-    std::vector<OpenHome> kinds;
+    std::vector<AutoHome> kinds;
     if (open.optimizer) {
-        kinds.push_back({&spec::Tiers::optimizer, &spec::StageState::optimizer, &spec::OpenHomes::optimizer,
+        kinds.push_back({&spec::Tiers::optimizer, &spec::StageState::optimizer, &spec::AutoHomes::optimizer,
                          chunks_of(spec, model, spans.optimizer)});
     }
     if (open.gradients) {
-        kinds.push_back({&spec::Tiers::gradients, &spec::StageState::gradients, &spec::OpenHomes::gradients,
+        kinds.push_back({&spec::Tiers::gradients, &spec::StageState::gradients, &spec::AutoHomes::gradients,
                          chunks_of(spec, model, spans.gradients)});
     }
     if (open.activations) {
         kinds.push_back({&spec::Tiers::activations, &spec::StageState::activations,
-                         &spec::OpenHomes::activations, std::max<std::int64_t>(1, spec.model.layers)});
+                         &spec::AutoHomes::activations, std::max<std::int64_t>(1, spec.model.layers)});
     }
     if (open.parameters) {
         kinds.push_back({&spec::Tiers::parameters, &spec::StageState::parameters,
-                         &spec::OpenHomes::parameters, chunks_of(spec, model, spans.parameters)});
+                         &spec::AutoHomes::parameters, chunks_of(spec, model, spans.parameters)});
     }
     return kinds;
 }
 
 HomeSearch::HomeSearch(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
-                       const OpsBudget& budget,
+                       const PlanningBudget& budget,
                        std::optional<int> stage)
     : spec_{spec},
       machine_{machine},
@@ -77,19 +77,19 @@ HomeSearch::HomeSearch(const spec::RunSpec& spec,
       stage_{stage},
       kinds_{open_kinds(spec, stage.value_or(0))} {
     for (const auto& kind : kinds_) {
-        all_ += kind.pieces;
+        total_bytes_ += kind.pieces;
     }
     if (shortened(spec, Size::of_search).spec != spec) {
-        resolution_ = std::max<std::int64_t>(1, all_ / shares_of_large);
+        resolution_ = std::max<std::int64_t>(1, total_bytes_ / shares_of_large);
     }
 }
 
 spec::RunSpec HomeSearch::run() {
     const bool has_nvme = !spec_.tiers.nvme_paths.empty();
-    const auto device_fits = [&](std::int64_t away) { return footprint(away, 0).lack(Tier::device) == 0; };
-    away_ = least(all_, device_fits);
+    const auto device_fits = [&](std::int64_t away) { return footprint(away, 0).shortfall(Tier::device) == 0; };
+    away_ = min(total_bytes_, device_fits);
     if (has_nvme) {
-        on_nvme_ = least(away_, [&](std::int64_t far) { return host_holds(footprint(away_, far)); });
+        on_nvme_ = min(away_, [&](std::int64_t far) { return host_holds(footprint(away_, far)); });
     }
     make_room_for_all(has_nvme);
     auto chosen = with(away_, on_nvme_);
@@ -98,7 +98,7 @@ spec::RunSpec HomeSearch::run() {
 }
 
 bool HomeSearch::device_can_hold() const {
-    return footprint(all_, 0).lack(Tier::device) == 0;
+    return footprint(total_bytes_, 0).shortfall(Tier::device) == 0;
 }
 
 bool HomeSearch::device_can_keep_activations() const {
@@ -109,21 +109,21 @@ bool HomeSearch::device_can_keep_activations() const {
         }
         away += kind.pieces;
     }
-    return footprint(away, 0).lack(Tier::device) == 0;
+    return footprint(away, 0).shortfall(Tier::device) == 0;
 }
 
-/// Returns the smallest number of pieces up to `most` for which `fits` is true; `most` if it never is.
+/// Returns the smallest number of pieces up to `max` for which `fits` is true; `max` if it never is.
 ///
 /// The result is exact to resolution().
-std::int64_t HomeSearch::least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const {
-    if (most == 0 || fits(0)) {
+std::int64_t HomeSearch::min(std::int64_t max, const std::function<bool(std::int64_t)>& fits) const {
+    if (max == 0 || fits(0)) {
         return 0;
     }
-    if (!fits(most)) {
-        return most;
+    if (!fits(max)) {
+        return max;
     }
     std::int64_t too_few = 0;
-    std::int64_t enough = most;
+    std::int64_t enough = max;
     while (enough - too_few > resolution()) {
         const auto middle = too_few + (enough - too_few) / 2;
         (fits(middle) ? enough : too_few) = middle;
@@ -134,8 +134,8 @@ std::int64_t HomeSearch::least(std::int64_t most, const std::function<bool(std::
 /// Returns the step of the bisection, in pieces. It grows as the budget is spent, until no more tries
 /// are made.
 std::int64_t HomeSearch::resolution() const {
-    return budget_.is_spent()        ? all_
-           : budget_.is_half_spent() ? std::max(resolution_, all_ / shares_of_large)
+    return budget_.is_spent()        ? total_bytes_
+           : budget_.is_half_spent() ? std::max(resolution_, total_bytes_ / shares_of_large)
                                      : resolution_;
 }
 
@@ -144,14 +144,14 @@ std::int64_t HomeSearch::resolution() const {
 /// Other ranks than the one of the search may need slightly more. Shards on NVMe begin at whole pages, which
 /// can also need a little more memory of the device.
 void HomeSearch::make_room_for_all(bool has_nvme) {
-    for (std::int64_t step = 1;; step = budget_.is_spent() ? all_ : 2 * step) {
+    for (std::int64_t step = 1;; step = budget_.is_spent() ? total_bytes_ : 2 * step) {
         found_ = footprint(away_, on_nvme_, PlannedRanks::several_in_search);
-        const bool device_fits = found_.lack(Tier::device) == 0 || away_ == all_;
+        const bool device_fits = found_.shortfall(Tier::device) == 0 || away_ == total_bytes_;
         const bool host_fits = host_holds(found_) || !has_nvme || on_nvme_ == away_;
         if (device_fits && host_fits) {
             return;
         }
-        away_ = device_fits ? away_ : std::min(all_, away_ + step);
+        away_ = device_fits ? away_ : std::min(total_bytes_, away_ + step);
         on_nvme_ = host_fits ? on_nvme_ : std::min(away_, on_nvme_ + step);
     }
 }
@@ -177,7 +177,7 @@ spec::RunSpec HomeSearch::with(std::int64_t away, std::int64_t far) const {
         }
         made.tiers.*kind.home = home;
         for (auto& state : made.stages) {
-            state.*kind.of_stage = state.open.*kind.is_open ? home : state.*kind.of_stage;
+            state.*kind.of_stage = state.open.*kind.is_auto ? home : state.*kind.of_stage;
         }
     }
     if (made.tiers.gradients.device < 1 && made.tiers.open.reduce) {

@@ -25,7 +25,7 @@ class HomeSearch {
     /// \param stage  the only stage that is planned
     HomeSearch(const spec::RunSpec& spec,
                const spec::MachineSpec& machine,
-               const OpsBudget& budget,
+               const PlanningBudget& budget,
                std::optional<int> stage = {});
 
     /// Returns `spec` with sufficient homes, and no home open.
@@ -44,17 +44,17 @@ class HomeSearch {
 
   private:
     /// Open kind, and the number of pieces into which it can be divided.
-    struct OpenHome {
+    struct AutoHome {
         spec::Home spec::Tiers::*home;
         spec::Home spec::StageState::*of_stage;
-        bool spec::OpenHomes::*is_open;
+        bool spec::AutoHomes::*is_auto;
         std::int64_t pieces = 1;
     };
 
     /// Returns the open kinds in the order in which they leave, with the pieces of a rank of `stage`.
-    static std::vector<OpenHome> open_kinds(const spec::RunSpec& spec, int stage);
+    static std::vector<AutoHome> open_kinds(const spec::RunSpec& spec, int stage);
 
-    std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const;
+    std::int64_t min(std::int64_t max, const std::function<bool(std::int64_t)>& fits) const;
     std::int64_t resolution() const;
     void make_room_for_all(bool has_nvme);
     spec::RunSpec with(std::int64_t away, std::int64_t far) const;
@@ -62,10 +62,10 @@ class HomeSearch {
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    const OpsBudget& budget_;
+    const PlanningBudget& budget_;
     std::optional<int> stage_;
-    std::vector<OpenHome> kinds_;
-    std::int64_t all_ = 0;
+    std::vector<AutoHome> kinds_;
+    std::int64_t total_bytes_ = 0;
     std::int64_t resolution_ = 1;  ///< in pieces; larger for large programs, so that fewer are built
     std::int64_t away_ = 0;
     std::int64_t on_nvme_ = 0;

@@ -28,10 +28,10 @@ std::string left(const Footprint& footprint, bool fits) {
     std::string text;
     for (std::size_t t = 0; t < names.size(); ++t) {
         const auto limit = footprint.limit(static_cast<spec::Tier>(t));
-        const auto lack = footprint.lack(static_cast<spec::Tier>(t));
-        const bool is_told = limit < spec::unlimited && (t == 0 || footprint.needed[t] > 0);
-        if (fits ? is_told : lack > 0) {
-            const auto bytes = fits ? limit - footprint.needed[t] : lack;
+        const auto shortfall = footprint.shortfall(static_cast<spec::Tier>(t));
+        const bool is_reported = limit < spec::unlimited && (t == 0 || footprint.needed[t] > 0);
+        if (fits ? is_reported : shortfall > 0) {
+            const auto bytes = fits ? limit - footprint.needed[t] : shortfall;
             text += (text.empty() ? "" : ", ") + fmt::format(fmt::runtime(names[t]), format_bytes(bytes));
         }
     }
@@ -65,13 +65,13 @@ std::string as_cut(const char* kind, const spec::Home& asked, const std::array<s
 
 /// Returns the rounded shares of the fullest rank.
 std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) {
-    using schedule::Cargo;
+    using schedule::PayloadKind;
     const auto tiers = spec::of_stage(spec, stage.stage).tiers;
     const auto at_home = schedule::bytes_at_home(stage.program);
-    const auto of = [&](Cargo cargo) { return at_home[static_cast<std::size_t>(cargo)]; };
-    return as_cut("parameters", tiers.parameters, of(Cargo::parameters)) +
-           as_cut("gradients", tiers.gradients, of(Cargo::gradients)) +
-           as_cut("optimizer", tiers.optimizer, of(Cargo::optimizer));
+    const auto of = [&](PayloadKind payload) { return at_home[static_cast<std::size_t>(payload)]; };
+    return as_cut("parameters", tiers.parameters, of(PayloadKind::parameters)) +
+           as_cut("gradients", tiers.gradients, of(PayloadKind::gradients)) +
+           as_cut("optimizer", tiers.optimizer, of(PayloadKind::optimizer));
 }
 
 /// Returns the program of the stage with most bytes on its disks.
@@ -109,11 +109,11 @@ MemoryReport memory_report(const spec::RunSpec& spec,
     const auto& fullest = plan.fullest();
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
-    report.how_exact = plan.how_exact;
+    report.accuracy_note = plan.accuracy_note;
     report.table =
         (spec.parallel.stages == 1 ? memory_table(spec, fullest.program.rank, report.fullest().table)
                                    : stages_table(spec, report.stages)) +
-        (plan.how_exact.empty() ? "" : fmt::format("  planned {}\n", plan.how_exact)) +
+        (plan.accuracy_note.empty() ? "" : fmt::format("  planned {}\n", plan.accuracy_note)) +
         shares_as_cut(spec, fullest) + verdict(spec, plan.footprint, report.stages, but);
     const auto slowed = throttled(machine, spec);
     const auto of_fullest = spec::of_stage(spec, fullest.stage);

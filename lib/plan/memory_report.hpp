@@ -15,7 +15,7 @@ namespace ziggurat::plan {
 struct MemoryReport {
     std::string table;      ///< with the verdict, and with remedies if the run does not fit
     std::string infinity;   ///< see infinity_tables
-    std::string how_exact;  ///< also in the table; empty: as exact as RunPlan
+    std::string accuracy_note;  ///< also in the table; empty: as exact as RunPlan
     bool fits = false;
     /// Fullest rank of each stage that was built. With one stage, the table is that of its rank; otherwise
     /// it has a column for each stage.

@@ -15,17 +15,17 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::Consumer;
+using schedule::MemoryCategory;
 using schedule::Lifetime;
 
 /// First and last op that use a transient buffer.
-struct Use {
+struct BufferUse {
     int first = -1;
     int last = -1;
 };
 
-std::vector<Use> uses(const schedule::Program& program) {
-    std::vector<Use> found(program.buffers.size());
+std::vector<BufferUse> uses(const schedule::Program& program) {
+    std::vector<BufferUse> found(program.buffers.size());
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const auto* operands : {&program.ops[i].reads, &program.ops[i].writes}) {
             for (const auto& operand : *operands) {
@@ -40,7 +40,7 @@ std::vector<Use> uses(const schedule::Program& program) {
 
 /// Returns the op with the maximum of transient bytes in `tier`; -1 if the tier has no transient
 /// buffers.
-int peak(const schedule::Program& program, const std::vector<Use>& used, spec::Tier tier) {
+int peak(const schedule::Program& program, const std::vector<BufferUse>& used, spec::Tier tier) {
     std::vector<std::int64_t> change(program.ops.size() + 1);
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
@@ -50,12 +50,12 @@ int peak(const schedule::Program& program, const std::vector<Use>& used, spec::T
         }
     }
     std::int64_t now = 0;
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     int at = -1;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         now += change[i];
-        if (now > most) {
-            most = now;
+        if (now > max) {
+            max = now;
             at = static_cast<int>(i);
         }
     }
@@ -152,28 +152,28 @@ std::string detail_of_optimizer(const spec::RunSpec& spec) {
     return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
+std::string detail_of(MemoryCategory consumer, const spec::RunSpec& spec) {
     switch (consumer) {
-        case Consumer::parameters:
+        case MemoryCategory::parameters:
             return detail_of_parameters(spec);
-        case Consumer::leases:
+        case MemoryCategory::leases:
             return "whole units while they are used";
-        case Consumer::gradients:
+        case MemoryCategory::gradients:
             return detail_of_gradients(spec);
-        case Consumer::optimizer:
+        case MemoryCategory::optimizer:
             return cut(spec.sharding.optimizer, detail_of_optimizer(spec));
-        case Consumer::activations:
+        case MemoryCategory::activations:
             return detail_of_activations(spec);
-        case Consumer::working_buffers:
+        case MemoryCategory::working_buffers:
             return "other values and gradients";
-        case Consumer::snapshot:
+        case MemoryCategory::snapshot:
             return cut(spec.parallel.data, "saved state, copied");
-        case Consumer::none:
-        case Consumer::logits:
-        case Consumer::workspaces:
-        case Consumer::batch:
-        case Consumer::transfers:
-        case Consumer::validation:
+        case MemoryCategory::none:
+        case MemoryCategory::logits:
+        case MemoryCategory::workspaces:
+        case MemoryCategory::batch:
+        case MemoryCategory::transfers:
+        case MemoryCategory::validation:
             break;
     }
     return "";
@@ -212,10 +212,10 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
                          const RankBytes& of_all) {
     MemoryTable table;
     const auto used = uses(program);
-    std::map<Consumer, std::array<std::int64_t, 3>> bytes;
+    std::map<MemoryCategory, std::array<std::int64_t, 3>> bytes;
     const auto staging = staging_bytes(spec, program);
     if (staging > 0) {
-        bytes[Consumer::transfers][tier_index(spec::Tier::host)] += staging;
+        bytes[MemoryCategory::transfers][tier_index(spec::Tier::host)] += staging;
     }
     for (const auto tier : all_tiers) {
         const auto t = tier_index(tier);
@@ -234,7 +234,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
         table.total[t] = std::max(own, of_all.tiers[t]);
         table.between[t] = program.tier_bytes(tier) - sum;
         if (table.total[t] > own) {
-            bytes[Consumer::validation][t] += table.total[t] - own;
+            bytes[MemoryCategory::validation][t] += table.total[t] - own;
         }
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }

@@ -14,7 +14,7 @@ namespace ziggurat::plan {
 
 /// One row: bytes of a consumer in each tier, indexed by spec::Tier.
 struct MemoryRow {
-    schedule::Consumer consumer = schedule::Consumer::none;
+    schedule::MemoryCategory consumer = schedule::MemoryCategory::none;
     std::string detail;  ///< explanation of the bytes
     std::array<std::int64_t, 3> bytes{};
 };

@@ -10,31 +10,31 @@ namespace ziggurat::plan {
 /// Numbers of ops that the searches of one answer may build: together about five seconds of the ten
 /// seconds within which every answer comes. Each search has its own part, even if others do not use theirs.
 /// So `train`, which omits some searches, finds the same result as `check`.
-inline constexpr std::size_t most_ops_of_homes = 400'000;
-inline constexpr std::size_t most_ops_of_depths = 250'000;
-inline constexpr std::size_t most_ops_of_remedies = 200'000;
+inline constexpr std::size_t max_ops_of_homes = 400'000;
+inline constexpr std::size_t max_ops_of_depths = 250'000;
+inline constexpr std::size_t max_ops_of_remedies = 200'000;
 
 /// Counts the ops that are built, through its watch(). The limit is not a time, because the same search
 /// must end with the same result on every rank and machine.
-class OpsBudget {
+class PlanningBudget {
   public:
     /// \param seen_by  is also called
-    OpsBudget(std::size_t most, const Watch& seen_by)
-        : most_{most}, watch_{[this, seen_by](std::size_t ops) {
+    PlanningBudget(std::size_t max, const Watch& seen_by)
+        : max_{max}, watch_{[this, seen_by](std::size_t ops) {
               spent_ += ops;
               if (seen_by) {
                   seen_by(ops);
               }
           }} {}
-    OpsBudget(const OpsBudget&) = delete;
-    OpsBudget& operator=(const OpsBudget&) = delete;
+    PlanningBudget(const PlanningBudget&) = delete;
+    PlanningBudget& operator=(const PlanningBudget&) = delete;
 
     const Watch& watch() const noexcept { return watch_; }
-    bool is_spent() const noexcept { return spent_ >= most_; }
-    bool is_half_spent() const noexcept { return spent_ >= most_ / 2; }
+    bool is_spent() const noexcept { return spent_ >= max_; }
+    bool is_half_spent() const noexcept { return spent_ >= max_ / 2; }
 
   private:
-    std::size_t most_;
+    std::size_t max_;
     std::size_t spent_ = 0;
     Watch watch_;
 };

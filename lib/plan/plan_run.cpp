@@ -8,7 +8,7 @@
 
 #include "layout/mesh.hpp"
 #include "plan/rank_programs.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
 
 namespace ziggurat::plan {
@@ -18,13 +18,13 @@ using spec::Tier;
 
 /// Limits of the ranks that are built, over all stages. Fewer are built for large programs, but not
 /// only one, because ranks may differ by a tenth.
-constexpr std::int64_t most_planned = 16;
-constexpr std::int64_t least_planned = 2;
-constexpr std::int64_t most_ops = 50'000;
+constexpr std::int64_t max_planned = 16;
+constexpr std::int64_t min_planned = 2;
+constexpr std::int64_t max_ops = 50'000;
 
 /// Maximum of passes of layers, over micro-batches that differ, for which a run that seems not to fit
 /// is also planned as a whole: about ten seconds.
-constexpr std::int64_t most_passes_of_whole = 8192;
+constexpr std::int64_t max_passes_of_whole = 8192;
 
 class Planner {
   public:
@@ -36,7 +36,7 @@ class Planner {
     RunPlan run(PlannedRanks which, std::optional<int> only_stage) {
         const auto& parallel = spec_.parallel;
         by_rank_.assign(static_cast<std::size_t>(parallel.ranks), {});
-        most_.assign(static_cast<std::size_t>(parallel.stages), {});
+        max_.assign(static_cast<std::size_t>(parallel.stages), {});
         keeps_stages_ = which != PlannedRanks::first;
         const int first = only_stage.value_or(0);
         build(mesh_.neighbour(spec::Axis::pipeline, 0, first));
@@ -49,7 +49,7 @@ class Planner {
             }
         }
         const auto of_all = static_cast<int>(std::ssize(stages_.built));
-        plan_.how_exact = how_exact(built_, spec_, only_stage ? parallel.stages : of_all);
+        plan_.accuracy_note = accuracy_note(built_, spec_, only_stage ? parallel.stages : of_all);
         if (which != PlannedRanks::first) {
             for (const int rank : others()) {
                 build(rank);
@@ -59,7 +59,7 @@ class Planner {
         for (int rank = 0; rank < parallel.ranks; ++rank) {
             node_of.push_back(rank / std::max(parallel.ranks_per_node, 1));
             auto& bytes = by_rank_[static_cast<std::size_t>(rank)];
-            bytes = bytes.tiers == TierBytes{} ? most_[like(stage_of(rank))] : bytes;
+            bytes = bytes.tiers == TierBytes{} ? max_[like(stage_of(rank))] : bytes;
         }
         plan_.footprint = footprint_of(spec_, machine_, by_rank_, node_of);
         std::ranges::sort(plan_.stages, {}, &PlannedStage::stage);
@@ -89,21 +89,21 @@ class Planner {
     /// True if all stages are built; call it after the first one is built.
     bool builds_all() const {
         const int stages = spec_.parallel.stages;
-        return stages <= least_planned_stages || ops_of_a_rank() * stages <= most_ops ||
-               !built_.layers.are_alike();
+        return stages <= min_planned_stages || ops_of_a_rank() * stages <= max_ops ||
+               !built_.layers.are_identical();
     }
 
     /// Returns the ranks that are built in addition to the first of each stage, spread along the data axis.
     std::vector<int> others() const {
         const std::int64_t data = spec_.parallel.data;
-        const auto all = std::clamp(most_ops / ops_of_a_rank(), least_planned, most_planned);
+        const auto all = std::clamp(max_ops / ops_of_a_rank(), min_planned, max_planned);
         const auto count = std::min(data, std::max<std::int64_t>(all / std::ssize(stages_.built), 1));
         std::vector<int> chosen;
         for (const int stage : stages_.built) {
             const int first = mesh_.neighbour(spec::Axis::pipeline, 0, stage);
             for (std::int64_t i = 1; i < count; ++i) {
-                const auto place = static_cast<int>(i * (data - 1) / (count - 1));
-                chosen.push_back(mesh_.neighbour(spec::Axis::data, first, place));
+                const auto position = static_cast<int>(i * (data - 1) / (count - 1));
+                chosen.push_back(mesh_.neighbour(spec::Axis::data, first, position));
             }
         }
         return chosen;
@@ -115,11 +115,11 @@ class Planner {
             watch_(built.ops);
         }
         by_rank_[static_cast<std::size_t>(rank)] = {built.bytes, built.libraries};
-        auto& most = most_[stage_of(rank)];
-        for (std::size_t t = 0; t < most.tiers.size(); ++t) {
-            most.tiers[t] = std::max(most.tiers[t], built.bytes[t]);
+        auto& max = max_[stage_of(rank)];
+        for (std::size_t t = 0; t < max.tiers.size(); ++t) {
+            max.tiers[t] = std::max(max.tiers[t], built.bytes[t]);
         }
-        most.libraries = std::max(most.libraries, built.libraries);
+        max.libraries = std::max(max.libraries, built.libraries);
         keep(stage_of(rank), std::move(built));
     }
 
@@ -137,13 +137,13 @@ class Planner {
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    ShortRun built_;  ///< run from which programs are built
+    ReducedRun built_;  ///< run from which programs are built
     const Watch& watch_;
     layout::Mesh mesh_;
     RunPlan plan_;
     std::vector<RankBytes> by_rank_;  ///< zeros if not built
-    std::vector<RankBytes> most_;     ///< by stage: maximum over the built ranks
-    StandingStages stages_;
+    std::vector<RankBytes> max_;     ///< by stage: maximum over the built ranks
+    RepresentativeStages stages_;
     bool keeps_stages_ = false;
 };
 
@@ -172,7 +172,7 @@ bool is_worth_planning_whole(const spec::RunSpec& spec) {
         return false;
     }
     const auto micro_batches = std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
-    return spec.model.layers * micro_batches * weight_of_layer(spec) <= most_passes_of_whole;
+    return spec.model.layers * micro_batches * weight_of_layer(spec) <= max_passes_of_whole;
 }
 
 /// Adds to every rank the difference between the fullest rank's whole program and its reduced one.
@@ -212,13 +212,13 @@ RunPlan plan_run(const spec::RunSpec& spec,
         which == PlannedRanks::first || (which == PlannedRanks::several_in_search && is_large_pipeline(spec));
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
     auto plan = planner.run(which, only_stage);
-    if (!searches && !plan.how_exact.empty() && plan.footprint.total_lack() > 0 &&
+    if (!searches && !plan.accuracy_note.empty() && plan.footprint.total_lack() > 0 &&
         is_worth_planning_whole(spec)) {
         return Planner{spec, machine, Size::whole, watch}.run(which, only_stage);
     }
     const auto passes = passes_of_step(spec);
-    if (!searches && passes > most_passes && passes <= most_passes_to_be_sure &&
-        passes * weight_of_layer(spec) <= 2 * most_passes_to_be_sure && plan.how_exact.empty() &&
+    if (!searches && passes > max_passes && passes <= max_passes_to_be_sure &&
+        passes * weight_of_layer(spec) <= 2 * max_passes_to_be_sure && plan.accuracy_note.empty() &&
         !is_clear(plan.footprint)) {
         const int rank = plan.fullest().program.rank;
         const auto whole = build_whole(spec, rank);

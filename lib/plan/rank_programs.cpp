@@ -16,17 +16,17 @@ using schedule::ModelLayout;
 using schedule::Program;
 using schedule::Variant;
 
-/// Limit like most_passes, for passes of tiled layers, converted to untiled ones.
-constexpr std::int64_t most_plain_passes = 2048;
+/// Limit like max_passes, for passes of tiled layers, converted to untiled ones.
+constexpr std::int64_t max_plain_passes = 2048;
 
 /// Returns the micro-batches of a step to build. After some, each finds the arena in the state that the
 /// one before left. So the cost of a plan does not depend on their number.
-std::int64_t microbatches_to_build(const ShortRun& built) {
+std::int64_t microbatches_to_build(const ReducedRun& built) {
     const auto& spec = built.spec;
     const auto passes = passes_of_step(spec);
     const auto plain = passes * weight_of_layer(spec);
     const bool are_few =
-        built.layers.is_whole() ? passes <= most_passes && plain <= most_plain_passes : plain <= most_passes;
+        built.layers.is_whole() ? passes <= max_passes && plain <= max_plain_passes : plain <= max_passes;
     return are_few ? spec.train.micro_batches
                    : std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
 }
@@ -45,7 +45,7 @@ void add_batches(Program& program, std::int64_t others) {
     }
     made.name = "batches of the other micro-batches";
     made.lifetime = schedule::Lifetime::inputs;
-    made.consumer = schedule::Consumer::batch;
+    made.consumer = schedule::MemoryCategory::batch;
     auto& arena = program.arena_bytes[schedule::arena_of(made)];
     made.offset = arena;
     arena += made.bytes;
@@ -53,7 +53,7 @@ void add_batches(Program& program, std::int64_t others) {
 }
 
 /// Builds the reduced training program of a rank, for its memory only.
-Program build_shortened(const spec::RunSpec& whole, const ShortRun& built, const ModelLayout& model) {
+Program build_shortened(const spec::RunSpec& whole, const ReducedRun& built, const ModelLayout& model) {
     auto spec = built.spec;
     spec.train.micro_batches = microbatches_to_build(built);
     auto program = schedule::build_placed(spec, model, Variant::train);
@@ -96,7 +96,7 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
     return (spec.model.layers + 2) * spec.train.micro_batches;
 }
 
-RankPrograms build_small(const spec::RunSpec& whole, const ShortRun& built, int rank) {
+RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, int rank) {
     const auto& spec = built.spec;
     const ModelLayout model{spec, rank};
     auto evaluate = schedule::build_placed(spec, model, Variant::evaluate);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "plan/footprint.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 
@@ -13,8 +13,8 @@ namespace ziggurat::plan {
 
 /// Maximum of unit passes that are built in full (about a second), and the maximum if it is not clear
 /// whether the run fits.
-inline constexpr std::int64_t most_passes = 512;
-inline constexpr std::int64_t most_passes_to_be_sure = 4096;
+inline constexpr std::int64_t max_passes = 512;
+inline constexpr std::int64_t max_passes_to_be_sure = 4096;
 
 /// Returns the number of unit passes in a step.
 std::int64_t passes_of_step(const spec::RunSpec& spec);
@@ -30,7 +30,7 @@ struct RankPrograms {
 /// Builds the programs of `built`, the result of shortened(), and scales them up to `whole`.
 ///
 /// In long steps, some micro-batches represent all.
-RankPrograms build_small(const spec::RunSpec& whole, const ShortRun& built, int rank);
+RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, int rank);
 
 /// Builds the exact programs.
 RankPrograms build_whole(const spec::RunSpec& spec, int rank);

@@ -10,7 +10,7 @@
 namespace ziggurat::plan {
 namespace {
 
-constexpr std::size_t most_remedies = 3;
+constexpr std::size_t max_remedies = 3;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
                                   const Watch& watch) {
     std::vector<Remedy> tried;
     std::size_t fitting = 0;
-    const OpsBudget budget{most_ops_of_remedies, watch};
+    const PlanningBudget budget{max_ops_of_remedies, watch};
     for (const auto& change : cheaper_runs(spec)) {
         const bool is_known = std::any_of(tried.begin(), tried.end(), [&](const Remedy& other) {
             return " " + other.overrides == change.overrides;
@@ -35,7 +35,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});
         fitting += fits ? 1 : 0;
-        if (fitting == most_remedies || budget.is_spent()) {
+        if (fitting == max_remedies || budget.is_spent()) {
             break;
         }
     }

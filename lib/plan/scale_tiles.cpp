@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/model_layout.hpp"
 
 namespace ziggurat::plan {
@@ -18,18 +18,18 @@ using schedule::Program;
 
 /// Returns the rows of the longest tile of a phase; 0 if it is not tiled.
 std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (const int segment : tiling.is_cut() ? tiling.of_phase[phase] : std::vector<int>{}) {
-        most = std::max(most, tiling.segments[static_cast<std::size_t>(segment)].rows.size());
+        max = std::max(max, tiling.segments[static_cast<std::size_t>(segment)].rows.size());
     }
-    return most;
+    return max;
 }
 
 /// Ratios of tile sizes between two runs, by unit and phase; for layers, by their kind.
 class TileShrinkage {
   public:
-    TileShrinkage(const ShortRun& built, const spec::RunSpec& whole)
-        : layers_{built.layers}, each_{LayerSample::one_of_each(whole)} {
+    TileShrinkage(const ReducedRun& built, const spec::RunSpec& whole)
+        : layers_{built.layers}, each_{RepresentativeLayers::one_of_each(whole)} {
         const ModelLayout before{each_.of(with_rules_of(whole, built.larger_tiles)), 0};
         const ModelLayout after{each_.of(whole), 0};
         for (std::size_t u = 0; u < before.tilings.size(); ++u) {
@@ -59,8 +59,8 @@ class TileShrinkage {
         return spec;
     }
 
-    const LayerSample& layers_;
-    LayerSample each_;
+    const RepresentativeLayers& layers_;
+    RepresentativeLayers each_;
     std::map<int, std::size_t> unit_of_kind_;   ///< index in factors_
     std::vector<std::vector<double>> factors_;  ///< by unit of each_ and phase
 };
@@ -111,11 +111,11 @@ class TileBuffers {
         bool is_tile() const { return segment >= 0 && !is_shared; }
     };
 
-    static bool is_staging(const Buffer& buffer) { return buffer.consumer == schedule::Consumer::transfers; }
+    static bool is_staging(const Buffer& buffer) { return buffer.consumer == schedule::MemoryCategory::transfers; }
 
     static bool may_hold_tile(const Buffer& buffer) {
-        return buffer.consumer == schedule::Consumer::leases ||
-               buffer.consumer == schedule::Consumer::gradients || is_staging(buffer);
+        return buffer.consumer == schedule::MemoryCategory::leases ||
+               buffer.consumer == schedule::MemoryCategory::gradients || is_staging(buffer);
     }
 
     template <class Function>
@@ -161,7 +161,7 @@ class TileBuffers {
 }  // namespace
 
 std::vector<double> tile_factors(const schedule::Program& program,
-                                 const ShortRun& built,
+                                 const ReducedRun& built,
                                  const spec::RunSpec& whole) {
     if (built.larger_tiles == whole.tiers.tiles) {
         return std::vector<double>(program.buffers.size(), 1);

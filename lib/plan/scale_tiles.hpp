@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 
@@ -15,7 +15,7 @@ namespace ziggurat::plan {
 /// buffers of one tile or its gradient, including staging buffers. It is 1 for all others, even if they also
 /// shrink slightly (workspaces, logits).
 std::vector<double> tile_factors(const schedule::Program& program,
-                                 const ShortRun& built,
+                                 const ReducedRun& built,
                                  const spec::RunSpec& whole);
 
 }  // namespace ziggurat::plan

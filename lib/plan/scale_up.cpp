@@ -8,7 +8,7 @@
 #include "layout/mesh.hpp"
 #include "plan/arena_sizes.hpp"
 #include "plan/scale_tiles.hpp"
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/passes/homes.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
@@ -26,7 +26,7 @@ using schedule::OpKind;
 using schedule::Program;
 using schedule::StateKind;
 
-bool is_of_layer(const Buffer& buffer, const ShortRun& built) {
+bool is_of_layer(const Buffer& buffer, const ReducedRun& built) {
     return buffer.unit >= 1 && buffer.unit <= built.layers.size();
 }
 
@@ -37,8 +37,8 @@ std::int64_t times(std::int64_t bytes, double factor) {
 /// Limits of the growth of unused memory between transient buffers: 1/n of their growth. This is the
 /// limit of place_buffers for shorter waits; half on the host, where activations also have their own region
 /// (see regions.hpp).
-constexpr std::int64_t most_idle = 8;
-constexpr std::int64_t most_idle_on_host = 2;
+constexpr std::int64_t max_idle = 8;
+constexpr std::int64_t max_idle_on_host = 2;
 
 /// Lower limits of unused memory, which rather overestimate: 1/n of the bytes of arenas that are placed
 /// for short waits, of the device's own densely packed arena, and (rounding of shares) of state.
@@ -59,7 +59,7 @@ std::int64_t grown(std::int64_t bytes, std::int64_t before, std::int64_t after) 
 
 class Scaling {
   public:
-    Scaling(Program& program, const ShortRun& built, spec::RunSpec whole)
+    Scaling(Program& program, const ReducedRun& built, spec::RunSpec whole)
         : program_{program},
           built_{built},
           whole_{std::move(whole)},
@@ -80,7 +80,7 @@ class Scaling {
             const auto idle = program_.arena_bytes[a] - before.end[a] - before.peak[a];
             const auto grows = std::min(grown(idle, before.peak[a], after.peak[a]),
                                         idle + std::abs(after.peak[a] - before.peak[a]) /
-                                                   (a == host_arena ? most_idle_on_host : most_idle));
+                                                   (a == host_arena ? max_idle_on_host : max_idle));
             const auto at_least = after.peak[a] / (a == device_arena ? close : idle_of_roomy);
             const auto fixed = grown(before.end[a], before.fixed[a], after.fixed[a]);
             program_.arena_bytes[a] =
@@ -119,7 +119,7 @@ class Scaling {
             auto& held = kinds[buffer.state];
             const auto bytes = static_cast<double>(buffer.bytes);
             held.all +=
-                is_of_layer(buffer, built_) ? built_.layers.stands_for(buffer.unit - 1) * bytes : bytes;
+                is_of_layer(buffer, built_) ? built_.layers.represents(buffer.unit - 1) * bytes : bytes;
             held.now[t] += bytes;
             held.like[t] = buffer;
         }
@@ -178,7 +178,7 @@ class Scaling {
             const auto& buffer = program_.buffers[b];
             const auto turn = turns.find(buffer.microbatch);
             if (buffer.lifetime == Lifetime::transient &&
-                buffer.consumer == schedule::Consumer::activations && is_of_layer(buffer, built_) &&
+                buffer.consumer == schedule::MemoryCategory::activations && is_of_layer(buffer, built_) &&
                 turn != turns.end() && ranges[b].first < turn->second && turn->second < ranges[b].last) {
                 kept[b] = kept_for(buffer.unit - 1);
                 by_tier[static_cast<std::size_t>(buffer.tier)] += kept[b] * static_cast<double>(buffer.bytes);
@@ -200,7 +200,7 @@ class Scaling {
     /// have reached their home, in any tier, before backward begins. With a divided home, the first layers
     /// are away and the last ones on the device.
     double kept_for(std::int64_t layer) const {
-        return are_activations_shared() ? built_.layers.stands_for(layer)
+        return are_activations_shared() ? built_.layers.represents(layer)
                                         : built_.layers.first_half_stands_for(layer);
     }
 
@@ -240,7 +240,7 @@ class Scaling {
         std::vector<bool> is_brought(program_.buffers.size());
         const auto is_staging = [&](const schedule::Operand& operand) {
             return program_.buffers[static_cast<std::size_t>(operand.buffer)].consumer ==
-                   schedule::Consumer::transfers;
+                   schedule::MemoryCategory::transfers;
         };
         for (const auto& op : program_.ops) {
             for (const auto* operands : {&op.reads, &op.writes}) {
@@ -265,14 +265,14 @@ class Scaling {
     }
 
     Program& program_;
-    const ShortRun& built_;
+    const ReducedRun& built_;
     spec::RunSpec whole_;  ///< with the states of the program's stage
     double chunks_;        ///< ratio of the size of a chunk to that of a built chunk
 };
 
 }  // namespace
 
-void scale_up(Program& program, const ShortRun& built, const spec::RunSpec& whole) {
+void scale_up(Program& program, const ReducedRun& built, const spec::RunSpec& whole) {
     if (!built.layers.is_whole() || chunk_elements(built.spec) != chunk_elements(whole) ||
         built.larger_tiles != whole.tiers.tiles) {
         Scaling{program, built,

@@ -13,9 +13,9 @@ namespace ziggurat::plan {
 
 std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
     std::vector<std::int64_t> layers(static_cast<std::size_t>(spec.parallel.stages));
-    std::size_t place = 0;
+    std::size_t position = 0;
     for (const auto of_chunk : layout::stage_layers(spec)) {
-        layers[place++ % layers.size()] += of_chunk;
+        layers[position++ % layers.size()] += of_chunk;
     }
     return layers;
 }
@@ -24,7 +24,7 @@ std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
     const int stages = spec.parallel.stages;
     const auto layers = layers_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
-    const auto are_alike = [&](int one, int other) {
+    const auto are_identical = [&](int one, int other) {
         const auto a = static_cast<std::size_t>(one);
         const auto b = static_cast<std::size_t>(other);
         const bool is_at_an_end = one == 0 || other == 0 || one == stages - 1 || other == stages - 1;
@@ -32,7 +32,7 @@ std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
     };
     std::vector<int> kinds;
     for (int stage = 0; stage < stages; ++stage) {
-        if (std::ranges::none_of(kinds, [&](int known) { return are_alike(known, stage); })) {
+        if (std::ranges::none_of(kinds, [&](int known) { return are_identical(known, stage); })) {
             kinds.push_back(stage);
         }
     }
@@ -41,30 +41,30 @@ std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
 
 std::vector<int> ranks_of_each_kind(const spec::RunSpec& spec) {
     const layout::Mesh mesh{spec.parallel};
-    auto places = stages_of_each_kind(spec);
-    for (auto& place : places) {
-        place = mesh.neighbour(spec::Axis::pipeline, 0, place);
+    auto positions = stages_of_each_kind(spec);
+    for (auto& position : positions) {
+        position = mesh.neighbour(spec::Axis::pipeline, 0, position);
     }
-    return places;
+    return positions;
 }
 
-std::int64_t most_updated_elements(const spec::RunSpec& whole) {
+std::int64_t max_updated_elements(const spec::RunSpec& whole) {
     auto spec = whole;
     spec.tiers.tiles.clear();
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (const int rank : ranks_of_each_kind(spec)) {
         const schedule::ModelLayout model{spec, rank};
-        most = std::max(most, schedule::optimizer_chunks(spec, model).elements());
+        max = std::max(max, schedule::optimizer_chunks(spec, model).elements());
     }
-    return most;
+    return max;
 }
 
-StandingStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
+RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
     const int stages = spec.parallel.stages;
-    const int step = builds_all ? 1 : std::max(1, stages / (least_planned_stages - 2));
+    const int step = builds_all ? 1 : std::max(1, stages / (min_planned_stages - 2));
     const auto layers = layers_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
-    StandingStages found;
+    RepresentativeStages found;
     for (int stage = 0; stage < stages; ++stage) {
         const auto s = static_cast<std::size_t>(stage);
         // Between the first and the last stage, later stages need no more memory, unless they have more

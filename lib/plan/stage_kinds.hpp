@@ -22,21 +22,21 @@ std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec);
 std::vector<int> ranks_of_each_kind(const spec::RunSpec& spec);
 
 /// Returns the elements that a rank updates: those of the first rank of the stage with most.
-std::int64_t most_updated_elements(const spec::RunSpec& spec);
+std::int64_t max_updated_elements(const spec::RunSpec& spec);
 
 /// Number of pipeline stages that are always built, for programs of any size.
-inline constexpr int least_planned_stages = 4;
+inline constexpr int min_planned_stages = 4;
 
 /// Stages whose programs are built, and for each stage the built stage that represents it.
 ///
 /// In pipelines with large programs, some stages represent later ones.
-struct StandingStages {
+struct RepresentativeStages {
     std::vector<int> built;
     std::vector<int> like;
 };
 /// Returns the representative stages.
 ///
 /// \param builds_all  builds all stages, for any number of them
-StandingStages standing_stages(const spec::RunSpec& spec, bool builds_all);
+RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all);
 
 }  // namespace ziggurat::plan

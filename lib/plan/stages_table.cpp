@@ -14,10 +14,10 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::Consumer;
+using schedule::MemoryCategory;
 using Stages = std::span<const StageUsage>;
 
-constexpr std::size_t most_columns = 4;
+constexpr std::size_t max_columns = 4;
 
 std::string cell(std::int64_t bytes) {
     return bytes == 0 ? "-" : format_bytes(bytes);
@@ -35,18 +35,18 @@ std::string line(const std::string& name,
     return text + "\n";
 }
 
-const MemoryRow* row_of(const StageUsage& stage, Consumer consumer) {
+const MemoryRow* row_of(const StageUsage& stage, MemoryCategory consumer) {
     const auto found = std::ranges::find(stage.table.rows, consumer, &MemoryRow::consumer);
     return found == stage.table.rows.end() ? nullptr : &*found;
 }
 
-std::int64_t bytes_of(const StageUsage& stage, Consumer consumer, std::size_t tier) {
+std::int64_t bytes_of(const StageUsage& stage, MemoryCategory consumer, std::size_t tier) {
     const auto* row = row_of(stage, consumer);
     return row == nullptr ? 0 : row->bytes[tier];
 }
 
 /// Returns the explanation of the bytes, if it is the same for all of `stages`.
-std::string detail_of(Stages stages, Consumer consumer) {
+std::string detail_of(Stages stages, MemoryCategory consumer) {
     std::string detail;
     for (const auto& stage : stages) {
         const auto* row = row_of(stage, consumer);
@@ -59,8 +59,8 @@ std::string detail_of(Stages stages, Consumer consumer) {
 }
 
 /// Returns the consumers of all stages, in their order.
-std::vector<Consumer> consumers_of(Stages stages) {
-    std::vector<Consumer> found;
+std::vector<MemoryCategory> consumers_of(Stages stages) {
+    std::vector<MemoryCategory> found;
     for (const auto& stage : stages) {
         for (const auto& row : stage.table.rows) {
             found.push_back(row.consumer);
@@ -119,8 +119,8 @@ std::string stages_table(const spec::RunSpec& spec, Stages stages) {
     auto text =
         fmt::format("MEMORY PLAN  {}, the fullest rank of each of {} stages, at the moment of most use\n",
                     spec.run.name, spec.parallel.stages);
-    for (auto left = stages; !left.empty(); left = left.subspan(std::min(most_columns, left.size()))) {
-        const auto here = left.first(std::min(most_columns, left.size()));
+    for (auto left = stages; !left.empty(); left = left.subspan(std::min(max_columns, left.size()))) {
+        const auto here = left.first(std::min(max_columns, left.size()));
         const auto at = [](const StageUsage& stage) { return static_cast<std::size_t>(stage.stage); };
         text += line("", "", here, [](const StageUsage& stage) {
             return stage.last > stage.stage ? fmt::format("stages {}-{}", stage.stage, stage.last)

@@ -37,8 +37,8 @@ class Race {
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
             const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
             lanes_[lane].shared = shared_by(engine(lane));
-            lanes_[lane].places = schedule::overlaps_itself(engine(lane))
-                                      ? std::min<std::int64_t>(schedule::most_under_way, num_ops)
+            lanes_[lane].positions = schedule::overlaps_itself(engine(lane))
+                                      ? std::min<std::int64_t>(schedule::max_in_flight, num_ops)
                                       : 1;
         }
         hold_layers();
@@ -65,20 +65,20 @@ class Race {
         Shared shared = Shared::nothing;
         std::vector<std::size_t> ops;
         std::int64_t next = 0;  ///< first position, counted over all steps, that is not known to be done
-        std::int64_t places = 1;
-        std::array<double, schedule::most_under_way> ends{};  ///< of positions from `next` on; 0: not begun
-        std::array<double, schedule::most_under_way> done{};  ///< of the same number of positions before
+        std::int64_t positions = 1;
+        std::array<double, schedule::max_in_flight> ends{};  ///< of positions from `next` on; 0: not begun
+        std::array<double, schedule::max_in_flight> done{};  ///< of the same number of positions before
         double free = 0;
         double last_done = 0;
 
-        int step_of(std::int64_t place) const {
-            return static_cast<int>(place / static_cast<std::int64_t>(ops.size()));
+        int step_of(std::int64_t position) const {
+            return static_cast<int>(position / static_cast<std::int64_t>(ops.size()));
         }
-        std::size_t op_of(std::int64_t place) const {
-            return ops[static_cast<std::size_t>(place) % ops.size()];
+        std::size_t op_of(std::int64_t position) const {
+            return ops[static_cast<std::size_t>(position) % ops.size()];
         }
-        static std::size_t slot(std::int64_t place) {
-            return static_cast<std::size_t>(place % schedule::most_under_way);
+        static std::size_t slot(std::int64_t position) {
+            return static_cast<std::size_t>(position % schedule::max_in_flight);
         }
     };
 
@@ -93,12 +93,12 @@ class Race {
             return;
         }
         for (const auto& pass : schedule::layer_passes(program_)) {
-            const double least = rates_.layer_forward * (pass.is_forward ? 1 : 2);
+            const double min = rates_.layer_forward * (pass.is_forward ? 1 : 2);
             const auto last = static_cast<std::size_t>(pass.last);
             if (pass.first == pass.last) {
-                seconds_[last] += least;
+                seconds_[last] += min;
             } else {
-                holds_[last] = {pass.first, least};
+                holds_[last] = {pass.first, min};
             }
         }
     }
@@ -164,15 +164,15 @@ class Race {
         return at;
     }
 
-    /// Returns the begin of the op at position `place` of a lane; never: not yet known, or already begun.
-    double begin_of(std::size_t index, std::int64_t place) const {
+    /// Returns the begin of the op at position `position` of a lane; never: not yet known, or already begun.
+    double begin_of(std::size_t index, std::int64_t position) const {
         const auto& lane = lanes_[index];
-        const int step = lane.step_of(place);
-        if (step >= static_cast<int>(begun_.size()) || lane.ends[lane.slot(place)] > 0) {
+        const int step = lane.step_of(position);
+        if (step >= static_cast<int>(begun_.size()) || lane.ends[lane.slot(position)] > 0) {
             return never;
         }
-        const auto op = lane.op_of(place);
-        const double at = std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[op], step),
+        const auto op = lane.op_of(position);
+        const double at = std::max({lane.free, lane.done[lane.slot(position)], ready(program_.ops[op], step),
                                     holds_[op].first < 0 ? 0 : held_until(holds_[op])});
         return lane.shared == Shared::nothing ? at : std::max(at, free_of(lane.shared));
     }
@@ -195,13 +195,13 @@ class Race {
         double begin = never;
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
             const auto& lane = lanes_[l];
-            const auto end = lane.ops.empty() ? lane.next : lane.next + lane.places;
-            for (auto place = lane.next; place < end; ++place) {
-                const double at = begin_of(l, place);
+            const auto end = lane.ops.empty() ? lane.next : lane.next + lane.positions;
+            for (auto position = lane.next; position < end; ++position) {
+                const double at = begin_of(l, position);
                 if (at < begin || (at == begin && at < never && goes_before(l, first))) {
                     begin = at;
                     first = l;
-                    first_place = place;
+                    first_place = position;
                 }
             }
         }
@@ -212,12 +212,12 @@ class Race {
         return true;
     }
 
-    void go(std::size_t index, std::int64_t place, double begin) {
+    void go(std::size_t index, std::int64_t position, double begin) {
         auto& lane = lanes_[index];
-        const auto op = lane.op_of(place);
+        const auto op = lane.op_of(position);
         const double end = std::max(begin + seconds_[op], std::numeric_limits<double>::min());
         lane.free = end;
-        lane.ends[lane.slot(place)] = end;
+        lane.ends[lane.slot(position)] = end;
         ends_[op].push_back(end);
         shared_free_[static_cast<std::size_t>(lane.shared)] = end;
         const bool ends_step = program_.ops[op].kind == OpKind::step_end;
@@ -225,7 +225,7 @@ class Race {
         for (; lane.ends[lane.slot(lane.next)] > 0; ++lane.next) {
             auto& of_next = lane.ends[lane.slot(lane.next)];
             lane.last_done = std::max(lane.last_done, of_next);
-            lane.done[lane.slot(lane.next)] = lane.places > 1 ? lane.last_done : 0;
+            lane.done[lane.slot(lane.next)] = lane.positions > 1 ? lane.last_done : 0;
             of_next = 0;
         }
     }

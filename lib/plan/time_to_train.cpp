@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "plan/short_run.hpp"
+#include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
 #include "plan/step_time.hpp"
 #include "schedule/build_program.hpp"
@@ -16,27 +16,27 @@ namespace {
 /// Layers that suffice for the steady state of a program; fewer suffice if layers have many tiles.
 constexpr std::int64_t layers_to_plan = 12;
 constexpr std::int64_t microbatches_to_plan = 8;
-constexpr std::int64_t least_to_plan = 2;
+constexpr std::int64_t min_to_plan = 2;
 
-/// Returns `f(n)`; for n above `most`, extrapolates linearly from the values at `most / 2` and `most`.
+/// Returns `f(n)`; for n above `max`, extrapolates linearly from the values at `max / 2` and `max`.
 template <class Function>
-double along(std::int64_t n, std::int64_t most, const Function& f) {
-    if (n <= most) {
+double along(std::int64_t n, std::int64_t max, const Function& f) {
+    if (n <= max) {
         return f(n);
     }
-    const double last = f(most);
-    const double slope = (last - f(most / 2)) / static_cast<double>(most - most / 2);
-    return last + slope * static_cast<double>(n - most);
+    const double last = f(max);
+    const double slope = (last - f(max / 2)) / static_cast<double>(max - max / 2);
+    return last + slope * static_cast<double>(n - max);
 }
 
 /// Returns the ratio of the FLOPs of all layers to those of `program`.
-double computed_by_all(const schedule::Program& program, const LayerSample& built) {
+double computed_by_all(const schedule::Program& program, const RepresentativeLayers& built) {
     double here = 0;
     double all = 0;
     for (const auto& op : program.ops) {
         const bool is_of_layer = op.unit >= 1 && op.unit <= built.size();
         here += op.flops;
-        all += op.flops * (is_of_layer ? built.stands_for(op.unit - 1) : 1);
+        all += op.flops * (is_of_layer ? built.represents(op.unit - 1) : 1);
     }
     return here > 0 ? all / here : 1;
 }
@@ -88,10 +88,10 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
     const auto layers = spec.model.layers;
     const bool has_one_stage = spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
     const auto weight = weight_of_layer(spec);
-    const auto layers_at_once = has_one_stage && LayerSample{spec}.are_alike()
-                                    ? std::max(least_to_plan, layers_to_plan / weight)
+    const auto layers_at_once = has_one_stage && RepresentativeLayers{spec}.are_identical()
+                                    ? std::max(min_to_plan, layers_to_plan / weight)
                                     : layers;
-    const auto microbatches_at_once = std::max(least_to_plan, microbatches_to_plan / weight);
+    const auto microbatches_at_once = std::max(min_to_plan, microbatches_to_plan / weight);
     const double of_a_stage = along(spec.train.micro_batches, microbatches_at_once * spec.parallel.stages,
                                     [&](std::int64_t microbatches) {
                                         return along(layers, layers_at_once, [&](std::int64_t some) {

@@ -15,7 +15,7 @@ namespace {
 
 using spec::Tier;
 
-constexpr std::size_t most_consumers = 3;
+constexpr std::size_t max_consumers = 3;
 
 /// Returns bytes in both forms: `46.18 GiB (49,585,112,345 bytes)`.
 std::string exactly(std::int64_t bytes) {
@@ -25,15 +25,15 @@ std::string exactly(std::int64_t bytes) {
 /// Returns the largest consumers:
 /// `optimizer 12.0 GiB, leases 3.00 GiB, gradients 1.20 GiB, at 'layers.3.qkv forward 0'`.
 std::string consumers(const MemoryTable& table, Tier tier) {
-    std::vector<std::pair<std::int64_t, std::string>> most;
+    std::vector<std::pair<std::int64_t, std::string>> max;
     for (const auto& row : table.rows) {
-        most.emplace_back(row.bytes[tier_index(tier)], to_string(row.consumer));
+        max.emplace_back(row.bytes[tier_index(tier)], to_string(row.consumer));
     }
-    most.emplace_back(table.between[tier_index(tier)], "between");
-    std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    max.emplace_back(table.between[tier_index(tier)], "between");
+    std::sort(max.begin(), max.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string text;
-    for (std::size_t i = 0; i < std::min(most.size(), most_consumers) && most[i].first > 0; ++i) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", most[i].second, format_bytes(most[i].first));
+    for (std::size_t i = 0; i < std::min(max.size(), max_consumers) && max[i].first > 0; ++i) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", max[i].second, format_bytes(max[i].first));
     }
     const auto& op = table.peak_op[tier_index(tier)];
     return op.empty() ? text : fmt::format("{}, at '{}'", text, op);
@@ -51,25 +51,25 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
         text += fmt::format(
             "  DOES NOT FIT: a rank has at most {} threads, and parallel.threads is {}. Lower it (or "
             "OMP_NUM_THREADS, if the deck does not set it), or start more ranks.\n",
-            spec::most_threads, footprint.threads);
+            spec::max_threads, footprint.threads);
     }
     for (const auto tier : all_tiers) {
         const auto t = tier_index(tier);
-        if (footprint.lack(tier) > 0) {
+        if (footprint.shortfall(tier) > 0) {
             const char* of = tier == Tier::device ? "rank" : "node";
             const auto limit = footprint.limit(tier);
             text +=
                 fmt::format("  DOES NOT FIT: {} is short by {} per {}: plan {}, {} {}\n", spec::tier_names[t],
-                            exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
+                            exactly(footprint.shortfall(tier)), of, format_bytes(footprint.needed[t]),
                             limit < footprint.budget[t] ? "available" : "budget", format_bytes(limit));
             const auto& worst = *std::ranges::max_element(
                 stages, {}, [&](const StageUsage& stage) { return stage.table.total[t]; });
             text +=
                 fmt::format("    largest on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
-            if (tier == Tier::nvme && footprint.there[t] < spec::unlimited &&
+            if (tier == Tier::nvme && footprint.available[t] < spec::unlimited &&
                 !spec.tiers.nvme_paths.empty()) {
                 text += fmt::format("    cannot reserve that in {}: only {} free\n",
-                                    fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.there[t]));
+                                    fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.available[t]));
             }
         }
     }

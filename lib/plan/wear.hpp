@@ -13,10 +13,10 @@ namespace ziggurat::plan {
 /// Wear of one path of tiers.nvme.paths; if no path is named, of all disks of a node together.
 struct Wear {
     double bytes_per_step = 0;      ///< written bytes
-    double least_step_seconds = 0;  ///< of compute or of the slowest link at their rates; 0: unknown
+    double min_step_seconds = 0;  ///< of compute or of the slowest link at their rates; 0: unknown
 
-    double most_bytes_per_day() const noexcept {
-        return least_step_seconds > 0 ? bytes_per_step / least_step_seconds * 86400 : 0;
+    double max_bytes_per_day() const noexcept {
+        return min_step_seconds > 0 ? bytes_per_step / min_step_seconds * 86400 : 0;
     }
 };
 

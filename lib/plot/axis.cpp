@@ -14,7 +14,7 @@ constexpr double log_from = 8;   ///< ratio of maximum to minimum
 constexpr double margin = 0.05;  ///< fraction of the length of an axis
 constexpr double prefix_until = 1e18;
 constexpr double largest_value = 1e200;  ///< limit of an axis, so that its margins do not overflow
-constexpr int most_ticks = 40;
+constexpr int max_ticks = 40;
 constexpr double scientific_below = 2e-3;  ///< bound on the largest value of an axis
 
 constexpr std::array<double, 8> fine_steps{1, 1.5, 2, 3, 4, 5, 6, 8};  ///< ticks within a decade
@@ -87,7 +87,7 @@ std::vector<Tick> linear_ticks(const FigureAxis& axis, int wanted) {
     std::vector<Tick> ticks;
     const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
     const double first = std::ceil(axis.low / step - 1e-9);
-    for (int i = 0; i <= most_ticks && (first + i) * step <= axis.high + 1e-9 * step; ++i) {
+    for (int i = 0; i <= max_ticks && (first + i) * step <= axis.high + 1e-9 * step; ++i) {
         const double value = (first + i) * step;
         ticks.push_back({value, text_of(value, step, largest)});
     }
@@ -112,7 +112,7 @@ std::vector<Tick> log_ticks(const FigureAxis& axis, std::span<const double> step
 
 }  // namespace
 
-double FigureAxis::place_of(double value) const {
+double FigureAxis::position_of(double value) const {
     return is_log ? std::log(std::max(value, 1e-300) / low) / std::log(high / low)
                   : (value - low) / (high - low);
 }

@@ -18,7 +18,7 @@ struct FigureAxis {
     bool is_whole = false;  ///< ticks are whole numbers
 
     /// Returns 0 at `low`, 1 at `high`; outside of them the extrapolated position.
-    double place_of(double value) const;
+    double position_of(double value) const;
     /// Returns about `wanted` round values within the axis: 1, 2 and 5 times powers of ten.
     /// A short logarithmic axis also has values between them.
     std::vector<Tick> ticks(int wanted) const;

@@ -29,14 +29,14 @@ std::string quoted(const std::string& text) {
 /// Columns of one run. Rows must be requested in ascending order of steps.
 class RunColumns {
   public:
-    /// \param tells_lanes  true: one stall column per lane that the run waited for; false: one in total
-    RunColumns(const History& history, bool tells_lanes) : history_{history} {
-        for (std::size_t lane = 0; tells_lanes && lane < lanes.size(); ++lane) {
+    /// \param reports_lanes  true: one stall column per lane that the run waited for; false: one in total
+    RunColumns(const History& history, bool reports_lanes) : history_{history} {
+        for (std::size_t lane = 0; reports_lanes && lane < lanes.size(); ++lane) {
             if (history.waits_for(lane)) {
                 lanes_.push_back(lane);
             }
         }
-        has_lanes_ = tells_lanes;
+        has_lanes_ = reports_lanes;
         for (const auto& mark : history.marks) {
             ++marks_[mark.step][static_cast<std::size_t>(mark.kind)];
         }

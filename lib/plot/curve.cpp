@@ -13,7 +13,7 @@ class RunningMean {
     explicit RunningMean(std::int64_t count)
         : count_{static_cast<std::size_t>(std::max<std::int64_t>(count, 1))} {}
 
-    double add(const Weighed& weighed) {
+    double add(const WeightedValue& weighed) {
         bool is_rounded = false;  // a value far above the others leaves a rounding error in the sum
         if (latest_.size() < count_) {
             latest_.push_back(weighed);
@@ -40,16 +40,16 @@ class RunningMean {
     std::size_t count_;
     std::size_t next_ = 0;  ///< index of the oldest value once the buffer is full
     double sum_ = 0, weight_ = 0;
-    std::vector<Weighed> latest_;
+    std::vector<WeightedValue> latest_;
 };
 
 class Interval {
   public:
-    void add(double x, const Weighed& weighed, double shown) {
+    void add(double x, const WeightedValue& weighed, double shown) {
         low_ = count_ == 0 ? weighed.value : std::min(low_, weighed.value);
         high_ = count_ == 0 ? weighed.value : std::max(high_, weighed.value);
-        least_ = count_ == 0 ? shown : std::min(least_, shown);
-        most_ = count_ == 0 ? shown : std::max(most_, shown);
+        min_ = count_ == 0 ? shown : std::min(min_, shown);
+        max_ = count_ == 0 ? shown : std::max(max_, shown);
         first_ = count_ == 0 ? x : first_;
         last_ = x;
         sum_ += weighed.weight * shown;
@@ -60,14 +60,14 @@ class Interval {
     void end(Curve& curve) {
         if (count_ > 0 && weight_ > 0) {
             // Rounding must not move a mean of equal values outside of their range.
-            curve.push_back({0.5 * (first_ + last_), std::clamp(sum_ / weight_, least_, most_), low_, high_});
+            curve.push_back({0.5 * (first_ + last_), std::clamp(sum_ / weight_, min_, max_), low_, high_});
         }
         *this = {};
     }
 
   private:
     std::int64_t count_ = 0;
-    double first_ = 0, last_ = 0, low_ = 0, high_ = 0, least_ = 0, most_ = 0, sum_ = 0, weight_ = 0;
+    double first_ = 0, last_ = 0, low_ = 0, high_ = 0, min_ = 0, max_ = 0, sum_ = 0, weight_ = 0;
 };
 
 }  // namespace
@@ -79,15 +79,15 @@ Curve make_curve(const History& history, const CurveStyle& style, const ValueOf&
     }
     const double first = style.x.of(history.steps.front());
     const double length = style.x.of(history.steps.back()) - first;
-    const bool are_few = std::ssize(history.steps) <= style.most_points;
-    const auto most = static_cast<double>(style.most_points);
+    const bool are_few = std::ssize(history.steps) <= style.max_points;
+    const auto max = static_cast<double>(style.max_points);
     RunningMean mean{style.smooth};
     Interval interval;
     double latest = -1;
     for (const auto& step : history.steps) {
         const double x = style.x.of(step);
         const double index = are_few      ? latest + 1
-                             : length > 0 ? std::min(most - 1, std::floor((x - first) / length * most))
+                             : length > 0 ? std::min(max - 1, std::floor((x - first) / length * max))
                                           : 0;
         if (index > latest) {
             interval.end(curve);
@@ -102,34 +102,34 @@ Curve make_curve(const History& history, const CurveStyle& style, const ValueOf&
 }
 
 ValueOf loss_value() {
-    return [](const Step& step) { return step.loss ? std::optional{Weighed{*step.loss, 1}} : std::nullopt; };
+    return [](const Step& step) { return step.loss ? std::optional{WeightedValue{*step.loss, 1}} : std::nullopt; };
 }
 
 ValueOf lr_value() {
-    return [](const Step& step) { return std::optional{Weighed{step.lr, 1}}; };
+    return [](const Step& step) { return std::optional{WeightedValue{step.lr, 1}}; };
 }
 
 ValueOf grad_norm_value() {
     return [](const Step& step) {
-        return step.grad_norm > 0 ? std::optional{Weighed{step.grad_norm, 1}} : std::nullopt;
+        return step.grad_norm > 0 ? std::optional{WeightedValue{step.grad_norm, 1}} : std::nullopt;
     };
 }
 
 ValueOf mfu_value() {
     return [](const Step& step) {
-        return step.mfu > 0 && step.step_s > 0 ? std::optional{Weighed{100 * step.mfu, step.step_s}}
+        return step.mfu > 0 && step.step_s > 0 ? std::optional{WeightedValue{100 * step.mfu, step.step_s}}
                                                : std::nullopt;
     };
 }
 
 ValueOf speed_value() {
     return [](const Step& step) {
-        return step.step_s > 0 ? std::optional{Weighed{step.tok_s, step.step_s}} : std::nullopt;
+        return step.step_s > 0 ? std::optional{WeightedValue{step.tok_s, step.step_s}} : std::nullopt;
     };
 }
 
 ValueOf stall_value(std::size_t lane) {
-    return [lane](const Step& step) -> std::optional<Weighed> {
+    return [lane](const Step& step) -> std::optional<WeightedValue> {
         if (step.step_s <= 0) {
             return std::nullopt;
         }
@@ -137,13 +137,13 @@ ValueOf stall_value(std::size_t lane) {
         for (std::size_t i = 0; i < lanes.size(); ++i) {
             waited += lane == lanes.size() || lane == i ? static_cast<double>(step.stall_s[i]) : 0;
         }
-        return Weighed{100 * waited / step.step_s, step.step_s};
+        return WeightedValue{100 * waited / step.step_s, step.step_s};
     };
 }
 
 ValueOf memory_value(MemoryTier tier, double unit_bytes) {
     return [tier, unit_bytes](const Step& step) {
-        return std::optional{Weighed{step.tier_bytes[static_cast<std::size_t>(tier)] / unit_bytes}};
+        return std::optional{WeightedValue{step.tier_bytes[static_cast<std::size_t>(tier)] / unit_bytes}};
     };
 }
 

@@ -29,22 +29,22 @@ inline bool is_smoothed_step(const Point& point) {
 }
 
 /// Contribution of a step to a curve: a value with its weight. An empty optional means no value.
-struct Weighed {
+struct WeightedValue {
     double value = 0;
     double weight = 1;
 };
-using ValueOf = std::function<std::optional<Weighed>(const Step&)>;
+using ValueOf = std::function<std::optional<WeightedValue>(const Step&)>;
 
 struct CurveStyle {
-    std::int64_t most_points = 100;
+    std::int64_t max_points = 100;
     XScale x = {};
     std::int64_t smooth = 1;  ///< number of steps in each mean: the step and those before it
 };
 
-/// Returns the steps of `history` as at most `most_points` intervals of equal length. Pure.
+/// Returns the steps of `history` as at most `max_points` intervals of equal length. Pure.
 ///
 /// Each point has the weighted mean, the minimum and the maximum of its interval. Intervals without a value
-/// have no point. If there are at most `most_points` steps, each is a point of its own.
+/// have no point. If there are at most `max_points` steps, each is a point of its own.
 Curve make_curve(const History& history, const CurveStyle& style, const ValueOf& value_of);
 
 /// Nats per token.

@@ -18,18 +18,18 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr std::int64_t latest_steps = 50;  ///< steps over which speed and waits are averaged
-constexpr int least_rows = 12;
-constexpr int least_columns = 40;
+constexpr int min_rows = 12;
+constexpr int min_columns = 40;
 constexpr int rows_of_curve = 12;     ///< rows that terminal_text() uses for a panel of height 2
-constexpr int rows_beside_curve = 6;  ///< rows of its title, legend and axis
+constexpr int rows_next_to_curve = 6;  ///< rows of its title, legend and axis
 constexpr int bar_columns = 20;
 
 class Screen {
   public:
     explicit Screen(const DashboardStyle& style)
         : style_{style},
-          columns_{std::max(style.terminal.columns, least_columns)},
-          rows_{std::max(style.rows, least_rows)} {}
+          columns_{std::max(style.terminal.columns, min_columns)},
+          rows_{std::max(style.rows, min_rows)} {}
 
     int columns() const { return columns_; }
     int rows_left() const { return rows_ - static_cast<int>(std::ssize(lines_)); }
@@ -160,10 +160,10 @@ void add_tiers(Screen& screen, const History& history, const Summary& latest) {
 
 /// Adds the curve of loss over steps if there is room for it.
 void add_curve(Screen& screen, const History& history, const TerminalStyle& style, int rows_below) {
-    if (screen.rows_left() - rows_below < rows_of_curve + rows_beside_curve) {
+    if (screen.rows_left() - rows_below < rows_of_curve + rows_next_to_curve) {
         return;
     }
-    auto figure = make_figure({history}, {.most_points = points_across(style)});
+    auto figure = make_figure({history}, {.max_points = points_across(style)});
     figure.panels.resize(1);
     std::istringstream text{terminal_text(figure, style)};
     std::string line;
@@ -174,8 +174,8 @@ void add_curve(Screen& screen, const History& history, const TerminalStyle& styl
     }
 }
 
-void add_events(Screen& screen, const History& history, std::ptrdiff_t most) {
-    const auto shown = std::min(most, std::ssize(history.events));
+void add_events(Screen& screen, const History& history, std::ptrdiff_t max) {
+    const auto shown = std::min(max, std::ssize(history.events));
     for (auto event = history.events.end() - shown; event != history.events.end(); ++event) {
         screen.add(fmt::format("{}{}{}", event->time > 0 ? format_calendar(event->time) + "  " : "",
                                event->step ? fmt::format("step {}  ", *event->step) : "", event->text));

@@ -52,14 +52,14 @@ void add_memory_panels(const std::vector<History>& histories,
     }
 }
 
-void add_marks(const std::vector<History>& histories, const XScale& x, Contents contents, Figure& figure) {
+void add_marks(const std::vector<History>& histories, const XScale& x, PanelSet contents, Figure& figure) {
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
         for (const auto& mark : history.marks) {
             figure.marks.push_back({mark.kind, run, x.at(history, mark.step)});
         }
         for (const auto& save : history.saves) {
-            if (save.is_ok && contents == Contents::all) {
+            if (save.is_ok && contents == PanelSet::all) {
                 figure.saves.push_back({run, x.at(history, save.step)});
             }
         }
@@ -83,13 +83,13 @@ FigureAxis x_axis_of(const std::vector<History>& histories,
             range.add(x.of(part.steps.back()));
         }
     }
-    const bool goes_on =
+    const bool running =
         asked.to && std::ranges::any_of(histories, [&](const History& history) {
             return !history.steps.empty() && x_of(history.steps.back(), asked.unit) > *asked.to;
         });
     const bool begins_early = !asked.from && range.low < 0.1 * range.high;
     const double low = asked.from ? *asked.from / x.size : begins_early ? 0 : range.low;
-    const double high = goes_on ? *asked.to / x.size : range.high;
+    const double high = running ? *asked.to / x.size : range.high;
     const bool is_whole = x.unit != XUnit::time;
     return high > low ? FigureAxis{low, high, false, is_whole}
                       : FigureAxis{low - 0.5, low + 0.5, false, is_whole};
@@ -109,7 +109,7 @@ bool Figure::has(MarkKind kind) const {
 }
 
 Figure make_figure(const std::vector<History>& histories, const FigureStyle& style) {
-    ZG_EXPECTS(!histories.empty() && style.most_points > 0);
+    ZG_EXPECTS(!histories.empty() && style.max_points > 0);
     std::vector<History> cut;  // whole runs are not copied: they may have millions of steps
     for (std::size_t run = 0; run < histories.size() && !style.x.is_whole(); ++run) {
         cut.push_back(part_of(histories[run], style.x));
@@ -136,7 +136,7 @@ Figure make_figure(const std::vector<History>& histories, const FigureStyle& sty
         figure.panels.push_back(make.mfu());
     }
     figure.panels.push_back(make.stalls());
-    if (style.contents == Contents::all) {
+    if (style.contents == PanelSet::all) {
         add_memory_panels(parts, make, figure.panels);
     }
     add_marks(parts, x, style.contents, figure);

@@ -51,14 +51,14 @@ struct SaveMark {
 };
 
 /// Panels of a figure.
-enum class Contents {
+enum class PanelSet {
     brief,  ///< loss, learning rate, gradient norm, speed, utilisation, waits
     all     ///< also memory by tier, and saves
 };
 
 struct FigureStyle {
-    std::int64_t most_points = 100;  ///< maximum points per line
-    Contents contents = Contents::brief;
+    std::int64_t max_points = 100;  ///< maximum points per line
+    PanelSet contents = PanelSet::brief;
     XRange x = {};
     std::int64_t smooth = 1;  ///< number of steps in each mean of a measured curve
     bool is_log = false;      ///< logarithmic axes for loss, learning rate and gradient norm, if positive

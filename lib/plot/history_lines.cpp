@@ -16,10 +16,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int most_levels = 8;
-constexpr std::int64_t most_steps = 1'000'000'000'000;
-constexpr double most_tokens = 1e18;
-constexpr std::size_t most_sources = 1000;
+constexpr int max_levels = 8;
+constexpr std::int64_t max_steps = 1'000'000'000'000;
+constexpr double max_tokens = 1e18;
+constexpr std::size_t max_sources = 1000;
 constexpr int longest_reason = 300;     ///< columns
 constexpr int asked_to_stop_code = 75;  ///< exit code
 
@@ -50,7 +50,7 @@ std::optional<std::int64_t> step_of(const Json& event) {
         return std::nullopt;
     }
     const auto step = found->get<std::int64_t>();
-    return step >= 0 && step <= most_steps ? std::optional{step} : std::nullopt;
+    return step >= 0 && step <= max_steps ? std::optional{step} : std::nullopt;
 }
 
 const std::array<std::string, lanes.size()>& stall_fields() {
@@ -83,7 +83,7 @@ std::vector<double> losses_by_source(const Json& event, std::vector<std::string>
         const auto name = printable(key);
         const auto at = std::ranges::find(names, name);
         const auto source = static_cast<std::size_t>(at - names.begin());
-        if (at == names.end() && names.size() >= most_sources) {
+        if (at == names.end() && names.size() >= max_sources) {
             continue;
         }
         if (at == names.end()) {
@@ -103,7 +103,7 @@ Step step_from(const Json& event, std::int64_t number_of_step) {
         .is_loss_finite = !event.contains("loss_nonfinite"),
         .tok_s = number(event, "tok_s"),
         .step_s = number(event, "step_s"),
-        .tokens = static_cast<std::int64_t>(std::clamp(number(event, "tokens"), 0.0, most_tokens)),
+        .tokens = static_cast<std::int64_t>(std::clamp(number(event, "tokens"), 0.0, max_tokens)),
         .tier_bytes = {number(event, "device_peak_B"), number(event, "host_peak_B"), number(event, "nvme_B")},
         .mfu = number(event, "mfu"),
         .lr = number(event, "lr"),
@@ -195,7 +195,7 @@ void add_event(History& history,
 }  // namespace
 
 bool HistoryLines::add(History& history, const std::string& line) {
-    if (is_json_deeper(line, most_levels)) {
+    if (is_json_deeper(line, max_levels)) {
         return false;
     }
     const Json event = Json::parse(line, nullptr, false);

@@ -20,7 +20,7 @@ namespace ziggurat::plot {
 namespace {
 
 /// Maximum rows of a run's checkpoints and of its events; older ones are only counted.
-constexpr std::ptrdiff_t most_rows = 200;
+constexpr std::ptrdiff_t max_rows = 200;
 
 constexpr const char* no_break_space = "\u00a0";  ///< keeps a name, its number and the unit on one line
 
@@ -158,12 +158,12 @@ void add_differences(std::string& page, const std::vector<RunDifference>& differ
     }
 }
 
-/// Adds the latest `most_rows` of `rows`, after a line with the total number.
+/// Adds the latest `max_rows` of `rows`, after a line with the total number.
 template <class Row, class Add>
 void add_latest(std::string& page, const std::vector<Row>& rows, const char* what, const Add& add) {
-    const auto left_out = std::max<std::ptrdiff_t>(0, std::ssize(rows) - most_rows);
+    const auto left_out = std::max<std::ptrdiff_t>(0, std::ssize(rows) - max_rows);
     if (left_out > 0) {
-        page += fmt::format("<p>The latest {} of {} {}.</p>\n", most_rows, rows.size(), what);
+        page += fmt::format("<p>The latest {} of {} {}.</p>\n", max_rows, rows.size(), what);
     }
     add(rows.begin() + left_out);
 }
@@ -252,8 +252,8 @@ std::string page(const std::vector<History>& histories,
                  const std::vector<RunDifference>& differences,
                  FigureStyle style) {
     ZG_EXPECTS(!histories.empty());
-    style.most_points = points_across_svg;
-    style.contents = Contents::all;
+    style.max_points = points_across_svg;
+    style.contents = PanelSet::all;
     auto figure = make_figure(histories, style);
     std::string text = fmt::format(head, escape_xml(figure.title));
     figure.title.clear();  // the heading of the page has it

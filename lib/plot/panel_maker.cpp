@@ -12,10 +12,10 @@ namespace ziggurat::plot {
 namespace {
 
 /// Maximum marks of non-finite values per run: more would not be distinguishable.
-constexpr std::size_t most_alarms = 40;
+constexpr std::size_t max_alarms = 40;
 
 /// Minimum share of the highest point of a stack: lanes below it would not be visible.
-constexpr double least_share_of_stack = 0.005;
+constexpr double min_share_of_stack = 0.005;
 
 constexpr const char* waiting_title = "waiting, % of the time";
 
@@ -33,7 +33,7 @@ void add_peaks(Panel& panel) {
         bool was_above = false;
         for (const auto& point : line.curve) {
             const bool is_above =
-                panel.y.place_of(point.mean) > 1 || panel.y.place_of(point.high) > far_above;
+                panel.y.position_of(point.mean) > 1 || panel.y.position_of(point.high) > far_above;
             if (is_above) {
                 highest = panel.peaks.empty() ? point.high : std::max(highest, point.high);
             }
@@ -83,7 +83,7 @@ Panel PanelMaker::loss() const {
         }
         std::size_t count = 0;
         for (const auto& step : histories_[run].steps) {
-            if (!step.is_loss_finite && count++ < most_alarms) {
+            if (!step.is_loss_finite && count++ < max_alarms) {
                 panel.alarms.push_back({run, x_.of(step), 0});
             }
         }
@@ -155,7 +155,7 @@ Panel PanelMaker::stacked_stalls(const History& history) const {
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         Curve curve = make_curve(history, curve_style(style_.smooth), stall_value(lane));
         if (std::ranges::none_of(curve, [&](const Point& point) {
-                return point.mean > 0 && point.mean >= least_share_of_stack * highest;
+                return point.mean > 0 && point.mean >= min_share_of_stack * highest;
             })) {
             continue;
         }

@@ -30,7 +30,7 @@ class PanelMaker {
     Panel memory(MemoryTier tier) const;
 
   private:
-    CurveStyle curve_style(std::int64_t smooth) const { return {style_.most_points, x_, smooth}; }
+    CurveStyle curve_style(std::int64_t smooth) const { return {style_.max_points, x_, smooth}; }
     /// Makes one line per run that has such a value.
     Panel of_runs(std::string title, double height, const ValueOf& value, std::int64_t smooth) const;
     Panel stacked_stalls(const History& history) const;

@@ -30,13 +30,13 @@ std::vector<double> values_of(std::span<const Step> steps, double Step::*field) 
     return values;
 }
 
-Fate fate_of(const History& history) {
+RunOutcome fate_of(const History& history) {
     if (!history.end) {
-        return Fate::goes_on;
+        return RunOutcome::running;
     }
-    return history.end->exit_code == 0                  ? Fate::finished
-           : history.end->exit_code == stopped_as_asked ? Fate::stopped
-                                                        : Fate::failed;
+    return history.end->exit_code == 0                  ? RunOutcome::finished
+           : history.end->exit_code == stopped_as_asked ? RunOutcome::stopped
+                                                        : RunOutcome::failed;
 }
 
 void add_shares(Summary& summary, std::span<const Step> steps) {
@@ -65,10 +65,10 @@ double Summary::waited_in_all() const {
     return std::accumulate(waited.begin(), waited.end(), 0.0);
 }
 
-Summary summarise(const History& history, std::int64_t most_steps) {
-    ZG_EXPECTS(!history.steps.empty() && most_steps > 0);
+Summary summarise(const History& history, std::int64_t max_steps) {
+    ZG_EXPECTS(!history.steps.empty() && max_steps > 0);
     const auto& all = history.steps;
-    const std::span latest{all.end() - std::min(most_steps, std::ssize(all)), all.end()};
+    const std::span latest{all.end() - std::min(max_steps, std::ssize(all)), all.end()};
     Summary summary{.last_step = all.back().step, .tokens = all.back().tokens};
     for (const auto& step : all) {
         summary.trained_s += step.step_s;
@@ -101,13 +101,13 @@ std::string marks_text(const History& history) {
 
 std::string fate_text(const History& history) {
     switch (fate_of(history)) {
-        case Fate::goes_on:
+        case RunOutcome::running:
             return "running, or was killed";
-        case Fate::finished:
+        case RunOutcome::finished:
             return "finished";
-        case Fate::stopped:
+        case RunOutcome::stopped:
             return "stopped: " + history.end->reason;
-        case Fate::failed:
+        case RunOutcome::failed:
             return history.end->exit_code
                        ? fmt::format("failed with {}: {}", *history.end->exit_code, history.end->reason)
                        : "died: " + history.end->reason;

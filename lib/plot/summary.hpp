@@ -11,8 +11,8 @@
 namespace ziggurat::plot {
 
 /// Outcome of a run, as far as its metrics show it.
-enum class Fate {
-    goes_on,   ///< running, or killed: the metrics have no end
+enum class RunOutcome {
+    running,   ///< running, or killed: the metrics have no end
     finished,  ///< all steps are done
     stopped,   ///< stopped on request before the last step
     failed
@@ -31,7 +31,7 @@ struct Summary {
     std::array<double, tiers.size()> peak_bytes{};  ///< by MemoryTier
     double trained_s = 0;                           ///< seconds over all steps
     std::int64_t complete_saves = 0;
-    Fate fate = Fate::goes_on;
+    RunOutcome fate = RunOutcome::running;
 
     /// Returns the stall share of the time over all lanes.
     double waited_in_all() const;
@@ -39,9 +39,9 @@ struct Summary {
 
 /// Summarizes a run.
 ///
-/// \param most_steps  number of latest steps used for medians, shares and peaks
+/// \param max_steps  number of latest steps used for medians, shares and peaks
 /// \pre history has a step
-Summary summarise(const History& history, std::int64_t most_steps);
+Summary summarise(const History& history, std::int64_t max_steps);
 
 /// Returns the counts of resumes, roll-backs and so on: `2 resumes, 1 spike`; empty if there are no
 /// marks.

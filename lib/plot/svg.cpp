@@ -26,7 +26,7 @@ constexpr int ticks_across = 8;
 
 class Drawing {
   public:
-    Drawing(const Figure& figure, Scheme scheme) : figure_{figure}, scheme_{scheme} {}
+    Drawing(const Figure& figure, ColorScheme scheme) : figure_{figure}, scheme_{scheme} {}
 
     std::string draw() {
         const auto title = shortened_to(figure_.title, svg_inner, title_font);
@@ -122,7 +122,7 @@ class Drawing {
         for (const auto& tick : figure_.x.ticks(ticks_across)) {
             const double half = text_pixels(tick.text) / 2;
             const double x =
-                std::min(svg_left + figure_.x.place_of(tick.value) * svg_inner, svg_width - half);
+                std::min(svg_left + figure_.x.position_of(tick.value) * svg_inner, svg_width - half);
             if (x - half >= free_from) {
                 elements_.add("<text class=\"a\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
                               x, bottom + ticks_below, tick.text);
@@ -132,13 +132,13 @@ class Drawing {
     }
 
     const Figure& figure_;
-    Scheme scheme_;
+    ColorScheme scheme_;
     SvgElements elements_;
 };
 
 }  // namespace
 
-std::string svg(const Figure& figure, Scheme scheme) {
+std::string svg(const Figure& figure, ColorScheme scheme) {
     return Drawing{figure, scheme}.draw();
 }
 

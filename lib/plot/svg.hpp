@@ -15,6 +15,6 @@ inline constexpr std::int64_t points_across_svg = 420;
 /// Returns the whole file: some kilobytes per line of points_across_svg points. Pure.
 ///
 /// Texts do not overlap. A figure without a title has no row for it.
-std::string svg(const Figure& figure, Scheme scheme = Scheme::as_the_viewer_asks);
+std::string svg(const Figure& figure, ColorScheme scheme = ColorScheme::as_the_viewer_asks);
 
 }  // namespace ziggurat::plot

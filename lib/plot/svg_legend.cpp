@@ -9,7 +9,7 @@
 namespace ziggurat::plot {
 namespace {
 
-constexpr double most_label = 330;  ///< maximum width of a run's name, in pixels
+constexpr double max_label = 330;  ///< maximum width of a run's name, in pixels
 constexpr double row_height = 20;
 constexpr double symbol_width = 24, gap = 20;
 
@@ -91,7 +91,7 @@ void add_mark_entries(const Figure& figure, Legend& legend, SvgElements& element
 double draw_legend(const Figure& figure, double y, SvgElements& elements) {
     Legend legend{y, elements};
     for (std::size_t run = 0; run < figure.runs.size(); ++run) {
-        legend.entry(shortened_to(figure.runs[run], most_label), [&](double x, double middle) {
+        legend.entry(shortened_to(figure.runs[run], max_label), [&](double x, double middle) {
             elements.add("<path class=\"s{}\" stroke-width=\"2.5\"{} d=\"M{:.1f} {:.1f}h18\"/>",
                          colour_of(run), dash_of(run), x, middle);
         });

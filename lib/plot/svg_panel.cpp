@@ -123,7 +123,7 @@ class PanelDrawing {
     std::vector<RunMark> distinct_marks() const {
         auto marks = figure_.marks;
         const auto spot = [&](const RunMark& mark) {
-            return std::tuple{mark.kind, mark.colour, std::lround(figure_.x.place_of(mark.x) * svg_inner)};
+            return std::tuple{mark.kind, mark.colour, std::lround(figure_.x.position_of(mark.x) * svg_inner)};
         };
         std::ranges::sort(marks, {}, spot);
         const auto [first, last] = std::ranges::unique(marks, {}, spot);

@@ -25,7 +25,7 @@ constexpr std::array<const char*, 4> dashes{"", "6 3", "2 3", "8 3 2 3"};
 
 }  // namespace
 
-std::string style_sheet(Scheme scheme) {
+std::string style_sheet(ColorScheme scheme) {
     std::string text =
         "text{font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#24292f}"
         ".t{font-size:16px;font-weight:600}.p{font-weight:600}.a{fill:#57606a}"
@@ -35,7 +35,7 @@ std::string style_sheet(Scheme scheme) {
         text +=
             fmt::format(".s{0}{{stroke:{1};fill:none}}.c{0}{{fill:{1};stroke:none}}", i, colours[i].light);
     }
-    if (scheme == Scheme::light) {
+    if (scheme == ColorScheme::light) {
         return text;
     }
     text +=

@@ -7,7 +7,7 @@
 namespace ziggurat::plot {
 
 /// Colours of a picture.
-enum class Scheme {
+enum class ColorScheme {
     as_the_viewer_asks,  ///< light, or dark if the viewer prefers it
     light                ///< for programs without that preference
 };
@@ -18,7 +18,7 @@ inline constexpr std::size_t grey = num_svg_colours - 1;
 
 /// Returns the style sheet. Classes `s<i>` and `c<i>` are strokes and areas of colour i; `k` and `x`
 /// stand out.
-std::string style_sheet(Scheme scheme);
+std::string style_sheet(ColorScheme scheme);
 
 /// Returns the colour of run or lane `number`. The first num_svg_colours runs have distinct colours.
 std::size_t colour_of(std::size_t number);

@@ -13,11 +13,11 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr int label_columns = 9;  ///< including the bar after them
-constexpr int least_columns = 40;
+constexpr int min_columns = 40;
 constexpr int rows_of_unit = 6;
 
 int plot_columns(const TerminalStyle& style) {
-    return std::max(style.columns, least_columns) - label_columns - 1;
+    return std::max(style.columns, min_columns) - label_columns - 1;
 }
 
 class Drawing {
@@ -36,7 +36,7 @@ class Drawing {
 
   private:
     void line(const std::string& text) {
-        text_ += clipped(text, std::max(style_.columns, least_columns));
+        text_ += clipped(text, std::max(style_.columns, min_columns));
         text_ += '\n';
     }
 
@@ -49,9 +49,9 @@ class Drawing {
         int taken = text_width(indent);
         for (std::size_t i = 0; i < names.size(); ++i) {
             const auto name = shortened_from_left(
-                names[i], std::max(style_.columns, least_columns) - text_width(indent) - 3);
+                names[i], std::max(style_.columns, min_columns) - text_width(indent) - 3);
             const int needed = text_width(name) + 4;
-            if (taken > text_width(indent) && taken + needed > std::max(style_.columns, least_columns)) {
+            if (taken > text_width(indent) && taken + needed > std::max(style_.columns, min_columns)) {
                 end_row(row);
                 row = indent;
                 taken = text_width(indent);
@@ -86,7 +86,7 @@ class Drawing {
         const bool is_empty = panel.lines.empty() && panel.dots.empty();
         title += is_empty ? "; " + panel.note : "";
         text_ += '\n';
-        std::istringstream rows_of_title{wrapped(title, std::max(style_.columns, least_columns), "  ")};
+        std::istringstream rows_of_title{wrapped(title, std::max(style_.columns, min_columns), "  ")};
         for (std::string row; std::getline(rows_of_title, row);) {
             line(row);
         }
@@ -98,7 +98,7 @@ class Drawing {
         fill(canvas, figure, panel);
         std::vector<std::string> labels(static_cast<std::size_t>(rows));
         for (const auto& tick : is_empty ? std::vector<Tick>{} : panel.y.ticks((2 * rows + 1) / 3)) {
-            const auto row = static_cast<int>(std::lround((1 - panel.y.place_of(tick.value)) * rows - 0.5));
+            const auto row = static_cast<int>(std::lround((1 - panel.y.position_of(tick.value)) * rows - 0.5));
             labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = tick.text;
         }
         for (int row = 0; row < rows; ++row) {
@@ -143,11 +143,11 @@ class Drawing {
 
     void fill(Canvas& canvas, const Figure& figure, const Panel& panel) const {
         const auto at_x = [&](double x) {
-            return static_cast<int>(std::lround(figure.x.place_of(x) * (canvas.dots_across() - 1)));
+            return static_cast<int>(std::lround(figure.x.position_of(x) * (canvas.dots_across() - 1)));
         };
         const auto at_y = [&](double value) {
-            const double place = std::clamp(panel.y.place_of(value), -1.0, 2.0);
-            return static_cast<int>(std::lround((1 - place) * (canvas.dots_down() - 1)));
+            const double position = std::clamp(panel.y.position_of(value), -1.0, 2.0);
+            return static_cast<int>(std::lround((1 - position) * (canvas.dots_down() - 1)));
         };
         if (&panel == &figure.panels.front()) {
             for (const auto& mark : figure.marks) {
@@ -184,7 +184,7 @@ class Drawing {
                                     : figure.x_label.find(' ');  // the name of the axis begins the row
         for (const auto& tick : ticks) {
             const auto column =
-                static_cast<std::size_t>(std::lround(figure.x.place_of(tick.value) * (columns - 1)));
+                static_cast<std::size_t>(std::lround(figure.x.position_of(tick.value) * (columns - 1)));
             is_tick[std::min(column, is_tick.size() - 1)] = true;
             const std::size_t middle = static_cast<std::size_t>(label_columns) + column;
             const std::size_t begin =

@@ -8,7 +8,7 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr std::size_t peak_reach = 4;      ///< points on each side that a peak is compared with
-constexpr std::size_t least_points = 60;   ///< of a line; shorter lines are drawn with all peaks
+constexpr std::size_t min_points = 60;   ///< of a line; shorter lines are drawn with all peaks
 constexpr double share_of_spreads = 0.99;  ///< share of points whose spread is within the axis
 
 /// Returns the value that `share` of `values` do not exceed.
@@ -77,7 +77,7 @@ ValueRange range_without_peaks(const Panel& panel) {
     const auto whole = range_of(panel);
     ValueRange range;
     for (const auto& line : panel.lines) {
-        const bool is_short = line.curve.size() < least_points;
+        const bool is_short = line.curve.size() < min_points;
         for (const auto& point : line.curve) {
             range.low = std::min(range.low, point.mean);
             range.high = is_short ? std::max(range.high, point.mean) : range.high;

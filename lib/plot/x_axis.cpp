@@ -23,7 +23,7 @@ constexpr std::array<TimeUnit, 4> time_units{{{86400, "days in training"},
                                               {3600, "hours in training"},
                                               {60, "minutes in training"},
                                               {1, "seconds in training"}}};
-constexpr double least_units = 3;  ///< minimum length of the longest axis, in the chosen time unit
+constexpr double min_units = 3;  ///< minimum length of the longest axis, in the chosen time unit
 
 }  // namespace
 
@@ -103,7 +103,7 @@ XScale make_x_scale(const std::vector<History>& histories, XUnit unit) {
         longest = std::max(longest, history.steps.empty() ? 0 : history.steps.back().elapsed_s);
     }
     const auto* chosen = std::ranges::find_if(
-        time_units, [&](const TimeUnit& candidate) { return longest >= least_units * candidate.size; });
+        time_units, [&](const TimeUnit& candidate) { return longest >= min_units * candidate.size; });
     const auto& used = chosen == time_units.end() ? time_units.back() : *chosen;
     return {unit, used.size, used.label};
 }

@@ -16,14 +16,14 @@
 
 namespace ziggurat::schedule {
 
-struct ByteRun {
+struct ByteRange {
     std::int64_t offset = 0;  ///< bytes from the start of the buffer
     std::int64_t bytes = 0;
 
-    bool operator==(const ByteRun&) const = default;
+    bool operator==(const ByteRange&) const = default;
 };
 /// Byte ranges of an operand. Most operands have one range.
-using ByteRunList = SmallVector<ByteRun, 2>;
+using ByteRangeList = SmallVector<ByteRange, 2>;
 
 enum class Lifetime {
     persistent,  ///< holds state from step to step
@@ -48,7 +48,7 @@ using layout::is_optimizer_state;
 using layout::StateKind;
 
 /// Rows of the memory table, in its order.
-enum class Consumer {
+enum class MemoryCategory {
     none,
     parameters,
     leases,  ///< gathered copies of sharded parameters
@@ -64,33 +64,33 @@ enum class Consumer {
     validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
 
-constexpr const char* to_string(Consumer consumer) {
+constexpr const char* to_string(MemoryCategory consumer) {
     switch (consumer) {
-        case Consumer::none:
+        case MemoryCategory::none:
             return "";
-        case Consumer::parameters:
+        case MemoryCategory::parameters:
             return "parameters";
-        case Consumer::leases:
+        case MemoryCategory::leases:
             return "leases";
-        case Consumer::gradients:
+        case MemoryCategory::gradients:
             return "gradients";
-        case Consumer::optimizer:
+        case MemoryCategory::optimizer:
             return "optimizer";
-        case Consumer::activations:
+        case MemoryCategory::activations:
             return "activations";
-        case Consumer::working_buffers:
+        case MemoryCategory::working_buffers:
             return "working buffers";
-        case Consumer::logits:
+        case MemoryCategory::logits:
             return "logits";
-        case Consumer::workspaces:
+        case MemoryCategory::workspaces:
             return "workspaces";
-        case Consumer::batch:
+        case MemoryCategory::batch:
             return "batch";
-        case Consumer::snapshot:
+        case MemoryCategory::snapshot:
             return "snapshot";
-        case Consumer::transfers:
+        case MemoryCategory::transfers:
             return "transfers";
-        case Consumer::validation:
+        case MemoryCategory::validation:
             return "validation";
     }
     throw std::invalid_argument{"no Consumer"};
@@ -142,12 +142,12 @@ struct Buffer {
     std::int64_t bytes = 0;
     Lifetime lifetime = Lifetime::transient;
     StateKind state = StateKind::none;
-    Consumer consumer = Consumer::none;  ///< the row of the memory table that counts it
+    MemoryCategory consumer = MemoryCategory::none;  ///< the row of the memory table that counts it
     int unit = -1;
     int microbatch = -1;
     std::int64_t first_element = 0;  ///< persistent shards: index in the unit's flat range of byte 0
     spec::DType type = spec::DType::f32;
-    bool is_alike = false;     ///< an activation that is replicated on all ranks of a tensor axis above 1
+    bool is_replicated = false;     ///< an activation that is replicated on all ranks of a tensor axis above 1
     bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };

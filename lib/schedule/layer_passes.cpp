@@ -6,7 +6,7 @@ namespace ziggurat::schedule {
 
 std::vector<LayerPass> layer_passes(const Program& program) {
     std::vector<LayerPass> passes;
-    std::tuple<int, int, bool> under_way{-1, -1, false};
+    std::tuple<int, int, bool> in_flight{-1, -1, false};
     for (int index = 0; index < static_cast<int>(program.ops.size()); ++index) {
         const auto& op = program.ops[static_cast<std::size_t>(index)];
         if (op.kind != OpKind::compute) {
@@ -14,12 +14,12 @@ std::vector<LayerPass> layer_passes(const Program& program) {
         }
         const std::tuple pass{op.unit, op.microbatch, op.direction == Direction::forward};
         if (op.unit >= 1 && op.unit <= program.layers) {
-            if (pass != under_way) {
+            if (pass != in_flight) {
                 passes.push_back({.first = index, .is_forward = std::get<bool>(pass)});
             }
             passes.back().last = index;
         }
-        under_way = pass;
+        in_flight = pass;
     }
     return passes;
 }

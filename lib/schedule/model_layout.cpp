@@ -30,7 +30,7 @@ bool is_written(const layout::Phase& phase, int value) {
 }
 
 /// Returns, by phase of a unit, true if its output depends on a trained tensor of the unit.
-std::vector<bool> phases_behind_trained(const layout::Unit& unit) {
+std::vector<bool> phases_after_trained(const layout::Unit& unit) {
     const auto is_trained = [&](const layout::ParameterUse& use) {
         return use.unit < 0 && unit.parameters[static_cast<std::size_t>(use.parameter)].is_trained;
     };
@@ -88,7 +88,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     });
     first_trained_unit = static_cast<int>(trained - flats.begin());
     if (trained != flats.end()) {
-        depends_on_trained = phases_behind_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
+        depends_on_trained = phases_after_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
     }
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {

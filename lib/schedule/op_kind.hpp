@@ -217,11 +217,11 @@ inline constexpr int num_links = num_enumerators<Link>();
 /// True if an op of a lane may begin before the ops before it in the lane have ended or begun.
 ///
 /// This keeps a disk busy. Such an op lists everything that it must wait for in its waits, including ops of
-/// its own lane. An op begins when these ops are done: the op `most_under_way` positions before it, all ops
+/// its own lane. An op begins when these ops are done: the op `max_in_flight` positions before it, all ops
 /// before that one, and the op itself in the previous step.
 constexpr bool overlaps_itself(Engine engine) {
     return engine == Engine::nvme_read || engine == Engine::nvme_write;
 }
-inline constexpr int most_under_way = 8;
+inline constexpr int max_in_flight = 8;
 
 }  // namespace ziggurat::schedule

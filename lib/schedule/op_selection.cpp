@@ -41,19 +41,19 @@ OpChoices choices_of(const Program& program, const std::vector<std::string>& uni
 std::vector<int> select_ops(const Program& program,
                             const std::vector<std::string>& units,
                             const OpSelection& selection) {
-    const auto is_chosen = [&](int place) {
-        const Op& op = program.ops[static_cast<std::size_t>(place)];
+    const auto is_chosen = [&](int position) {
+        const Op& op = program.ops[static_cast<std::size_t>(position)];
         const auto& lane = lane_of(op, program);
-        const auto& places = selection.places;
+        const auto& range = selection.range;
         return (selection.unit.empty() || selection.unit == unit_of(op, units)) &&
                (selection.lane.empty() || selection.lane == lane || selection.lane == without_group(lane)) &&
                (selection.kind.empty() || selection.kind == to_string(op.kind)) &&
-               (!places || (places->first <= place && place <= places->second));
+               (!range || (range->first <= position && position <= range->second));
     };
     std::vector<int> chosen;
-    for (int place = 0; place < static_cast<int>(program.ops.size()); ++place) {
-        if (is_chosen(place)) {
-            chosen.push_back(place);
+    for (int position = 0; position < static_cast<int>(program.ops.size()); ++position) {
+        if (is_chosen(position)) {
+            chosen.push_back(position);
         }
     }
     return chosen;

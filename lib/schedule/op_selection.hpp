@@ -18,7 +18,7 @@ struct OpSelection {
     std::string unit = {};  ///< name of a unit of the model, or `no_unit`
     std::string lane = {};  ///< full name, or the name without its group: `collective` for `collective[data]`
     std::string kind = {};
-    std::optional<std::pair<int, int>> places = {};  ///< first and last index of an op, both included
+    std::optional<std::pair<int, int>> range = {};  ///< first and last index of an op, both included
 };
 
 /// Returns the name of the unit that an op works for. `units` are the names of the model's units.

@@ -72,7 +72,7 @@ void print_array(const char* key, const List& list, const Write& write, const Pr
     print("]");
 }
 
-std::string run_as_json(const ByteRun& run) {
+std::string run_as_json(const ByteRange& run) {
     return "[" + std::to_string(run.offset) + "," + std::to_string(run.bytes) + "]";
 }
 

@@ -28,7 +28,7 @@ using layout::Role;
 struct Operand {
     int buffer = -1;
     Role role = Role::input;
-    ByteRunList runs;
+    ByteRangeList runs;
 
     std::int64_t bytes() const;
     bool operator==(const Operand&) const = default;
@@ -73,7 +73,7 @@ struct Op {
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: each member's block of the vector, in member order, in bytes
     /// of the first operand's buffer. Blocks may be empty.
-    std::vector<ByteRun> blocks;
+    std::vector<ByteRange> blocks;
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;

@@ -5,14 +5,14 @@
 
 namespace ziggurat::schedule {
 
-ByteRun touched(const Op& op, const ByteRun& run) {
+ByteRange touched(const Op& op, const ByteRange& run) {
     const bool by_page = op.kind == OpKind::read || op.kind == OpKind::write;
     return {run.offset, by_page ? round_up_to_page(run.bytes) : run.bytes};
 }
 
-ByteRuns::ByteRuns(ByteRunList runs) : runs_{std::move(runs)} {
-    if (!std::ranges::is_sorted(runs_, {}, &ByteRun::offset)) {
-        std::ranges::sort(runs_, {}, &ByteRun::offset);
+ByteRangeSet::ByteRangeSet(ByteRangeList runs) : runs_{std::move(runs)} {
+    if (!std::ranges::is_sorted(runs_, {}, &ByteRange::offset)) {
+        std::ranges::sort(runs_, {}, &ByteRange::offset);
     }
     std::size_t joined = 0;
     for (const auto run : runs_) {
@@ -29,16 +29,16 @@ ByteRuns::ByteRuns(ByteRunList runs) : runs_{std::move(runs)} {
     runs_.shorten(joined);
 }
 
-bool ByteRuns::overlaps(const ByteRuns& other) const {
-    return std::any_of(runs_.begin(), runs_.end(), [&](const ByteRun& a) {
-        return std::any_of(other.runs_.begin(), other.runs_.end(), [&](const ByteRun& b) {
+bool ByteRangeSet::overlaps(const ByteRangeSet& other) const {
+    return std::any_of(runs_.begin(), runs_.end(), [&](const ByteRange& a) {
+        return std::any_of(other.runs_.begin(), other.runs_.end(), [&](const ByteRange& b) {
             return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
         });
     });
 }
 
-ByteRuns ByteRuns::without(const ByteRuns& other) const {
-    ByteRunList left;
+ByteRangeSet ByteRangeSet::without(const ByteRangeSet& other) const {
+    ByteRangeList left;
     for (const auto& run : runs_) {
         auto position = run.offset;
         const auto run_end = run.offset + run.bytes;
@@ -56,11 +56,11 @@ ByteRuns ByteRuns::without(const ByteRuns& other) const {
             left.push_back({position, run_end - position});
         }
     }
-    return ByteRuns{std::move(left)};
+    return ByteRangeSet{std::move(left)};
 }
 
-ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
-    ByteRunList inside;
+ByteRangeSet ByteRangeSet::within(std::int64_t begin, std::int64_t end) const {
+    ByteRangeList inside;
     for (const auto& run : runs_) {
         const auto from = std::max(begin, run.offset);
         const auto to = std::min(end, run.offset + run.bytes);
@@ -68,28 +68,28 @@ ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
             inside.push_back({from, to - from});
         }
     }
-    return ByteRuns{std::move(inside)};
+    return ByteRangeSet{std::move(inside)};
 }
 
-ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
-    ByteRunList wider;
+ByteRangeSet ByteRangeSet::in_pages(std::int64_t limit) const {
+    ByteRangeList wider;
     for (const auto& run : runs_) {
         const auto from = run.offset / page_bytes * page_bytes;
         wider.push_back({from, std::min(limit, round_up_to_page(run.offset + run.bytes)) - from});
     }
-    return ByteRuns{std::move(wider)};
+    return ByteRangeSet{std::move(wider)};
 }
 
-void ByteRuns::add(const ByteRuns& other) {
+void ByteRangeSet::add(const ByteRangeSet& other) {
     if (other.runs_.empty()) {
         return;
     }
     auto all = std::move(runs_);
     all.append(other.runs_.begin(), other.runs_.end());
-    *this = ByteRuns{std::move(all)};
+    *this = ByteRangeSet{std::move(all)};
 }
 
-ByteRunList ByteRuns::moved(std::int64_t by) const {
+ByteRangeList ByteRangeSet::moved(std::int64_t by) const {
     auto runs = runs_;
     for (auto& run : runs) {
         run.offset += by;

@@ -9,7 +9,7 @@
 namespace ziggurat::spec {
 
 /// Depths that a deck leaves to the planner (auto).
-struct OpenDepths {
+struct AutoDepths {
     bool prefetch = false;
     bool optimizer_prefetch = false;
     bool chunk = false;
@@ -22,10 +22,10 @@ struct Depths {
     int prefetch = 1;
     int optimizer_prefetch = 0;
     std::int64_t chunk_elements = 0;
-    std::string why_prefetch, why_optimizer_prefetch, why_chunk;
+    std::string prefetch_reason, optimizer_prefetch_reason, chunk_reason;
 
     /// Returns the reason to which text about both depths is added.
-    std::string& why_ahead(OpenDepths open) { return open.prefetch ? why_prefetch : why_optimizer_prefetch; }
+    std::string& ahead_reason(AutoDepths open) { return open.prefetch ? prefetch_reason : optimizer_prefetch_reason; }
 };
 
 /// Returns the chunk elements to use if no state is transferred.
@@ -37,13 +37,13 @@ std::int64_t chunk_at_rest(DeviceKind device);
 bool is_any_state_away(const RunSpec& run);  ///< any state outside of the device tier
 bool is_any_state_on_nvme(const RunSpec& run);
 bool are_optimizer_states_on_nvme(const RunSpec& run);
-bool is_any_home_open(const RunSpec& run);
-bool is_any_recomputation_open(const RunSpec& run);
+bool has_auto_home(const RunSpec& run);
+bool has_auto_recomputation(const RunSpec& run);
 
 /// Returns defaults for open depths, for runs without transfers or before transfers are known.
 ///
 /// Depths that are not open are those of `spec`.
-Depths depths_at_rest(const RunSpec& spec, OpenDepths open);
+Depths depths_at_rest(const RunSpec& spec, AutoDepths open);
 
 /// Returns the chunk elements with which a rank that updates `elements` elements has eight chunks.
 ///

@@ -293,7 +293,7 @@ struct TileRule {
 };
 
 /// Settings that a deck leaves to the planner; plan::choose_homes sets them from the budgets.
-struct OpenHomes {
+struct AutoHomes {
     bool parameters = false;
     bool gradients = false;
     bool optimizer = false;
@@ -303,7 +303,7 @@ struct OpenHomes {
     bool prefetch = false;  ///< with open tiles: may become 0 to save memory
 
     bool any() const { return parameters || gradients || optimizer || activations; }
-    bool operator==(const OpenHomes&) const = default;
+    bool operator==(const AutoHomes&) const = default;
 };
 
 /// Budget of a tier without a limit.
@@ -326,7 +326,7 @@ struct Tiers {
     bool nvme_verify = false;
     std::int64_t endurance_bytes = 0;  ///< write endurance of each path; 0: unknown
     Home parameters, gradients, optimizer, activations;
-    OpenHomes open;  ///< must be closed before a program is built
+    AutoHomes open;  ///< must be closed before a program is built
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor applies; empty: no tiles
@@ -354,7 +354,7 @@ struct Recompute {
     /// Shards checkpointed activations that are replicated over tensor ranks; backward gathers them.
     bool split = false;
     /// `kind` is left to the planner, and `split` follows it: plan::choose_homes fills them in.
-    bool is_open = false;
+    bool is_auto = false;
 
     bool operator==(const Recompute&) const = default;
 };
@@ -363,7 +363,7 @@ struct Recompute {
 struct StageState {
     Recompute recompute;
     Home parameters, gradients, optimizer, activations;
-    OpenHomes open;  ///< for the four homes
+    AutoHomes open;  ///< for the four homes
 
     bool operator==(const StageState&) const = default;
 };

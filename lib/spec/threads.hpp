@@ -4,6 +4,6 @@
 namespace ziggurat::spec {
 
 /// Size of the thread table in Kokkos.
-constexpr int most_threads = 512;
+constexpr int max_threads = 512;
 
 }  // namespace ziggurat::spec

@@ -6,9 +6,9 @@ namespace ziggurat::spec {
 namespace {
 
 template <class Enum>
-std::optional<Enum> value_of(std::initializer_list<Enum> all, std::string_view word) {
+std::optional<Enum> value_of(std::initializer_list<Enum> all, std::string_view keyword) {
     for (const Enum value : all) {
-        if (word_of(value) == word) {
+        if (word_of(value) == keyword) {
             return value;
         }
     }
@@ -33,9 +33,9 @@ const char* word_of(TokenFormat format) {
     return "";
 }
 
-std::optional<TokenFormat> token_format_of(std::string_view word) {
+std::optional<TokenFormat> token_format_of(std::string_view keyword) {
     using enum TokenFormat;
-    return value_of({text, llmc, megatron, raw, own}, word);
+    return value_of({text, llmc, megatron, raw, own}, keyword);
 }
 
 const char* word_of(RawType type) {
@@ -48,8 +48,8 @@ const char* word_of(RawType type) {
     return "";
 }
 
-std::optional<RawType> raw_type_of(std::string_view word) {
-    return value_of({RawType::uint16, RawType::uint32}, word);
+std::optional<RawType> raw_type_of(std::string_view keyword) {
+    return value_of({RawType::uint16, RawType::uint32}, keyword);
 }
 
 }  // namespace ziggurat::spec

@@ -76,14 +76,14 @@ void fill_buffer(const spec::RunSpec& spec,
                  const device::Stream& stream,
                  int tensor_rank,
                  const TierMemory& memory,
-                 DrawnTensors drawn) {
+                 RandomTensors drawn) {
     const layout::FlatLayout flat{unit, spec.parallel.tensor, spec.parallel.data};
     const auto width = static_cast<std::int64_t>(sizeof(E));
     const ElementRange held{buffer.first_element, buffer.first_element + buffer.bytes / width};
     std::vector<float> made(static_cast<std::size_t>(std::min(piece, held.size())));
     std::vector<E> narrowed(std::is_same_v<E, float> ? 0 : made.size());
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
-        if (drawn == DrawnTensors::adapters && !layout::is_of_adapter(unit.parameters[p].name)) {
+        if (drawn == RandomTensors::adapters && !layout::is_of_adapter(unit.parameters[p].name)) {
             continue;
         }
         const auto range = flat.parameter(static_cast<int>(p));
@@ -112,7 +112,7 @@ void set_initial_values(const spec::RunSpec& spec,
                         const device::Stream& stream,
                         int tensor_rank,
                         TierMemory& memory,
-                        DrawnTensors drawn) {
+                        RandomTensors drawn) {
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime != schedule::Lifetime::persistent || !layout::is_drawn_at_start(buffer.state)) {
             continue;

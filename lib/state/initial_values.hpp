@@ -10,7 +10,7 @@
 namespace ziggurat::state {
 
 /// Selection of the tensors that get random values.
-enum class DrawnTensors {
+enum class RandomTensors {
     all,
     adapters,  ///< the adapters; the base weights are read from another source
 };
@@ -30,6 +30,6 @@ void set_initial_values(const spec::RunSpec& spec,
                         const device::Stream& stream,
                         int tensor_rank,
                         TierMemory& memory,
-                        DrawnTensors drawn = DrawnTensors::all);
+                        RandomTensors drawn = RandomTensors::all);
 
 }  // namespace ziggurat::state

@@ -11,7 +11,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"
-#include "storage/near_folders.hpp"
+#include "storage/numa_local_folders.hpp"
 
 namespace ziggurat::state {
 namespace {
@@ -24,12 +24,12 @@ constexpr std::size_t on_device_shared = static_cast<std::size_t>(spec::Tier::de
 constexpr std::int64_t bytes_between = std::int64_t{2} << 20;
 
 /// Returns the arena size of the largest program.
-std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, std::size_t arena) {
-    std::int64_t most = 0;
+std::int64_t max_bytes(const std::vector<const schedule::Program*>& programs, std::size_t arena) {
+    std::int64_t max = 0;
     for (const auto* program : programs) {
-        most = std::max(most, program->arena_bytes[arena]);
+        max = std::max(max, program->arena_bytes[arena]);
     }
-    return most;
+    return max;
 }
 
 /// Reserves an arena. The NVMe arena has no memory: its blocks are in files.
@@ -41,10 +41,10 @@ device::Arena reserve(const std::vector<const schedule::Program*>& programs,
     const bool is_shared = arena > on_nvme && ranks > 1;
     const auto kind = is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own;
     if (schedule::tier_of_arena(arena) == spec::Tier::device) {
-        return device.reserve(most_bytes(programs, arena), "the device tier",
+        return device.reserve(max_bytes(programs, arena), "the device tier",
                               transport == spec::Transport::nccl ? device::Arena::Kind::own : kind);
     }
-    return {arena == on_nvme ? 0 : most_bytes(programs, arena), "the host tier", kind};
+    return {arena == on_nvme ? 0 : max_bytes(programs, arena), "the host tier", kind};
 }
 
 /// Returns the offsets at which NVMe transfers can begin or end: bounds of ranges and of buffers.
@@ -79,15 +79,15 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
 /// Checks that a persistent buffer has the same location in every program that names it.
 void check_shared_places(const std::vector<const schedule::Program*>& programs) {
     using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
-    std::map<std::string, Place> places;
+    std::map<std::string, Place> positions;
     for (const auto* program : programs) {
         for (const auto& buffer : program->buffers) {
             if (buffer.lifetime != schedule::Lifetime::persistent) {
                 continue;
             }
-            const Place place{schedule::arena_of(buffer), buffer.offset, buffer.bytes};
-            const auto [at, is_new] = places.emplace(buffer.name, place);
-            ZG_EXPECTS(is_new || at->second == place);
+            const Place position{schedule::arena_of(buffer), buffer.offset, buffer.bytes};
+            const auto [at, is_new] = positions.emplace(buffer.name, position);
+            ZG_EXPECTS(is_new || at->second == position);
         }
     }
 }
@@ -116,7 +116,7 @@ void TierMemory::DeviceCopies::read(const std::byte* from, std::span<std::byte> 
         device::copy(stream, into.data(), from, std::ssize(into));
         return;
     }
-    const device::WatchedWait wait{stream.watch(), "a copy of its device"};
+    const device::ScopedWait wait{stream.watch(), "a copy of its device"};
     const std::lock_guard lock{mutex};
     while (!into.empty()) {
         const auto part = into.first(std::min(into.size(), static_cast<std::size_t>(bytes_between)));
@@ -133,7 +133,7 @@ void TierMemory::DeviceCopies::write(std::byte* to, std::span<const std::byte> f
         device::copy(stream, to, from.data(), std::ssize(from));
         return;
     }
-    const device::WatchedWait wait{stream.watch(), "a copy of its device"};
+    const device::ScopedWait wait{stream.watch(), "a copy of its device"};
     const std::lock_guard lock{mutex};
     while (!from.empty()) {
         const auto part = from.first(std::min(from.size(), static_cast<std::size_t>(bytes_between)));
@@ -158,26 +158,26 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
     check_shared_places(programs);
     pin(device, pinned_bytes);
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
-        planned_[a] = most_bytes(programs, a);
+        planned_[a] = max_bytes(programs, a);
     }
     if (arenas_[on_device_shared].is_staged()) {
         planned_[on_host] += planned_[on_device_shared];
     }
-    if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
+    if (const auto bytes = max_bytes(programs, on_nvme); bytes > 0) {
         storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
         if (nvme.is_checked) {
             options.checked_between = ends_of_transfers(programs);
         }
         auto near =
-            nvme.is_near ? storage::near_folders(nvme.folders) : storage::NearFolders{nvme.folders, {}};
-        why_not_near_ = std::move(near.why_not_near);
+            nvme.is_near ? storage::near_folders(nvme.folders) : storage::NumaLocalFolders{nvme.folders, {}};
+        numa_reason_ = std::move(near.numa_reason);
         nvme_ = std::make_unique<storage::StripedFile>(near.folders, bytes, std::move(options));
     }
 }
 
 /// Pins host memory: first the buffers that ranks exchange, then arenas of collectives, then the rest.
-void TierMemory::pin(device::Device& device, std::int64_t most_bytes) {
-    auto left = most_bytes;
+void TierMemory::pin(device::Device& device, std::int64_t max_bytes) {
+    auto left = max_bytes;
     const auto pin_part = [&](std::byte* begin, std::int64_t bytes) {
         auto part = std::min(bytes, round_down_to_page(left));
         try {
@@ -186,10 +186,10 @@ void TierMemory::pin(device::Device& device, std::int64_t most_bytes) {
             if (error.kind() != ErrorKind::resource) {
                 throw;
             }
-            why_not_pinned_ = error.what();
+            not_pinned_reason_ = error.what();
             part = 0;
         }
-        left = why_not_pinned_.empty() ? left - part : 0;
+        left = not_pinned_reason_.empty() ? left - part : 0;
         pinned_.push_back(device.copy_unpinned(begin + part, bytes - part));
     };
     if (const auto& exchanged = arenas_[on_device_shared]; exchanged.is_staged()) {

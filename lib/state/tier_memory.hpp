@@ -69,9 +69,9 @@ class TierMemory {
                std::int64_t offset_bytes,
                std::span<const std::byte> from) const;
     /// Returns the reason why all folders are used although only near ones were requested; empty otherwise.
-    const std::string& why_not_near() const noexcept { return why_not_near_; }
+    const std::string& numa_reason() const noexcept { return numa_reason_; }
     /// Returns the system's error message for pinning memory; empty if pinning did not fail.
-    const std::string& why_not_pinned() const noexcept { return why_not_pinned_; }
+    const std::string& not_pinned_reason() const noexcept { return not_pinned_reason_; }
     /// Returns the NVMe tier; nullptr if no program uses it.
     storage::StripedFile* nvme() const noexcept { return nvme_.get(); }
     /// Returns all elements of a buffer.
@@ -88,7 +88,7 @@ class TierMemory {
     std::int64_t private_bytes() const noexcept;
 
   private:
-    void pin(device::Device& device, std::int64_t most_bytes);
+    void pin(device::Device& device, std::int64_t max_bytes);
 
     /// Copies host memory to and from the device tier through a pinned staging buffer.
     ///
@@ -108,10 +108,10 @@ class TierMemory {
     std::array<std::int64_t, schedule::num_arenas> planned_{};
     /// Registrations of host memory, pinned or not, that the device copies.
     std::vector<std::shared_ptr<void>> pinned_;
-    std::string why_not_pinned_;
+    std::string not_pinned_reason_;
     std::unique_ptr<DeviceCopies> device_copies_;
     std::unique_ptr<storage::StripedFile> nvme_;
-    std::string why_not_near_;
+    std::string numa_reason_;
 };
 
 }  // namespace ziggurat::state

@@ -80,14 +80,14 @@ void AlignedBuffer::Release::operator()(std::byte* data) const noexcept {
     std::free(data);
 }
 
-AioQueue::AioQueue(int depth, Use use) : slots_(static_cast<std::size_t>(depth)) {
+AioQueue::AioQueue(int depth, QueueUse use) : slots_(static_cast<std::size_t>(depth)) {
     ZG_EXPECTS(depth > 0);
     done_.reserve(slots_.size());
     free_slots_.reserve(slots_.size());
     for (Slot& slot : slots_) {
         free_slots_.push_back(&slot);
     }
-    if (use == Use::many) {
+    if (use == QueueUse::many) {
         set_up();
     }
 }
@@ -107,7 +107,7 @@ int AioQueue::depth() const noexcept {
     return static_cast<int>(slots_.size() - num_withheld_);
 }
 
-std::string AioQueue::why_not_asynchronous() const {
+std::string AioQueue::not_asynchronous_reason() const {
     if (context_ == nullptr || context_->problem == 0) {
         return {};
     }

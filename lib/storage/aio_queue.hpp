@@ -40,9 +40,9 @@ class AlignedBuffer {
 class AioQueue {
   public:
     /// Expected number of transfers: for many, asynchronous transfers are set up at once.
-    enum class Use { perhaps_few, many };
+    enum class QueueUse { perhaps_few, many };
 
-    explicit AioQueue(int depth, Use use = Use::perhaps_few);
+    explicit AioQueue(int depth, QueueUse use = QueueUse::perhaps_few);
     ~AioQueue();
     AioQueue(const AioQueue&) = delete;
     AioQueue& operator=(const AioQueue&) = delete;
@@ -52,7 +52,7 @@ class AioQueue {
     /// Returns the maximum number of transfers in flight; a limit of the system can lower it.
     int depth() const noexcept;
     /// Returns the reason why transfers are not asynchronous; empty if they are, or are not set up yet.
-    std::string why_not_asynchronous() const;
+    std::string not_asynchronous_reason() const;
 
     /// Starts a transfer; wait() returns its `tag`.
     ///

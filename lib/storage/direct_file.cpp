@@ -145,7 +145,7 @@ DirectFile DirectFile::open_again() const {
     return {"/proc/self/fd/" + std::to_string(descriptor()), O_RDWR, path_};
 }
 
-std::string DirectFile::why_not_direct() const {
+std::string DirectFile::not_direct_reason() const {
     struct statfs system = {};
     if (fstatfs(descriptor(), &system) == 0 &&
         (system.f_type == TMPFS_MAGIC ||

@@ -46,7 +46,7 @@ class DirectFile {
     int descriptor() const noexcept { return descriptor_.get(); }
     bool is_direct() const noexcept { return is_direct_; }
     /// Returns the reason why transfers do not go directly to a disk; empty if they do.
-    std::string why_not_direct() const;
+    std::string not_direct_reason() const;
     std::int64_t size_bytes() const;
     /// Returns true if the file still has a name: it was not removed since it was opened.
     bool has_name() const noexcept;

@@ -22,10 +22,10 @@
 namespace ziggurat::storage {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{
         ErrorKind::checkpoint,
-        fmt::format("'{}' is corrupt ({}). Remove it, or use another checkpoint.", printable(path), why)};
+        fmt::format("'{}' is corrupt ({}). Remove it, or use another checkpoint.", printable(path), reason)};
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void write_small_file(const std::string& path, std::string_view text) {
     }
 }
 
-std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes) {
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t max_bytes) {
     if (const int fault = planned_read_fault(path, 0, 0)) {
         throw_io_error("read", path, fault);
     }
@@ -86,7 +86,7 @@ std::optional<std::string> read_small_file(const std::string& path, std::int64_t
     if (!S_ISREG(status.st_mode)) {
         refuse(path, "it is not a regular file");
     }
-    if (status.st_size > most_bytes) {
+    if (status.st_size > max_bytes) {
         refuse(path, fmt::format("it has {} bytes, more than any such file has", status.st_size));
     }
     std::string text(static_cast<std::size_t>(status.st_size), '\0');

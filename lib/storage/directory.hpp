@@ -20,13 +20,13 @@ void flush_file(int descriptor, const std::string& path);
 /// Errors: Error{resource}; then no file is left
 void write_small_file(const std::string& path, std::string_view text);
 
-/// Reads a whole file of at most `most_bytes`; returns nullopt if it does not exist.
+/// Reads a whole file of at most `max_bytes`; returns nullopt if it does not exist.
 ///
 /// It never blocks: a pipe without a writer is an error.
 ///
 /// Errors: Error{checkpoint} if it is not a regular file, or if it is larger; Error{resource} if the disk
 ///         fails
-std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes);
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t max_bytes);
 
 /// Renames a file or directory; an existing file with the new name is replaced.
 /// Errors: Error{resource}

@@ -13,7 +13,7 @@ namespace {
 
 // Sizes in bytes of the blocks that the library allocates.
 constexpr std::int64_t metadata_per_object = 512;
-constexpr std::int64_t least_block = 2048;
+constexpr std::int64_t min_block = 2048;
 constexpr std::int64_t largest_block = std::int64_t{1} << 20;
 
 std::vector<hsize_t> sizes(std::span<const std::int64_t> numbers) {
@@ -59,7 +59,7 @@ struct Hdf5Image::Open {
         check_hdf5(H5Pset_alignment(access.get(), static_cast<hsize_t>(aligned_from_bytes),
                                     static_cast<hsize_t>(page_bytes)),
                    "align datasets");
-        const std::int64_t metadata = std::clamp(objects * metadata_per_object, least_block, largest_block);
+        const std::int64_t metadata = std::clamp(objects * metadata_per_object, min_block, largest_block);
         check_hdf5(H5Pset_meta_block_size(access.get(), static_cast<hsize_t>(metadata)),
                    "keep metadata together");
         check_hdf5(H5Pset_small_data_block_size(access.get(),

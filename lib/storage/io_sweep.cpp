@@ -28,7 +28,7 @@ constexpr std::int64_t fill_block_bytes = 1 << 20;
 constexpr int fill_depth = 16;
 constexpr double good_enough = 0.98;
 
-enum class Way { read, write };
+enum class Direction { read, write };
 
 struct Moved {
     std::int64_t bytes = 0;
@@ -43,11 +43,11 @@ class Files {
     Files(const std::vector<std::string>& folders,
           std::int64_t file_bytes,
           std::int64_t largest_block_bytes,
-          std::int64_t most_memory_bytes)
+          std::int64_t max_memory_bytes)
         : folders_{folders},
           file_bytes_{round_up_to_page(file_bytes)},
           memory_{
-              std::max(std::min(most_memory_bytes, file_bytes_ * std::ssize(folders)), largest_block_bytes)} {
+              std::max(std::min(max_memory_bytes, file_bytes_ * std::ssize(folders)), largest_block_bytes)} {
         std::mt19937_64 random{1};
         for (std::size_t at = 0; at + 8 <= memory_.bytes().size(); at += 8) {
             const auto word = random();
@@ -64,7 +64,7 @@ class Files {
     std::vector<std::string> notes() const {
         std::vector<std::string> notes;
         for (std::size_t i = 0; i < files_.size(); ++i) {
-            if (const auto reason = files_[i].why_not_direct(); !reason.empty()) {
+            if (const auto reason = files_[i].not_direct_reason(); !reason.empty()) {
                 notes.push_back("'" + folders_[i] + "': " + reason);
             }
         }
@@ -76,23 +76,23 @@ class Files {
             file.reserve(file_bytes_);
         }
     }
-    void fill() { move(Way::write, fill_block_bytes, fill_depth, without_limit); }
+    void fill() { move(Direction::write, fill_block_bytes, fill_depth, without_limit); }
 
     /// Reads or writes blocks of all files in turn, from their start on.
     ///
-    /// It stops after `seconds`, or when `most_bytes` have moved.
-    Moved move(Way way,
+    /// It stops after `seconds`, or when `max_bytes` have moved.
+    Moved move(Direction direction,
                std::int64_t block_bytes,
                int depth,
                double seconds,
-               std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max()) {
+               std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max()) {
         const auto blocks = std::max(file_bytes_ / block_bytes, std::int64_t{1});
         const auto size = std::min(block_bytes, file_bytes_);
-        const auto places = std::ssize(memory_.bytes()) / size;
-        AioQueue queue{depth, AioQueue::Use::many};
+        const auto positions = std::ssize(memory_.bytes()) / size;
+        AioQueue queue{depth, AioQueue::QueueUse::many};
         std::int64_t moved = 0;
         const auto begin_ns = monotonic_ns();
-        for (std::int64_t i = 0; i < blocks * std::ssize(files_) && moved < most_bytes; ++i) {
+        for (std::int64_t i = 0; i < blocks * std::ssize(files_) && moved < max_bytes; ++i) {
             if (queue.is_full()) {
                 queue.wait();
                 if (seconds_between(begin_ns, monotonic_ns()) > seconds) {
@@ -101,9 +101,9 @@ class Files {
             }
             auto& file = files_[static_cast<std::size_t>(i % std::ssize(files_))];
             const auto offset = i / std::ssize(files_) * size;
-            const auto memory = memory_.bytes().subspan(static_cast<std::size_t>(i % places * size),
+            const auto memory = memory_.bytes().subspan(static_cast<std::size_t>(i % positions * size),
                                                         static_cast<std::size_t>(size));
-            if (way == Way::read) {
+            if (direction == Direction::read) {
                 queue.read(file, offset, memory, size, 0);
             } else {
                 queue.write(file, offset, memory, 0);
@@ -149,17 +149,17 @@ Sweep sweep(const SweepOptions& options) {
     for (const auto block : options.block_bytes) {
         for (const int depth : options.depths) {
             tell();
-            made.points.push_back({block, depth, files.move(Way::read, block, depth, options.seconds).rate(),
-                                   files.move(Way::write, block, depth, options.seconds).rate()});
+            made.points.push_back({block, depth, files.move(Direction::read, block, depth, options.seconds).rate(),
+                                   files.move(Direction::write, block, depth, options.seconds).rate()});
         }
     }
     tell();
     made.best = choose_point(made.points);
-    const auto whole = [&](Way way) {
-        return files.move(way, made.best.block_bytes, made.best.depth, Files::without_limit).rate();
+    const auto whole = [&](Direction direction) {
+        return files.move(direction, made.best.block_bytes, made.best.depth, Files::without_limit).rate();
     };
-    made.best.read_rate = whole(Way::read);
-    made.best.write_rate = whole(Way::write);
+    made.best.read_rate = whole(Direction::read);
+    made.best.write_rate = whole(Direction::write);
     return made;
 }
 
@@ -174,10 +174,10 @@ SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_byt
     files.reserve();
     std::array<double, probe_rounds> read_rates{}, write_rates{};
     for (std::size_t i = 0; i < probe_rounds; ++i) {
-        const auto written = files.move(Way::write, found.block_bytes, found.depth, probe_seconds);
+        const auto written = files.move(Direction::write, found.block_bytes, found.depth, probe_seconds);
         write_rates[i] = written.rate();
         read_rates[i] =
-            files.move(Way::read, found.block_bytes, found.depth, probe_seconds, written.bytes).rate();
+            files.move(Direction::read, found.block_bytes, found.depth, probe_seconds, written.bytes).rate();
     }
     if (files.notes().empty()) {
         found.read_rate = median(read_rates);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 /// Largest cell. A write of a part of a cell must read it first; the record of a cell takes 24 bytes.
-constexpr std::int64_t most_cell_bytes = std::int64_t{256} << 10;
+constexpr std::int64_t max_cell_bytes = std::int64_t{256} << 10;
 
 /// Returns the free bytes of each folder; `bytes` if the file system does not report its size.
 std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::int64_t bytes) {
@@ -49,10 +49,10 @@ Stripes reserve(const std::vector<std::string>& folders,
                 std::vector<DirectFile>& files,
                 std::int64_t bytes,
                 std::int64_t stripe_bytes) {
-    std::vector<std::int64_t> most(folders.size(), bytes);
+    std::vector<std::int64_t> max(folders.size(), bytes);
     for (;;) {
         auto room = room_in(folders, bytes);
-        std::ranges::transform(room, most, room.begin(), [](auto a, auto b) { return std::min(a, b); });
+        std::ranges::transform(room, max, room.begin(), [](auto a, auto b) { return std::min(a, b); });
         if (!Stripes::fits(bytes, room, stripe_bytes)) {
             refuse(folders, room, bytes);
         }
@@ -72,7 +72,7 @@ Stripes reserve(const std::vector<std::string>& folders,
             for (auto& file : files) {
                 file.resize(0);
             }
-            most[i] = asked / 2;
+            max[i] = asked / 2;
         }
     }
 }
@@ -88,7 +88,7 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
     ZG_EXPECTS(!folders.empty() && stripe > 0 && stripe % page_bytes == 0);
     for (const auto& folder : folders) {
         to_write_.push_back(DirectFile::create_unnamed(folder));
-        if (const auto reason = to_write_.back().why_not_direct(); !reason.empty()) {
+        if (const auto reason = to_write_.back().not_direct_reason(); !reason.empty()) {
             not_direct_.push_back("'" + folder + "': " + reason);
         }
         to_read_.push_back(to_write_.back().open_again());
@@ -96,7 +96,7 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
     const bool is_alone = folders.size() == 1;
     stripes_ = reserve(folders, to_write_, bytes_, is_alone ? page_bytes : stripe);
     if (options.checked_between) {
-        records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, most_cell_bytes),
+        records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, max_cell_bytes),
                     stripes_->stripe_bytes()};
     }
 }
@@ -139,11 +139,11 @@ std::int64_t StripedFile::window_begin(std::int64_t offset_bytes) const {
 }
 
 std::int64_t StripedFile::window_end(std::int64_t begin, std::int64_t end) const {
-    const auto most = std::ssize(window_.bytes());
+    const auto max = std::ssize(window_.bytes());
     if (!records_.is_on()) {
-        return std::min(begin + most, round_up_to_page(end));
+        return std::min(begin + max, round_up_to_page(end));
     }
-    return std::min(records_.last_end(begin, most), records_.end_of(end - 1));
+    return std::min(records_.last_end(begin, max), records_.end_of(end - 1));
 }
 
 void StripedFile::read_window(std::int64_t offset_bytes, std::span<std::byte> into) {

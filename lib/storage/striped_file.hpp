@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "storage/aio_queue.hpp"
-#include "storage/cell_records.hpp"
+#include "storage/checksum_table.hpp"
 #include "storage/direct_file.hpp"
 #include "storage/stripes.hpp"
 #include "storage/transfer_thread.hpp"
@@ -82,7 +82,7 @@ class StripedFile {
     std::vector<DirectFile> to_read_, to_write_;
     std::vector<std::string> not_direct_;
     std::optional<Stripes> stripes_;
-    CellRecords records_;
+    ChecksumTable records_;
     WrittenPages written_;
     std::mutex mutex_;
     AlignedBuffer window_;  ///< staging buffer of read() and write()

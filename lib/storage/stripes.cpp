@@ -72,9 +72,9 @@ void Stripes::deal(std::int64_t count, const std::vector<std::int64_t>& room_byt
         }
         const auto num_files = std::ssize(turns.files);
         const auto in_turns = std::min(rows * num_files, count - dealt);
-        for (std::int64_t place = 0; place < num_files; ++place) {
-            bytes_in_[static_cast<std::size_t>(turns.files[static_cast<std::size_t>(place)])] +=
-                (in_turns - place + num_files - 1) / num_files * stripe_bytes_;
+        for (std::int64_t position = 0; position < num_files; ++position) {
+            bytes_in_[static_cast<std::size_t>(turns.files[static_cast<std::size_t>(position)])] +=
+                (in_turns - position + num_files - 1) / num_files * stripe_bytes_;
         }
         rows = (in_turns + num_files - 1) / num_files;
         dealt += in_turns;
@@ -89,14 +89,14 @@ Stripes::FilePart Stripes::at(std::int64_t offset_bytes) const {
         return {0, offset_bytes, bytes_ - offset_bytes};
     }
     const auto stripe = offset_bytes / stripe_bytes_;
-    const auto behind =
+    const auto after =
         std::ranges::upper_bound(turns_, stripe, {}, [](const Turns& turns) { return turns.first_stripe; });
-    const auto& turns = *(behind - 1);
+    const auto& turns = *(after - 1);
     const auto num_files = std::ssize(turns.files);
-    const auto place = stripe - turns.first_stripe;
+    const auto position = stripe - turns.first_stripe;
     const auto in_stripe = offset_bytes % stripe_bytes_;
-    return {turns.files[static_cast<std::size_t>(place % num_files)],
-            (turns.first_row + place / num_files) * stripe_bytes_ + in_stripe, stripe_bytes_ - in_stripe};
+    return {turns.files[static_cast<std::size_t>(position % num_files)],
+            (turns.first_row + position / num_files) * stripe_bytes_ + in_stripe, stripe_bytes_ - in_stripe};
 }
 
 }  // namespace ziggurat::storage

@@ -18,13 +18,13 @@ std::uint64_t tag_of(int transfer, std::size_t block) {
     return static_cast<std::uint64_t>(transfer) << 32 | block;
 }
 
-/// Returns the size of the block at offset `at` of the segment: at most `most_bytes`, in whole cells.
-std::int64_t block_at(const FileSegment& segment, std::int64_t at, std::int64_t most_bytes) {
+/// Returns the size of the block at offset `at` of the segment: at most `max_bytes`, in whole cells.
+std::int64_t block_at(const FileSegment& segment, std::int64_t at, std::int64_t max_bytes) {
     if (segment.records == nullptr) {
-        return std::min(most_bytes, segment.bytes - at);
+        return std::min(max_bytes, segment.bytes - at);
     }
     const auto begin = segment.first_of_records + at;
-    return segment.records->last_end(begin, std::min(most_bytes, segment.bytes - at)) - begin;
+    return segment.records->last_end(begin, std::min(max_bytes, segment.bytes - at)) - begin;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::int64_t block_at(const FileSegment& segment, std::int64_t at, std::int64_t 
 TransferThread::TransferThread(Options options) : options_{std::move(options)} {
     ZG_EXPECTS(options_.depth > 0 && options_.block_bytes >= page_bytes &&
                options_.block_bytes % page_bytes == 0);
-    queue_ = std::make_unique<AioQueue>(options_.depth, AioQueue::Use::many);
+    queue_ = std::make_unique<AioQueue>(options_.depth, AioQueue::QueueUse::many);
     thread_ = start_quiet_thread("a thread for transfers of files", [this] { run(); });
 }
 
@@ -41,12 +41,12 @@ TransferThread::~TransferThread() {
         const std::lock_guard lock{mutex_};
         ends_ = true;
     }
-    news_.notify_one();
+    report_.notify_one();
     thread_.join();
 }
 
-std::string TransferThread::why_not_asynchronous() const {
-    return queue_->why_not_asynchronous();
+std::string TransferThread::not_asynchronous_reason() const {
+    return queue_->not_asynchronous_reason();
 }
 
 int TransferThread::depth() const {
@@ -55,12 +55,12 @@ int TransferThread::depth() const {
 
 int TransferThread::add(TransferKind kind,
                         const std::vector<FileSegment>& segments,
-                        Urgency urgency,
+                        Priority priority,
                         std::function<void()> before,
                         std::function<void()> after) {
     auto made = std::make_unique<Transfer>();
     made->kind = kind;
-    made->urgency = urgency;
+    made->priority = priority;
     made->before = std::move(before);
     made->after = std::move(after);
     for (const auto& segment : segments) {
@@ -106,9 +106,9 @@ void TransferThread::start(int transfer) {
     starting.is_done.store(false);
     {
         const std::lock_guard lock{mutex_};
-        started_[static_cast<std::size_t>(starting.urgency)].put(transfer);
+        started_[static_cast<std::size_t>(starting.priority)].put(transfer);
     }
-    news_.notify_one();
+    report_.notify_one();
 }
 
 bool TransferThread::is_done(int transfer) const {
@@ -136,7 +136,7 @@ void TransferThread::Started::put(int transfer) {
     ++count;
 }
 
-int TransferThread::Started::take() {
+int TransferThread::Started::next_result() {
     const int transfer = ring[first];
     first = (first + 1) % ring.size();
     --count;
@@ -148,19 +148,19 @@ bool TransferThread::wait_for_start() {
     const auto is_any = [this] {
         return std::ranges::any_of(started_, [](const Started& started) { return started.count > 0; });
     };
-    news_.wait(lock, [&] { return ends_ || is_any(); });
+    report_.wait(lock, [&] { return ends_ || is_any(); });
     return is_any();
 }
 
 void TransferThread::begin_started() {
-    for (std::size_t u = 0; u < num_urgencies; ++u) {
+    for (std::size_t u = 0; u < num_priorities; ++u) {
         if (giving_[u].transfer >= 0) {
             continue;
         }
         int taken = -1;
         {
             const std::lock_guard lock{mutex_};
-            taken = started_[u].count > 0 ? started_[u].take() : -1;
+            taken = started_[u].count > 0 ? started_[u].next_result() : -1;
         }
         if (taken >= 0) {
             begin(taken);
@@ -169,7 +169,7 @@ void TransferThread::begin_started() {
     }
 }
 
-bool TransferThread::give_block() {
+bool TransferThread::submit_block() {
     for (auto& giving : giving_) {
         if (giving.transfer < 0) {
             continue;
@@ -177,7 +177,7 @@ bool TransferThread::give_block() {
         const auto& blocks = transfers_[static_cast<std::size_t>(giving.transfer)]->blocks;
         const bool has_block = giving.next_block < blocks.size();
         if (has_block) {
-            give(*queue_, giving.transfer, giving.next_block++);
+            submit(*queue_, giving.transfer, giving.next_block++);
         }
         if (giving.next_block == blocks.size()) {
             giving.transfer = -1;
@@ -193,7 +193,7 @@ void TransferThread::move_all() {
     while (true) {
         // If the queue is not full, the next transfer begins before the thread waits for blocks.
         begin_started();
-        if (!queue_->is_full() && give_block()) {
+        if (!queue_->is_full() && submit_block()) {
             continue;
         }
         if (!queue_->is_idle()) {
@@ -215,10 +215,10 @@ void TransferThread::begin(int transfer) {
     }
 }
 
-void TransferThread::give(AioQueue& queue, int transfer, std::size_t place) {
+void TransferThread::submit(AioQueue& queue, int transfer, std::size_t place) {
     auto& given = *transfers_[static_cast<std::size_t>(transfer)];
     const auto& [block, file] = given.blocks[place];
-    if (file->under_way++ == 0) {
+    if (file->in_flight++ == 0) {
         file->busy_since_ns = monotonic_ns();
     }
     const std::span bytes{block.memory, static_cast<std::size_t>(block.bytes)};
@@ -241,7 +241,7 @@ void TransferThread::end_block(std::uint64_t tag) {
     const auto now_ns = monotonic_ns();
     file->busy_ns.fetch_add(now_ns - file->busy_since_ns, std::memory_order_relaxed);
     file->busy_since_ns = now_ns;
-    --file->under_way;
+    --file->in_flight;
     if (moved.kind == TransferKind::read && block.records != nullptr) {
         block.records->check(block.first_of_records, {block.memory, static_cast<std::size_t>(block.bytes)},
                              block.file->path(), block.offset_bytes);

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "storage/cell_records.hpp"
+#include "storage/checksum_table.hpp"
 #include "storage/direct_file.hpp"
 
 namespace ziggurat::storage {
@@ -24,8 +24,8 @@ class AioQueue;
 enum class TransferKind { read, write };
 
 /// Priority of a transfer: blocks of urgent transfers are always submitted before other blocks.
-enum class Urgency { urgent, can_wait };
-inline constexpr std::size_t num_urgencies = 2;
+enum class Priority { high, low };
+inline constexpr std::size_t num_priorities = 2;
 
 /// A range of a file and the memory that it is transferred to or from; whole pages for a direct file.
 struct FileSegment {
@@ -36,7 +36,7 @@ struct FileSegment {
     /// Checksums of these bytes, from cell offset `first_of_records` on; nullptr: no checksums.
     ///
     /// Written bytes are recorded, and read bytes are checked.
-    CellRecords* records = nullptr;
+    ChecksumTable* records = nullptr;
     std::int64_t first_of_records = 0;
 };
 
@@ -80,7 +80,7 @@ class TransferThread {
     /// \pre     no transfer has been started
     int add(TransferKind kind,
             const std::vector<FileSegment>& segments,
-            Urgency urgency = Urgency::urgent,
+            Priority priority = Priority::high,
             std::function<void()> before = {},
             std::function<void()> after = {});
 
@@ -89,7 +89,7 @@ class TransferThread {
     /// \pre the transfer is new or done
     void start(int transfer);
     /// Returns the reason why blocks move one at a time; empty if they do not. See AioQueue.
-    std::string why_not_asynchronous() const;
+    std::string not_asynchronous_reason() const;
     /// Returns the maximum number of blocks in flight.
     int depth() const;
     /// Returns true if all bytes have moved since start(); one atomic load.
@@ -114,7 +114,7 @@ class TransferThread {
   private:
     struct File {
         const DirectFile* file = nullptr;
-        std::int64_t under_way = 0;      ///< number of blocks in flight
+        std::int64_t in_flight = 0;      ///< number of blocks in flight
         std::int64_t busy_since_ns = 0;  ///< while blocks are in flight: time up to which busy_ns counts
         std::atomic<std::int64_t> blocks{0}, bytes{0}, busy_ns{0};
     };
@@ -124,7 +124,7 @@ class TransferThread {
     };
     struct Transfer {
         TransferKind kind = TransferKind::read;
-        Urgency urgency = Urgency::urgent;
+        Priority priority = Priority::high;
         std::vector<Block> blocks;
         std::int64_t bytes = 0;
         std::function<void()> before, after;
@@ -140,7 +140,7 @@ class TransferThread {
         std::size_t first = 0, count = 0;
 
         void put(int transfer);
-        int take();
+        int next_result();
     };
     /// The transfer of one urgency whose blocks are being submitted to the queue.
     struct Giving {
@@ -156,9 +156,9 @@ class TransferThread {
     /// Begins the next started transfer of each urgency that has no current transfer.
     void begin_started();
     /// Submits one block of the most urgent transfer; returns false if there is no block.
-    bool give_block();
+    bool submit_block();
     void begin(int transfer);
-    void give(AioQueue& queue, int transfer, std::size_t place);
+    void submit(AioQueue& queue, int transfer, std::size_t place);
     void end_block(std::uint64_t tag);
     void end(Transfer& transfer);
 
@@ -166,9 +166,9 @@ class TransferThread {
     std::vector<std::unique_ptr<Transfer>> transfers_;
     std::vector<std::unique_ptr<File>> files_;
     std::mutex mutex_;
-    std::condition_variable news_;
-    std::array<Started, num_urgencies> started_;
-    std::array<Giving, num_urgencies> giving_;  ///< used only by the thread
+    std::condition_variable report_;
+    std::array<Started, num_priorities> started_;
+    std::array<Giving, num_priorities> giving_;  ///< used only by the thread
     bool ends_ = false;
     std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};

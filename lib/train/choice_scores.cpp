@@ -8,7 +8,7 @@
 #include "base/exact_sum.hpp"
 #include "comm/control.hpp"
 #include "data/batch.hpp"
-#include "train/feeder.hpp"
+#include "train/data_loader.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
@@ -46,10 +46,10 @@ std::vector<double> score_rows(const data::ChoiceSequences& sequences,
         assembly.evaluator().run_step();
         const std::span<const float> losses = assembly.evaluate_slot().losses;
         for (std::int64_t slot = 0; model.counts_losses() && slot < slots; ++slot) {
-            for (const auto& place : sequences.places(first + slot)) {
-                const auto of_ending = losses.subspan(static_cast<std::size_t>(slot * seq + place.first_loss),
-                                                      static_cast<std::size_t>(place.losses));
-                words[static_cast<std::size_t>(place.row)] =
+            for (const auto& position : sequences.target_positions(first + slot)) {
+                const auto of_ending = losses.subspan(static_cast<std::size_t>(slot * seq + position.first_loss),
+                                                      static_cast<std::size_t>(position.losses));
+                words[static_cast<std::size_t>(position.row)] =
                     std::bit_cast<std::uint64_t>(log_probability(of_ending));
             }
         }

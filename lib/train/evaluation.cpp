@@ -10,7 +10,7 @@
 #include "base/philox.hpp"
 #include "comm/control.hpp"
 #include "train/draw_token.hpp"
-#include "train/feeder.hpp"
+#include "train/data_loader.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
@@ -27,16 +27,16 @@ std::optional<std::string> find_end(const data::TextTokenizer& tokenizer,
     if (ends.empty()) {
         return std::nullopt;
     }
-    auto behind = data::decoded_behind(tokenizer, text.first(prompt), text.subspan(prompt));
+    auto after = data::decoded_after(tokenizer, text.first(prompt), text.subspan(prompt));
     auto first = std::string::npos;
     for (const auto& end : ends) {
-        first = std::min(first, behind.find(end));
+        first = std::min(first, after.find(end));
     }
     if (first == std::string::npos) {
         return std::nullopt;
     }
-    behind.resize(first);
-    return behind;
+    after.resize(first);
+    return after;
 }
 
 }  // namespace
@@ -149,11 +149,11 @@ ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int
 std::int32_t Evaluation::draw(const Drawing& drawing,
                               std::int64_t tokens,
                               std::int64_t step,
-                              std::int64_t place) {
+                              std::int64_t position) {
     auto logits = assembly_.watched_logits();
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(tokens)));
     const auto words = Philox4x32::generate(
-        {static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(step),
+        {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(step),
          static_cast<std::uint32_t>(step >> 32), sampling_purpose},
         {static_cast<std::uint32_t>(spec_.run.seed), static_cast<std::uint32_t>(spec_.run.seed >> 32)});
     return draw_token(logits, drawing, static_cast<double>(uniform(words[0])), weights_);
@@ -184,7 +184,7 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
     for (std::size_t i = 0; i < slot.positions.size(); ++i) {
         slot.positions[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % seq);
     }
-    for (std::int64_t place = 0; place < sample.tokens; ++place) {
+    for (std::int64_t position = 0; position < sample.tokens; ++position) {
         if (stops && stops()) {
             assembly_.evaluator().finish();
             assembly_.watch_logits(-1);
@@ -194,7 +194,7 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
         std::copy(text.end() - window, text.end(), slot.tokens.begin());
         assembly_.watch_logits(window - 1);
         assembly_.evaluator().run_step();
-        text.push_back(draw(drawing, tokenizer.vocab_size(), step, place));
+        text.push_back(draw(drawing, tokenizer.vocab_size(), step, position));
         if (const auto end = find_end(tokenizer, text, prompt, limits.ends)) {
             assembly_.evaluator().finish();
             assembly_.watch_logits(-1);
@@ -204,7 +204,7 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
     assembly_.evaluator().finish();
     assembly_.watch_logits(-1);
     const std::span all{text};
-    return data::decoded_behind(tokenizer, all.first(prompt), all.subspan(prompt));
+    return data::decoded_after(tokenizer, all.first(prompt), all.subspan(prompt));
 }
 
 }  // namespace ziggurat::train

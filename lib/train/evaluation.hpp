@@ -90,7 +90,7 @@ class Evaluation {
     /// Returns the number of text bytes of the unmasked targets of the batch.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
     /// Samples one of the first `tokens`. A model may have more rows than its tokenizer has tokens.
-    std::int32_t draw(const Drawing& drawing, std::int64_t tokens, std::int64_t step, std::int64_t place);
+    std::int32_t draw(const Drawing& drawing, std::int64_t tokens, std::int64_t step, std::int64_t position);
 
     const spec::RunSpec& spec_;
     data::BatchSource validation_;

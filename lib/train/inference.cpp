@@ -23,12 +23,12 @@ Programs forward_alone(const spec::RunSpec& run, int world_rank) {
 
 }  // namespace
 
-spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch) {
+spec::RunSpec evaluating(const spec::RunSpec& trained, const InferenceRanks& unchanged, std::int64_t micro_batch) {
     spec::RunSpec run = trained;
     run.parallel = {};
-    run.parallel.ranks = run.parallel.data = here.ranks;
-    run.parallel.ranks_per_node = here.ranks_per_node;
-    run.parallel.threads = here.threads;
+    run.parallel.ranks = run.parallel.data = unchanged.ranks;
+    run.parallel.ranks_per_node = unchanged.ranks_per_node;
+    run.parallel.threads = unchanged.threads;
     // All stages use the slowest home tier that any stage has for its parameters.
     for (const auto& stage : trained.stages) {
         const auto& home = stage.parameters;
@@ -39,14 +39,14 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     run.stages.clear();
     const bool is_cut =
         trained.sharding.parameters > 1 || trained.parallel.tensor > 1 || trained.parallel.stages > 1;
-    const int span = is_cut ? here.ranks : 1;
+    const int span = is_cut ? unchanged.ranks : 1;
     run.sharding = {};
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;
-    run.sharding.sum_group = here.ranks;
+    run.sharding.sum_group = unchanged.ranks;
     run.train.only = {""};  // a pattern that matches no tensor: all are frozen
     run.train.micro_batch = micro_batch;
     run.train.micro_batches = 1;
-    run.train.global_batch = micro_batch * here.ranks;
+    run.train.global_batch = micro_batch * unchanged.ranks;
     run.tiers.gradients = run.tiers.optimizer = run.tiers.activations = {};
     run.tiers.open = {};
     run.overlap = {};
@@ -60,15 +60,15 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
 
 Inference::Inference(const spec::RunSpec& run,
                      const comm::Context& world,
-                     const device::Processors& processors)
+                     const device::RankDevices& devices)
     : run_{run},
       world_{world},
       model_{run, world.rank()},
-      processors_{processors},
-      assembly_{run, forward_alone(run, world.rank()), world, processors_, StateAtFirst::zero} {}
+      devices_{devices},
+      assembly_{run, forward_alone(run, world.rank()), world, devices_, StateInit::zero} {}
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
-    const HeldState state = assembly_.state();
+    const StateView state = assembly_.state();
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::held)) {
         targets.push_back(target_at_home(state, std::move(held)));

@@ -18,7 +18,7 @@
 namespace ziggurat::train {
 
 /// Number of ranks and threads that inference runs on.
-struct RanksAtHand {
+struct InferenceRanks {
     int ranks = 1;
     int ranks_per_node = 1;
     int threads = 1;
@@ -31,7 +31,7 @@ struct RanksAtHand {
 /// parameters stay.
 ///
 /// Collective: local; pure
-spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch);
+spec::RunSpec evaluating(const spec::RunSpec& trained, const InferenceRanks& unchanged, std::int64_t micro_batch);
 
 /// Evaluation-only state of a model: its parameters and the buffers of a forward pass.
 class Inference {
@@ -41,7 +41,7 @@ class Inference {
     /// \param run  made by evaluating(); it and `world` must outlive this object
     /// Collective: over `world`, which has run.parallel.ranks ranks
     /// Errors:     Error{resource} if memory is short
-    Inference(const spec::RunSpec& run, const comm::Context& world, const device::Processors& processors);
+    Inference(const spec::RunSpec& run, const comm::Context& world, const device::RankDevices& devices);
 
     /// Loads the checkpoint's weights into all tensors, rounded to the compute type as in training.
     ///
@@ -91,7 +91,7 @@ class Inference {
     const spec::RunSpec& run_;
     comm::Context world_;
     schedule::ModelLayout model_;
-    device::Processors processors_;
+    device::RankDevices devices_;
     Assembly assembly_;
 };
 

@@ -38,7 +38,7 @@ int on_ranks(const std::function<int(const comm::Context&)>& body) {
     try {
         return body(world);
     } catch (...) {
-        const Failure failure = failure_at_hand();
+        const Failure failure = current_failure();
         return end_job(world, failure.problem, failure.exit_code);
     }
 }

@@ -9,8 +9,8 @@
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
-#include "train/report/introduction.hpp"
-#include "train/report/leaving_note.hpp"
+#include "train/report/run_header.hpp"
+#include "train/report/exit_hook.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/shared_folder.hpp"
 #include "train/save/data_guard.hpp"
@@ -22,11 +22,11 @@ namespace ziggurat::train {
 int train(const spec::RunSpec& spec,
           const RunContext& context,
           const comm::Context& world,
-          const device::Processors& processors,
+          const device::RankDevices& devices,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
-    const LeavingNote leaving{world.liveness(), reporter};
+    const ExitHook leaving{world.liveness(), reporter};
     comm::barrier(world);  // from here on, the run directory belongs to this job
     if (auto* liveness = world.liveness()) {
         liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
@@ -45,14 +45,14 @@ int train(const spec::RunSpec& spec,
     const auto limit =
         is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns, context.time_limit_source)
                  : std::nullopt;
-    introduce(spec, context, corpus, limit, world, console);
+    print_run_header(spec, context, corpus, limit, world, console);
     Requests requests{
         signals,
-        reporter.way(),
+        reporter.fd_path(),
         limit,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
-        reporter.say(message(Severity::note, reporter.said(note)));
+        reporter.print_line(message(Severity::note, reporter.printed(note)));
     }
     try {
         spec::RunSpec again = spec;  // after a rollback: the run has its own checkpoints by then
@@ -62,7 +62,7 @@ int train(const spec::RunSpec& spec,
             reporter.busy("compiles the step and reserves memory");
             TrainingLoop loop{back ? again : spec,
                               world,
-                              processors,
+                              devices,
                               corpus,
                               tokenizer.get(),
                               data,
@@ -78,7 +78,7 @@ int train(const spec::RunSpec& spec,
             limit_of_backs.note(*back);
         }
     } catch (...) {
-        const Failure failure = failure_at_hand();
+        const Failure failure = current_failure();
         reporter.break_down(failure.problem, failure.exit_code, true);
         throw;
     }

@@ -20,7 +20,7 @@ namespace ziggurat::train {
 int train(const spec::RunSpec& spec,
           const RunContext& context,
           const comm::Context& world,
-          const device::Processors& processors,
+          const device::RankDevices& devices,
           StopSignals& signals,
           Console& console);
 

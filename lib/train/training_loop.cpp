@@ -19,7 +19,7 @@ namespace ziggurat::train {
 namespace {
 
 /// Returns the resumed state; after a rollback, with the samples that follow those of the spike.
-Resumed behind_spike(Resumed resumed, const std::optional<RollBack>& back) {
+Resumed after_spike(Resumed resumed, const std::optional<RollBack>& back) {
     if (back) {
         resumed.progress.next_sample = back->next_sample;
         resumed.progress.pace = {};
@@ -31,7 +31,7 @@ Resumed behind_spike(Resumed resumed, const std::optional<RollBack>& back) {
 
 TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                            const comm::Context& world,
-                           const device::Processors& processors,
+                           const device::RankDevices& devices,
                            const data::Corpus& corpus,
                            const data::TextTokenizer* tokenizer,
                            DataGuard& data,
@@ -44,18 +44,18 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
       reporter_{reporter},
       tokenizer_{tokenizer},
       data_{data},
-      processors_{processors},
-      assembly_{spec_, build_programs(spec_, world.rank()), world, processors_, StateAtFirst::zero},
+      devices_{devices},
+      assembly_{spec_, build_programs(spec_, world.rank()), world, devices_, StateInit::zero},
       world_{assembly_.world()},
       model_{spec_, world.rank()},
-      resumed_{behind_spike(resume(spec_,
+      resumed_{after_spike(resume(spec_,
                                    context.effective_deck,
                                    world_,
                                    assembly_.state(),
                                    reporter,
                                    {for_manifest(data.files(), context.secrets), corpus.order()}),
                             back)},
-      judge_{spec_, world_, checkpoint_root(spec_),
+      tracker_{spec_, world_, checkpoint_root(spec_),
              resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},
@@ -73,14 +73,14 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                     resumed_.is_own ? step_ : -1,
                     &data} {
     spec_.train.steps = course_.end_step();
-    checkpointer_.keep(judge_.best());
+    checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
     if (world.rank() == 0) {
-        checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
+        checkpoint::repair_folder(checkpointer_.fd_path() + "/ckpt");
         try {
-            keep_companions_of_start(spec.model, resumed_, checkpointer_.way() + "/ckpt");
+            keep_companions_of_start(spec.model, resumed_, checkpointer_.fd_path() + "/ckpt");
         } catch (const Error& error) {
-            reporter_.say(message(Severity::warning,
+            reporter_.print_line(message(Severity::warning,
                                   fmt::format("an export of this run will lack the tokenizer's files and the "
                                               "generation settings of its model ({})",
                                               error.what())));
@@ -90,15 +90,15 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         return;
     }
     for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
-        most_bytes_[static_cast<std::size_t>(tier)] = assembly_.arena_bytes(tier);
+        max_bytes_[static_cast<std::size_t>(tier)] = assembly_.arena_bytes(tier);
     }
-    comm::all_reduce_max(world_, most_bytes_);
-    if (resumed_.is_afresh() && spec.model.init_path.empty()) {
+    comm::all_reduce_max(world_, max_bytes_);
+    if (resumed_.is_from_scratch() && spec.model.init_path.empty()) {
         reporter_.busy("sets initial values");
         assembly_.set_initial_values();
     } else if (resumed_.lacks_adapters) {
         reporter_.busy("sets initial values");
-        assembly_.set_initial_values(state::DrawnTensors::adapters);
+        assembly_.set_initial_values(state::RandomTensors::adapters);
     }
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
     if (back) {
@@ -114,7 +114,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     validation_activity_ = times().activity("Validation", Part::between_steps);
     sampling_activity_ = times().activity("Sampling", Part::between_steps);
     logging_activity_ = times().activity("Logging and metrics");
-    assembly_.take_along([this](StepFigures& mine) {
+    assembly_.add_step_end_hook([this](StepFigures& mine) {
         account_.measure(mine);
         mine.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
     });
@@ -125,7 +125,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
             assembly_.abandon_step();
         }
         checkpointer_.look();
-        say_news();
+        print_messages();
     });
 }
 
@@ -143,12 +143,12 @@ LoopEnd TrainingLoop::run() {
 LoopEnd TrainingLoop::train() {
     if (was_finished()) {
         skips_.check_end(step_);
-        reporter_.finished_before(step_, judge_.why_stop());
+        reporter_.finished_before(step_, tracker_.stop_reason());
         return {};
     }
-    reporter_.start(account_.fields(), assembly_.why_not_shared(), assembly_.attention_ops());
+    reporter_.start(account_.fields(), assembly_.not_shared_reason(), assembly_.attention_ops());
     for (const auto& note : assembly_.notes()) {
-        reporter_.say(message(Severity::warning, note));
+        reporter_.print_line(message(Severity::warning, note));
     }
     give_back_heap();  // free heap memory that the start has left
     is_to_stop();      // agree on requests that arrived during the start
@@ -173,7 +173,7 @@ LoopEnd TrainingLoop::train() {
 }
 
 bool TrainingLoop::was_finished() const {
-    return resumed_.is_own && (resumed_.progress.step >= spec_.train.steps || !judge_.why_stop().empty());
+    return resumed_.is_own && (resumed_.progress.step >= spec_.train.steps || !tracker_.stop_reason().empty());
 }
 
 checkpoint::TrainingProgress TrainingLoop::progress() const {
@@ -183,7 +183,7 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
             .skipped = skips_.skipped(),
             .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns()),
             .skipped_in_a_row = skips_.in_a_row(),
-            .pace = checkpoint::pace_from(resumed_.progress, spec_.train.global_batch,
+            .pace = checkpoint::increments_from(resumed_.progress, spec_.train.global_batch,
                                           spec_.train.global_batch * spec_.data.seq),
             .recent = spikes_.recent(),
             .course = course_.record(step_, tokens_),
@@ -209,7 +209,7 @@ void TrainingLoop::one_step() {
     const double step_seconds = seconds_between(begin_ns, monotonic_ns());
     requests_.step_ended(outcome.step_requests, step_seconds, assembly_.step_requests());
     if (outcome.is_abandoned) {
-        say_news();
+        print_messages();
         return;
     }
 
@@ -236,13 +236,13 @@ void TrainingLoop::one_step() {
     report.step_s = step_seconds;
     report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
     account_.add_utilisation(report);
-    report.device_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::device)];
-    report.nvme_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::nvme)];
-    report.host_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::host)];
+    report.device_peak_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::device)];
+    report.nvme_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::nvme)];
+    report.host_peak_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::host)];
     {
         const auto since_ns = monotonic_ns();
         reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
-        say_news(requests_.agreed() == 0);
+        print_messages(requests_.agreed() == 0);
         times().add(logging_activity_, assembly_.train_executor().idle_seconds_since(since_ns));
     }
     slow_path_.step_ended(outcome.step_requests);
@@ -265,7 +265,7 @@ void TrainingLoop::one_step() {
     }
     requests_.checkpoint_took(checkpointer_.slowest_seconds());
     if (saves || outcome.step_requests[StepRequest::report] > 0) {
-        tell_account(outcome.step_requests[StepRequest::report] > 0);
+        print_account(outcome.step_requests[StepRequest::report] > 0);
     }
     times().end_step(spec_.train.global_batch * spec_.data.seq);
 }
@@ -293,7 +293,7 @@ void TrainingLoop::look_for_spike(StepReport& report) {
 
 void TrainingLoop::warn_of_no_targets() {
     if (!has_warned_of_no_targets_) {
-        reporter_.say(
+        reporter_.print_line(
             message(Severity::warning,
                     fmt::format("the batch of step {} has no target tokens, so it has no loss and no "
                                 "gradients (its update is only decay and momentum; loss is null in "
@@ -304,7 +304,7 @@ void TrainingLoop::warn_of_no_targets() {
     has_warned_of_no_targets_ = true;
 }
 
-void TrainingLoop::say_news(bool is_in_step) {
+void TrainingLoop::print_messages(bool is_in_step) {
     reporter_.news(requests_,
                    {.steps_done = step_, .is_in_step = is_in_step, .saved_step = checkpointer_.saved_step()},
                    [this] { return account_.own_table(); });
@@ -318,15 +318,15 @@ bool TrainingLoop::is_to_stop() {
     std::int64_t level = requests_.requested();
     comm::all_reduce_max(world_, {&level, 1});
     requests_.agreed_to_stop(static_cast<int>(level));
-    say_news(level == 0);
+    print_messages(level == 0);
     return level > 0;
 }
 
 void TrainingLoop::validate() {
     const auto begin_ns = monotonic_ns();
-    checkpointer_.expect_standstill();
+    checkpointer_.prepare_for_pause();
     const auto stops = [this] {
-        checkpointer_.learn_beside_steps();
+        checkpointer_.update_between_steps();
         return is_to_stop();
     };
     ValidationReport report;
@@ -351,14 +351,14 @@ void TrainingLoop::validate() {
         }
     }
     if (report.loss) {
-        judge_.add(step_, *report.loss, checkpointer_.way() + "/ckpt", reporter_);
-        checkpointer_.keep(judge_.best());
+        tracker_.add(step_, *report.loss, checkpointer_.fd_path() + "/ckpt", reporter_);
+        checkpointer_.keep(tracker_.best());
         checkpointer_.save_best(progress());
-        why_ended_ = judge_.why_stop();
+        ended_reason_ = tracker_.stop_reason();
     }
 }
 
-void TrainingLoop::tell_account(bool is_shown) {
+void TrainingLoop::print_account(bool is_shown) {
     assembly_.train_executor().finish();
     account_.add_rest();
     reporter_.account(account_.table(), is_shown);
@@ -369,10 +369,10 @@ void TrainingLoop::report_end(int exit_code) {
                  .tokens = tokens_,
                  .wall_s = seconds_between(begin_ns_, monotonic_ns()),
                  .exit_code = exit_code,
-                 .reason = why_ended_,
+                 .reason = ended_reason_,
                  .weights_hash = assembly_.weights_hash()};
     const auto table = account_.table(&facts);
-    account_.write_trace(checkpointer_.way());
+    account_.write_trace(checkpointer_.fd_path());
     reporter_.end(facts, requests_, table);
 }
 

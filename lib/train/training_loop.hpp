@@ -19,17 +19,17 @@
 #include "train/control/roll_back.hpp"
 #include "train/control/skip_limit.hpp"
 #include "train/control/spike_detector.hpp"
-#include "train/control/training_course.hpp"
-#include "train/control/validation_due.hpp"
+#include "train/control/training_schedule.hpp"
+#include "train/control/validation_trigger.hpp"
 #include "train/evaluation.hpp"
-#include "train/feeder.hpp"
+#include "train/data_loader.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/run_context.hpp"
 #include "train/report/slow_path_watch.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/save/resume.hpp"
-#include "train/save/validation_judge.hpp"
+#include "train/save/validation_tracker.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -52,7 +52,7 @@ class TrainingLoop {
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
                  const comm::Context& world,
-                 const device::Processors& processors,
+                 const device::RankDevices& devices,
                  const data::Corpus& corpus,
                  const data::TextTokenizer* tokenizer,
                  DataGuard& data,
@@ -72,14 +72,14 @@ class TrainingLoop {
     /// True if an earlier job in the same folder has done all steps, or was ended by train.stop_when.
     bool was_finished() const;
     /// True if all steps are done, or if validation losses have ended the run.
-    bool is_finished() const { return step_ >= spec_.train.steps || !why_ended_.empty(); }
+    bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
     /// Warns only once, because there may be many such batches.
     void warn_of_no_targets();
-    void say_news(bool is_in_step = true);
+    void print_messages(bool is_in_step = true);
     /// Returns the memory of this process outside of the arenas, in bytes. It belongs to no tier.
     std::int64_t process_bytes() const;
     /// Returns true if all ranks must stop their current work. Collective: over all ranks
@@ -87,9 +87,9 @@ class TrainingLoop {
     /// Validates and samples while a running save continues. Skips the rest if the run is asked to stop.
     void validate();
     /// Writes the time accounting so far: on request, and after saves in case the run is killed later.
-    void tell_account(bool is_shown);
+    void print_account(bool is_shown);
     void report_end(int exit_code);
-    Account& times() { return account_.times(); }
+    TimeAccounting& times() { return account_.times(); }
 
     spec::RunSpec spec_;  ///< train.steps is the last step of the run, not counted from the resumed step
     Requests& requests_;
@@ -97,31 +97,31 @@ class TrainingLoop {
     const data::TextTokenizer* tokenizer_;
     DataGuard& data_;
     ResidentMemory resident_;
-    device::Processors processors_;
+    device::RankDevices devices_;
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
     comm::Context world_;  ///< drives the assembly's unfinished step while it waits
     schedule::ModelLayout model_;
     Resumed resumed_;
-    ValidationJudge judge_;
-    TrainingCourse course_;
-    data::OrderRecord order_;  ///< order of the samples
-    Feeder feeder_;
+    ValidationTracker tracker_;
+    TrainingSchedule course_;
+    data::DataOrderState order_;  ///< order of the samples
+    DataLoader feeder_;
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done
     RunAccount account_;
     Checkpointer checkpointer_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
     std::int64_t tokens_ = resumed_.progress.tokens;
-    ValidationDue validation_due_{spec_, world_, tokens_};
+    ValidationTrigger validation_due_{spec_, world_, tokens_};
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
     std::optional<RollBack> back_;       ///< rollback that is due after this step
-    std::string why_ended_;              ///< reason of an early end by validation losses
+    std::string ended_reason_;              ///< reason of an early end by validation losses
     std::vector<SourceLoss> by_source_;  ///< losses of the latest step, if there are several sources
     std::int64_t process_peak_bytes_ = 0;
-    std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: largest arena bytes of any rank
+    std::array<std::int64_t, 3> max_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;
 };
 

@@ -170,7 +170,7 @@ nlohmann::json measure(const Contest& contest,
                        comm::Collectives& ours,
                        const Vectors& shared,
                        const Vectors& own,
-                       const perf::Patience& patience) {
+                       const perf::RetryLimits& patience) {
     prepare(contest, shared, world.rank());
     prepare(contest, own, world.rank());
     const int call = ours.prepare(call_of(contest, shared, world.rank()));
@@ -203,8 +203,8 @@ nlohmann::json measure(const Contest& contest,
             {"bytes", contest.bytes},
             {"is_right", right == 1},
             {"seconds", timings[0].median},
-            {"least_seconds", timings[0].least},
-            {"most_seconds", timings[0].most},
+            {"least_seconds", timings[0].min},
+            {"most_seconds", timings[0].max},
             {"mpi_seconds", timings[1].median},
             {"ratio", timings[1].median / timings[0].median},
             {"ratio_to_in_place", timings[4].median / timings[0].median},
@@ -226,17 +226,17 @@ void print_row(const nlohmann::json& line) {
 }
 
 int measure_all(const Choice& choice, const comm::Context& world) {
-    const auto most = *std::ranges::max_element(choice.sizes);
-    const device::Arena shared{2 * most, "vectors of the collectives", device::Arena::Kind::shared};
-    const perf::PrivateMemory own{2 * most, choice.huge_pages};
+    const auto max = *std::ranges::max_element(choice.sizes);
+    const device::Arena shared{2 * max, "vectors of the collectives", device::Arena::Kind::shared};
+    const perf::PrivateMemory own{2 * max, choice.huge_pages};
     comm::NodeMemory node{world, {}};
     node.share(shared);
     if (!node.is_shared()) {
         throw Error{ErrorKind::resource,
-                    "nothing to measure (memory is not shared: " + node.why_not_shared() + ")."};
+                    "nothing to measure (memory is not shared: " + node.not_shared_reason() + ")."};
     }
     const auto ours = comm::make_collectives(world.group(), node, "the benchmark's group");
-    const perf::Patience patience{.rounds = choice.rounds, .sample_seconds = choice.sample_ms * 1e-3};
+    const perf::RetryLimits patience{.rounds = choice.rounds, .sample_seconds = choice.sample_ms * 1e-3};
 
     std::vector<nlohmann::json> lines;
     if (world.rank() == 0) {

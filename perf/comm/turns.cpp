@@ -28,7 +28,7 @@ double sample(const comm::Communicator& world, const std::function<void()>& work
 
 std::vector<Timing> time_in_turn(const comm::Communicator& world,
                                  const std::vector<std::function<void()>>& competitors,
-                                 const Patience& patience) {
+                                 const RetryLimits& patience) {
     ZG_EXPECTS(patience.rounds >= 3);
     std::vector<int> executions;
     for (const auto& work : competitors) {
@@ -46,7 +46,7 @@ std::vector<Timing> time_in_turn(const comm::Communicator& world,
     for (auto& of_one : samples) {
         std::ranges::sort(of_one);
         timings.push_back(
-            {.median = of_one[of_one.size() / 2], .least = of_one.front(), .most = of_one.back()});
+            {.median = of_one[of_one.size() / 2], .min = of_one.front(), .max = of_one.back()});
     }
     return timings;
 }

@@ -12,12 +12,12 @@ namespace ziggurat::perf {
 /// Seconds per execution.
 struct Timing {
     double median = 0;
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
 };
 
 /// Length of a measurement.
-struct Patience {
+struct RetryLimits {
     int rounds = 15;               ///< samples of each competitor, at least 3
     double sample_seconds = 5e-3;  ///< approximate time of a sample, which is a row of executions
 };
@@ -30,6 +30,6 @@ struct Patience {
 /// Collective: over `world`; all ranks pass the same competitors in the same order
 std::vector<Timing> time_in_turn(const comm::Communicator& world,
                                  const std::vector<std::function<void()>>& competitors,
-                                 const Patience& patience);
+                                 const RetryLimits& patience);
 
 }  // namespace ziggurat::perf

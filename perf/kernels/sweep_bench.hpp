@@ -77,24 +77,24 @@ class SweepBench {
         of_step.loss_scale = 1.0f / static_cast<float>(sizes.rows);
         of_step.learning_rate = 1e-4f;
         std::vector<std::int32_t> numbers;
-        std::vector<std::int32_t> places;
+        std::vector<std::int32_t> slots;
         std::vector<std::int64_t> indices;
         for (std::int64_t r = 0; r < sizes.rows; ++r) {
             numbers.push_back(static_cast<std::int32_t>(r * 7919 % vocab));
-            places.push_back(static_cast<std::int32_t>(r % sequence));
+            slots.push_back(static_cast<std::int32_t>(r % sequence));
             indices.push_back(r);
         }
         inputs = put(std::span<const kernels::StepInputs>{&of_step, 1});
         tokens = put(std::span<const std::int32_t>{numbers});
-        positions = put(std::span<const std::int32_t>{places});
+        positions = put(std::span<const std::int32_t>{slots});
         samples = put(std::span<const std::int64_t>{indices});
         sum = reinterpret_cast<ExactSum*>(take(sizeof(ExactSum)));
-        std::int64_t most = 0;
+        std::int64_t max = 0;
         for (const auto width : {hidden, ffn}) {
-            most = std::max({most, layout::HostWorkspaces::column_sum_bytes(width),
+            max = std::max({max, layout::HostWorkspaces::column_sum_bytes(width),
                              layout::CudaWorkspaces::column_sum_bytes(width)});
         }
-        workspace = {take(most), static_cast<std::size_t>(most)};
+        workspace = {take(max), static_cast<std::size_t>(max)};
     }
 
     /// Times the function that prepare() returns, without prepare() itself.

@@ -182,7 +182,7 @@ int measure(const Choice& choice) {
         measure_floor(products, run.precision.compute, floor);
     }
 
-    train::Assembly assembly{run, session.world(), device::Processors::of_host(choice.threads)};
+    train::Assembly assembly{run, session.world(), device::RankDevices::of_host(choice.threads)};
     fill(run, assembly.train_slots());
     const auto table = layout::family_table(run.model, 1, false);
     double best = 1e9;

@@ -27,7 +27,7 @@
 #include "base/error.hpp"
 #include "perf/options.hpp"
 #include "storage/aio_queue.hpp"
-#include "storage/cell_records.hpp"
+#include "storage/checksum_table.hpp"
 #include "storage/transfer_thread.hpp"
 
 namespace {
@@ -95,7 +95,7 @@ class Bench {
     bool is_right() const noexcept { return is_right_; }
 
     double by_queue(TransferKind kind) {
-        storage::AioQueue queue{choice_.depth, storage::AioQueue::Use::many};
+        storage::AioQueue queue{choice_.depth, storage::AioQueue::QueueUse::many};
         std::vector<std::int64_t> offsets(static_cast<std::size_t>(choice_.depth));
         const auto begin_ns = monotonic_ns();
         const auto end = [&](std::size_t slot) {
@@ -182,7 +182,7 @@ class Bench {
     std::string path_;
     storage::DirectFile file_;
     storage::AlignedBuffer memory_;
-    storage::CellRecords records_;
+    storage::ChecksumTable records_;
     bool is_right_ = true;
 };
 
@@ -215,24 +215,24 @@ void measure(Bench& bench, TransferKind kind, int round, Times& times) {
 }
 
 void print(const Choice& choice, TransferKind kind, const Times& times, bool is_right) {
-    const auto rate = [&](const std::string& way) {
-        return times.contains(way) ? static_cast<double>(choice.bytes()) / median(times.at(way)) * 1e-9 : 0.0;
+    const auto rate = [&](const std::string& direction) {
+        return times.contains(direction) ? static_cast<double>(choice.bytes()) / median(times.at(direction)) * 1e-9 : 0.0;
     };
-    for (const auto& [way, seconds] : times) {
+    for (const auto& [direction, seconds] : times) {
         nlohmann::json line{{"measurement", "nvme_queue"},
                             {"kind", Bench::name_of(kind)},
-                            {"way", way},
+                            {"way", direction},
                             {"block_bytes", choice.block()},
                             {"depth", choice.depth},
                             {"bytes", choice.bytes()},
                             {"rounds", seconds.size()},
                             {"seconds", median(seconds)},
                             {"least", *std::ranges::min_element(seconds)},
-                            {"gb_per_s", rate(way)},
+                            {"gb_per_s", rate(direction)},
                             {"is_right", is_right}};
-        if (way != "fio" && times.contains("fio")) {
+        if (direction != "fio" && times.contains("fio")) {
             line["fio_gb_per_s"] = rate("fio");
-            line["ratio"] = rate(way) / rate("fio");
+            line["ratio"] = rate(direction) / rate("fio");
         }
         fmt::print("{}\n", line.dump());
     }

@@ -9,7 +9,7 @@ namespace {
 /// Change of the number of transfers in flight, and of transfers that are ready, at `time_ns`.
 struct Change {
     std::int64_t time_ns;
-    int under_way;
+    int in_flight;
     int waiting;
 };
 
@@ -24,11 +24,11 @@ double idle_disk_seconds(const train::NodeTimes& times,
                          std::int64_t begin_ns,
                          std::int64_t end_ns) {
     std::vector<Change> changes{{begin_ns, 0, 0}, {end_ns, 0, 0}};
-    const auto add = [&](std::int64_t from_ns, std::int64_t to_ns, int under_way, int waiting) {
+    const auto add = [&](std::int64_t from_ns, std::int64_t to_ns, int in_flight, int waiting) {
         from_ns = std::clamp(from_ns, begin_ns, end_ns);
         to_ns = std::clamp(to_ns, from_ns, end_ns);
-        changes.push_back({from_ns, under_way, waiting});
-        changes.push_back({to_ns, -under_way, -waiting});
+        changes.push_back({from_ns, in_flight, waiting});
+        changes.push_back({to_ns, -in_flight, -waiting});
     };
     for (const auto& rank : times.ranks) {
         for (int op = 0; op < static_cast<int>(std::ssize(rank.engines)); ++op) {
@@ -45,11 +45,11 @@ double idle_disk_seconds(const train::NodeTimes& times,
     }
     std::ranges::sort(changes, {}, &Change::time_ns);
     std::int64_t idle_ns = 0;
-    int under_way = 0, waiting = 0;
+    int in_flight = 0, waiting = 0;
     for (std::size_t k = 0; k + 1 < changes.size(); ++k) {
-        under_way += changes[k].under_way;
+        in_flight += changes[k].in_flight;
         waiting += changes[k].waiting;
-        if (under_way == 0 && waiting > 0) {
+        if (in_flight == 0 && waiting > 0) {
             idle_ns += changes[k + 1].time_ns - changes[k].time_ns;
         }
     }

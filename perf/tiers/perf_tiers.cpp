@@ -155,10 +155,10 @@ class Measured {
              const train::Programs& programs,
              Part part,
              const comm::Context& world,
-             const device::Processors& processors)
+             const device::RankDevices& devices)
         : run_{run},
           world_{world},
-          assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, processors} {
+          assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, devices} {
         fill(run_, assembly_.train_slots());
     }
 
@@ -205,12 +205,12 @@ int measure(const Choice& choice) {
     const auto& world = session.world();
     const auto run = spec_of(choice, world.size());
     const kernels::Runtime runtime{choice.threads};
-    const auto processors = device::Processors::of_host(choice.threads);
+    const auto devices = device::RankDevices::of_host(choice.threads);
     const auto programs = train::build_programs(run, world.rank());
 
     std::map<Part, std::unique_ptr<Measured>> parts;
     const auto build = [&](Part part) {
-        parts[part] = std::make_unique<Measured>(run, programs, part, world, processors);
+        parts[part] = std::make_unique<Measured>(run, programs, part, world, devices);
         parts[part]->seconds(2);  // maps memory, loads code
     };
     std::vector<Part> present;

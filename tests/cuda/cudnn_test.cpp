@@ -35,8 +35,8 @@ DescribedGpu described(const std::string& name, int capability) {
 class Cudnn : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (const auto lack = cudnn_library().lack; !lack.empty()) {
-            GTEST_SKIP() << lack;
+        if (const auto unusable_reason = cudnn_library().unusable_reason; !unusable_reason.empty()) {
+            GTEST_SKIP() << unusable_reason;
         }
     }
 

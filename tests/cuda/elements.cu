@@ -34,7 +34,7 @@ __global__ void update(AdamW adamw, const StepInputs* inputs, const float* g, fl
     w[i] = updated(factors, w[i], g[i], m[i], v[i]);
 }
 
-__global__ void drop(ReadableDropout dropout, float* x) {
+__global__ void drop(DropoutView dropout, float* x) {
     const DropoutMask mask{dropout};
     const auto i = threadIdx.x;
     if (mask.drops()) {

@@ -30,7 +30,7 @@ BadDeck read_header(const fs::path& file) {
     deck.options.ranks = 1;
     deck.options.threads = 1;
     deck.options.read_source = app::read_source;
-    deck.options.find_shared_files = app::find_shared_files;
+    deck.options.find_train_validation_overlap = app::find_train_validation_overlap;
     std::ifstream stream{file};
     for (std::string line; std::getline(stream, line) && line.starts_with('#');) {
         if (!line.starts_with("#!")) {

@@ -233,35 +233,35 @@ class CheckAsJson : public Check {
     Json json(int exit_code) {
         EXPECT_EQ(run(), exit_code) << out_ << err_;
         EXPECT_EQ(err_, "");
-        const Json said = Json::parse(out_);
-        EXPECT_EQ(said["exit_code"], exit_code);
-        return said;
+        const Json printed = Json::parse(out_);
+        EXPECT_EQ(printed["exit_code"], exit_code);
+        return printed;
     }
 
     test::ScratchFolder folder_;
 };
 
 TEST_F(CheckAsJson, SaysWhatTheTableSays) {
-    const Json said = json(0);
+    const Json printed = json(0);
 
-    EXPECT_EQ(said["model"]["parameters"], 34176);
-    EXPECT_EQ(said["batch"]["tokens_per_step"], 128);
-    EXPECT_EQ(said["layout"]["data"], 2);
-    EXPECT_EQ(said["machine"], "rates");
-    EXPECT_EQ(said["layout"]["homes"]["optimizer"], "device");
-    EXPECT_TRUE(said["memory"]["fits"]);
+    EXPECT_EQ(printed["model"]["parameters"], 34176);
+    EXPECT_EQ(printed["batch"]["tokens_per_step"], 128);
+    EXPECT_EQ(printed["layout"]["data"], 2);
+    EXPECT_EQ(printed["machine"], "rates");
+    EXPECT_EQ(printed["layout"]["homes"]["optimizer"], "device");
+    EXPECT_TRUE(printed["memory"]["fits"]);
     std::int64_t sum = 0;
-    for (const auto& row : said["memory"]["consumers"]) {
+    for (const auto& row : printed["memory"]["consumers"]) {
         sum += row["device_B"].get<std::int64_t>();
     }
-    EXPECT_EQ(sum, said["memory"]["rank_total"]["device_B"]) << "consumers add up";
-    EXPECT_EQ(said["checkpoint"]["bytes"], 34176 * 12);
-    EXPECT_EQ(said["checkpoint"]["bytes_kept"], 2 * 34176 * 12);
-    const double step = said["time"]["step_s"];
-    EXPECT_GT(step, 128.0 / 2 * said["model"]["flops_per_token"].get<double>() / 10e9 * 0.5)
+    EXPECT_EQ(sum, printed["memory"]["rank_total"]["device_B"]) << "consumers add up";
+    EXPECT_EQ(printed["checkpoint"]["bytes"], 34176 * 12);
+    EXPECT_EQ(printed["checkpoint"]["bytes_kept"], 2 * 34176 * 12);
+    const double step = printed["time"]["step_s"];
+    EXPECT_GT(step, 128.0 / 2 * printed["model"]["flops_per_token"].get<double>() / 10e9 * 0.5)
         << "no faster than the rate";
-    EXPECT_DOUBLE_EQ(said["time"]["train_s"], step * 10);
-    EXPECT_DOUBLE_EQ(said["time"]["tokens_per_s"], 128 / step);
+    EXPECT_DOUBLE_EQ(printed["time"]["train_s"], step * 10);
+    EXPECT_DOUBLE_EQ(printed["time"]["tokens_per_s"], 128 / step);
 }
 
 TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
@@ -325,17 +325,17 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
 TEST_F(CheckAsJson, SaysWhatIsWrongAndWhere) {
     options_.overrides.push_back("train.global_batch=7");
     options_.overrides.push_back("run.name=\x1b[31m\xff");
-    const Json said = json(2);
+    const Json printed = json(2);
 
-    EXPECT_EQ(said["errors"], said["problems"].size());
-    EXPECT_FALSE(said.contains("memory"));
-    bool is_told = false;
-    for (const auto& problem : said["problems"]) {
-        is_told = is_told || (problem["severity"] == "error" && problem["file"] == "command line" &&
+    EXPECT_EQ(printed["errors"], printed["problems"].size());
+    EXPECT_FALSE(printed.contains("memory"));
+    bool is_reported = false;
+    for (const auto& problem : printed["problems"]) {
+        is_reported = is_reported || (problem["severity"] == "error" && problem["file"] == "command line" &&
                               problem["line"] == 2 && problem["column"] == 20);
         EXPECT_EQ(problem["text"].get<std::string>().find('\x1b'), std::string::npos);
     }
-    EXPECT_TRUE(is_told) << out_;
+    EXPECT_TRUE(is_reported) << out_;
 
     options_.machine = "no-such-machine";
     EXPECT_EQ(json(2)["problems"][0]["file"], "--machine");
@@ -384,9 +384,9 @@ TEST_F(CheckOfGpus, RefusesCommunicatorsThatDoNotFitTogether) {
     EXPECT_EQ(fits["blocks"], 16);
     EXPECT_EQ(fits["multiprocessors"], 132);
     describe_gpus(15);
-    const Json said = json(3);
-    ASSERT_EQ(said["errors"], 1);
-    const auto text = said["problems"][0]["text"].get<std::string>();
+    const Json printed = json(3);
+    ASSERT_EQ(printed["errors"], 1);
+    const auto text = printed["problems"][0]["text"].get<std::string>();
     EXPECT_NE(text.find("16 thread blocks at once"), std::string::npos) << text;
     EXPECT_NE(text.find("NCCL_MAX_CTAS=15"), std::string::npos) << text;
 

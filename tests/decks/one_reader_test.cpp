@@ -56,7 +56,7 @@ class OneReader : public ::testing::Test {
     deck::LoadedDeck load(const std::string& source, bool needs_data = true) const {
         deck::LoadOptions options{.ranks = 1, .threads = 1, .needs_data = needs_data};
         options.read_source = read_source;
-        options.find_shared_files = find_shared_files;
+        options.find_train_validation_overlap = find_train_validation_overlap;
         return deck::load_text(
             "deck_version: 1\n"
             "model: {family: gpt2, layers: 2, hidden: 32, heads: 2, vocab: 300}\n"
@@ -68,7 +68,7 @@ class OneReader : public ::testing::Test {
     }
 
     /// Returns the error of a training; empty if it opens the source.
-    static std::string said_by_training(const spec::Source& source) {
+    static std::string printed_by_training(const spec::Source& source) {
         try {
             data::open_source(source, "data.train[0].path");
             return "";
@@ -79,7 +79,7 @@ class OneReader : public ::testing::Test {
 
     /// Returns true if both refuse the source with the same message.
     bool are_refused(const spec::Source& source) const {
-        const std::string by_training = said_by_training(source);
+        const std::string by_training = printed_by_training(source);
         const auto loaded =
             load("{format: " + std::string{spec::word_of(source.format)} + ", path: '" + source.path +
                  (source.format == spec::TokenFormat::raw ? "', dtype: uint16}" : "'}"));

@@ -58,7 +58,7 @@ class SystemDecks : public ::testing::Test {
         options.environment = environment();
         options.choose_homes = [](const auto& run, const auto& on) { return plan::choose_homes(run, on); };
         options.choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& on,
-                                   spec::OpenDepths open) { return plan::choose_depths(run, on, open); };
+                                   spec::AutoDepths open) { return plan::choose_depths(run, on, open); };
         if (!machine.empty()) {
             Diagnostics found;
             options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
@@ -122,7 +122,7 @@ void expect_to_need(const LoadedDeck& whole, const LoadedDeck& without, spec::Ti
     EXPECT_TRUE(report.fits) << report.table;
     EXPECT_NE(report.table.find("  FITS, free: "), std::string::npos) << report.table;
     const auto footprint = plan::plan_run(without.run, without.machine).footprint;
-    EXPECT_GT(footprint.lack(tier), 0);
+    EXPECT_GT(footprint.add_resource_error(tier), 0);
 }
 
 TEST_F(SystemDecks, ThirteenBillionFitsOneDeviceAndItsHost) {
@@ -158,7 +158,7 @@ TEST_F(SystemDecks, ATrillionFitsThreeAxesAndNotTwo) {
     const auto whole = at({});
     expect_to_need(whole, at({"parallel.pipeline={stages: 1}"}), spec::Tier::device);
     const auto without = at({"parallel.tensor=1"});
-    EXPECT_GT(plan::plan_run(without.run, without.machine).footprint.lack(spec::Tier::device), 0);
+    EXPECT_GT(plan::plan_run(without.run, without.machine).footprint.add_resource_error(spec::Tier::device), 0);
 }
 
 TEST_F(SystemDecks, ATrillionFitsWhereTensorRanksShareTokens) {

@@ -72,7 +72,7 @@ void print_logits(const std::string& deck,
     std::ifstream{tokens_path, std::ios::binary}.read(reinterpret_cast<char*>(tokens.data()),
                                                       static_cast<std::streamsize>(4 * tokens.size()));
     train::Assembly assembly{run, train::build_programs(run, world.rank()), world,
-                             test::processors_for_tests(1), train::StateAtFirst::zero};
+                             test::processors_for_tests(1), train::StateInit::zero};
     load_weights(run, assembly);
     std::ofstream out;
     if (world.rank() == 0) {

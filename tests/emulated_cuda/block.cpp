@@ -38,7 +38,7 @@ void pause(State state) {
 
 void check_place(const Place& first, const Place& mine, const char* of) {
     if (!is_same(first, mine)) {
-        say_why_kernel_ends("threads of one " + std::string{of} + " wait at " + at(first) + " and at " +
+        print_kernel_end_reason("threads of one " + std::string{of} + " wait at " + at(first) + " and at " +
                             at(mine));
         end_kernel(cudaErrorLaunchFailure);
     }
@@ -190,7 +190,7 @@ bool is_in_kernel() noexcept {
     return the_block != nullptr && the_block->is_in_thread;
 }
 
-void say_why_kernel_ends(std::string what) {
+void print_kernel_end_reason(std::string what) {
     the_block->failure = std::move(what);
 }
 
@@ -256,12 +256,12 @@ int lane() {
 }
 
 void refuse(const char* what, const Place& where) {
-    say_why_kernel_ends(at(where) + " asks for " + what + ", which the emulated GPU has not");
+    print_kernel_end_reason(at(where) + " asks for " + what + ", which the emulated GPU has not");
     end_kernel(cudaErrorLaunchFailure);
 }
 
 void trap(const Place& where) {
-    say_why_kernel_ends("it gave up at " + at(where));
+    print_kernel_end_reason("it gave up at " + at(where));
     end_kernel(cudaErrorLaunchFailure);
 }
 

@@ -24,7 +24,7 @@ std::string run_grid(const Grid& grid, cudaError_t& error);
 /// Returns true if the caller is a thread of a block.
 bool is_in_kernel() noexcept;
 /// Records the failure of the grid. end_kernel() then ends it; no object on the stack may own memory.
-void say_why_kernel_ends(std::string what);
+void print_kernel_end_reason(std::string what);
 [[noreturn]] void end_kernel(cudaError_t error);
 
 }  // namespace emulated_cuda

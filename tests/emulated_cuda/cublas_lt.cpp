@@ -260,7 +260,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     const auto loaded = emulated_cuda::load(reinterpret_cast<const void*>(algo->data[0] | 1U),
                                             [](const void*) { return std::string{"a product's kernel"}; });
     if (loaded.error != cudaSuccess) {
-        emulated_cuda::give(loaded);
+        emulated_cuda::report_error(loaded);
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     const auto given = emulated_cuda::enqueue(stream, [product] { product.run(); });

@@ -56,7 +56,7 @@ const Known* find(cudaError_t error) {
 
 }  // namespace
 
-cudaError_t give(const Failure& failure) {
+cudaError_t report_error(const Failure& failure) {
     if (failure.error != cudaSuccess) {
         last = failure;
     }

@@ -14,6 +14,6 @@ struct Failure {
 };
 
 /// Stores a failure as the calling thread's last error, and returns its code.
-cudaError_t give(const Failure& failure);
+cudaError_t report_error(const Failure& failure);
 
 }  // namespace emulated_cuda

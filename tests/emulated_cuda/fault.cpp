@@ -17,14 +17,14 @@ thread_local Touched last_touched;
 
 /// Continuation of a kernel that accessed memory outside of its allocations.
 void end_by_fault() {
-    say_why_kernel_ends("byte " + std::to_string(last_touched.byte) + " of " +
+    print_kernel_end_reason("byte " + std::to_string(last_touched.byte) + " of " +
                         std::to_string(last_touched.bytes) + " of a GPU's memory was touched");
     end_kernel(cudaErrorIllegalAddress);
 }
 
 /// Continuation of a kernel that accessed no GPU memory, for example a null pointer.
 void end_by_stray() {
-    say_why_kernel_ends("an address was touched that is no memory");
+    print_kernel_end_reason("an address was touched that is no memory");
     end_kernel(cudaErrorIllegalAddress);
 }
 
@@ -60,7 +60,7 @@ void on_fault(int, siginfo_t* info, void* context) {
 
 }  // namespace
 
-void tell_of_faults() {
+void report_of_faults() {
     [[maybe_unused]] static const bool is_set_up = [] {
         struct sigaction action {};
         action.sa_sigaction = on_fault;

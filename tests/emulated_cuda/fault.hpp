@@ -7,6 +7,6 @@ namespace emulated_cuda {
 ///
 /// A kernel that accesses memory next to its GPU's then fails with cudaErrorIllegalAddress. A host thread
 /// that accesses GPU memory ends the process with SIGSEGV and a line on stderr.
-void tell_of_faults();
+void report_of_faults();
 
 }  // namespace emulated_cuda

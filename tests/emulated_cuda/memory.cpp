@@ -30,7 +30,7 @@ struct Piece {
     std::size_t bytes;
     std::byte* mapping;
     std::size_t mapped_bytes;  ///< including guard pages
-    std::size_t told;          ///< index in the table of the signal handler
+    std::size_t reported;          ///< index in the table of the signal handler
 
     std::byte* usable() const { return mapping + guard_bytes; }
     std::size_t usable_bytes() const { return mapped_bytes - 2 * guard_bytes; }
@@ -46,7 +46,7 @@ struct Told {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::size_t> bytes{0};  // 0: free
 };
-std::array<Told, 4096> told;
+std::array<Told, 4096> reported;
 
 std::uintptr_t number(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address);
@@ -75,15 +75,15 @@ std::size_t bytes_of_range(std::size_t bytes) {
 }
 
 void tell(Piece& piece, std::uintptr_t begin) {
-    for (std::size_t i = 0; i < told.size(); ++i) {
-        if (told[i].bytes == 0) {
-            told[i].begin = begin;
-            told[i].bytes = piece.bytes;
-            piece.told = i;
+    for (std::size_t i = 0; i < reported.size(); ++i) {
+        if (reported[i].bytes == 0) {
+            reported[i].begin = begin;
+            reported[i].bytes = piece.bytes;
+            piece.reported = i;
             return;
         }
     }
-    piece.told = told.size();
+    piece.reported = reported.size();
 }
 
 /// Returns true if the bytes after the piece, up to the end of its last page, are unchanged.
@@ -95,9 +95,9 @@ bool is_whole(const Piece& piece, std::uintptr_t begin) {
     return std::all_of(end, last, [](unsigned char byte) { return byte == between; });
 }
 
-void give_back(std::map<std::uintptr_t, Piece>::iterator at) {
-    if (at->second.told < told.size()) {
-        told[at->second.told].bytes = 0;
+void release(std::map<std::uintptr_t, Piece>::iterator at) {
+    if (at->second.reported < reported.size()) {
+        reported[at->second.reported].bytes = 0;
     }
     munmap(at->second.mapping, at->second.mapped_bytes);
     pieces.erase(at);
@@ -118,7 +118,7 @@ Owned owner_of(const void* address, std::size_t bytes) {
 }
 
 Failure reserve(int device, std::size_t bytes, void** address) {
-    tell_of_faults();
+    report_of_faults();
     const auto used = reserved_bytes(device);
     if (bytes > settings().memory - used) {
         return {cudaErrorMemoryAllocation, std::to_string(bytes) + " bytes beside " + std::to_string(used) +
@@ -129,7 +129,7 @@ Failure reserve(int device, std::size_t bytes, void** address) {
                 .bytes = bytes,
                 .mapping = nullptr,
                 .mapped_bytes = usable_bytes + 2 * guard_bytes,
-                .told = 0};
+                .reported = 0};
     auto* const memory =
         mmap(nullptr, piece.mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -157,7 +157,7 @@ Failure free(void* address) {
     mprotect(at->second.usable(), at->second.usable_bytes(), PROT_READ);
     const bool is_good = is_whole(at->second, at->first);
     const auto bytes = at->second.bytes;
-    give_back(at);
+    release(at);
     if (!is_good) {
         return {cudaErrorIllegalAddress,
                 "something wrote behind the end of " + std::to_string(bytes) + " bytes of a GPU's memory"};
@@ -170,7 +170,7 @@ void free_all(int device) {
     for (auto at = pieces.begin(); at != pieces.end();) {
         const auto next = std::next(at);
         if (at->second.device == device) {
-            give_back(at);
+            release(at);
         }
         at = next;
     }
@@ -221,7 +221,7 @@ void open_memory(bool is_open) {
 
 Touched touched(const void* address) noexcept {
     const auto at = number(address);
-    for (const auto& each : told) {
+    for (const auto& each : reported) {
         const auto bytes = each.bytes.load();
         const auto begin = each.begin.load();
         if (bytes > 0 && at + guard_bytes + page >= begin && at < begin + bytes + guard_bytes + page) {

@@ -28,9 +28,9 @@ std::set<ncclComm_t>& all_comms() {
     return *comms;
 }
 
-int random_below(int most) {
+int random_below(int max) {
     static std::mt19937_64 random{settings().seed + static_cast<std::uint64_t>(getpid())};
-    return static_cast<int>(random() % static_cast<unsigned>(most));
+    return static_cast<int>(random() % static_cast<unsigned>(max));
 }
 
 /// Returns the failure of a communicator if it has one, else its state: ready or in progress.
@@ -146,7 +146,7 @@ ncclResult_t submit(ncclComm_t comm, cudaStream_t stream, Exchange exchange) {
                            "operations of several communicators that may take " + std::to_string(all) +
                                " blocks at once, of a GPU's " + std::to_string(multiprocessors));
     }
-    auto give = [stream, key, exchange = std::make_shared<Exchange>(std::move(exchange))]() mutable {
+    auto report_error = [stream, key, exchange = std::make_shared<Exchange>(std::move(exchange))]() mutable {
         push_outside(stream, [key, mine = std::move(exchange)] {
             const bool is_over = mine->advance();
             if (is_over) {
@@ -155,13 +155,13 @@ ncclResult_t submit(ncclComm_t comm, cudaStream_t stream, Exchange exchange) {
             return is_over;
         });
     };
-    constexpr int most_asked = 4;
-    comm->asked_until_given = random_below(most_asked);
+    constexpr int max_asked = 4;
+    comm->asked_until_given = random_below(max_asked);
     if (comm->asked_until_given == 0) {
-        give();
+        report_error();
         return ncclSuccess;
     }
-    comm->pending = std::move(give);
+    comm->pending = std::move(report_error);
     return ncclInProgress;
 }
 
@@ -182,7 +182,7 @@ ncclResult_t ncclCommInitRankConfig(
     if (config->blocking != 0) {
         return refuse_call(nullptr, ncclInvalidUsage, "a communicator that blocks, which nobody wants");
     }
-    if (ranks < 1 || ranks > most_ranks || rank < 0 || rank >= ranks) {
+    if (ranks < 1 || ranks > max_ranks || rank < 0 || rank >= ranks) {
         return refuse_call(nullptr, ncclInvalidArgument,
                            "rank " + std::to_string(rank) + " of " + std::to_string(ranks));
     }

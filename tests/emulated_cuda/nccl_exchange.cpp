@@ -110,7 +110,7 @@ bool Exchange::advance() {
     }
     const auto me = static_cast<std::size_t>(comm->rank());
     // Messages between the same two ranks proceed one after the other.
-    std::array<std::array<bool, most_ranks>, 2> is_taken{};
+    std::array<std::array<bool, max_ranks>, 2> is_taken{};
     bool is_over = true;
     for (auto& message : messages) {
         const auto peer = static_cast<std::size_t>(message.peer);

@@ -11,7 +11,7 @@
 
 namespace emulated_cuda {
 
-constexpr int most_ranks = 8;
+constexpr int max_ranks = 8;
 constexpr std::size_t slot_bytes = std::size_t{128} << 10;
 
 /// Header that both ends of a message must agree on.
@@ -45,8 +45,8 @@ struct Member {
 struct Region {
     std::uint64_t cookie;
     std::atomic<int> size;
-    std::array<Member, most_ranks> members;
-    std::array<std::array<Slot, most_ranks>, most_ranks> slots;  ///< by sender, then by receiver
+    std::array<Member, max_ranks> members;
+    std::array<std::array<Slot, max_ranks>, max_ranks> slots;  ///< by sender, then by receiver
 };
 
 /// A mapping of the region.

@@ -83,15 +83,15 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
     if (driver_version() < runtime_version) {
-        return give({cudaErrorInsufficientDriver, {}});
+        return report_error({cudaErrorInsufficientDriver, {}});
     }
     *count = settings().devices;
-    return give({*count == 0 ? cudaErrorNoDevice : cudaSuccess, {}});
+    return report_error({*count == 0 ? cudaErrorNoDevice : cudaSuccess, {}});
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (device < 0 || device >= settings().devices) {
-        return give(no_device());
+        return report_error(no_device());
     }
     *properties = {};
     std::strcpy(properties->name, "emulated GPU");
@@ -105,10 +105,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     if (device < 0 || device >= settings().devices) {
-        return give(no_device());
+        return report_error(no_device());
     }
     if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) {
-        return give({cudaErrorInvalidValue, "an attribute that the emulated GPU does not know"});
+        return report_error({cudaErrorInvalidValue, "an attribute that the emulated GPU does not know"});
     }
     *value = static_cast<int>(settings().shared_bytes);
     return cudaSuccess;
@@ -116,7 +116,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaSetDevice(int device) {
     if (device < 0 || device >= settings().devices) {
-        return give(no_device());
+        return report_error(no_device());
     }
     current = device;
     return cudaSuccess;
@@ -130,7 +130,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaDeviceSynchronize() {
     count(Counted::waiting);
     finish_all(current);
-    return give(before_call(current));
+    return report_error(before_call(current));
 }
 
 cudaError_t cudaDeviceReset() {
@@ -142,7 +142,7 @@ cudaError_t cudaDeviceReset() {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     *total = settings().memory;
     *free = *total - reserved_bytes(current);
-    return give(before_call(current));
+    return report_error(before_call(current));
 }
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {
@@ -153,7 +153,7 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
         failure = is_to_fail(Fault::malloc) ? injected(cudaErrorMemoryAllocation)
                                             : reserve(current, bytes, address);
     }
-    return give(failure);
+    return report_error(failure);
 }
 
 cudaError_t cudaFree(void* address) {
@@ -165,15 +165,15 @@ cudaError_t cudaFree(void* address) {
     if (owned.owner == Owner::gpu) {
         finish_all(owned.device);
     }
-    return give(emulated_cuda::free(address));
+    return report_error(emulated_cuda::free(address));
 }
 
 cudaError_t cudaHostRegister(void* address, std::size_t bytes, unsigned) {
     count(Counted::reserving);
-    return give(is_to_fail(Fault::pin) ? injected(cudaErrorMemoryAllocation) : register_host(address, bytes));
+    return report_error(is_to_fail(Fault::pin) ? injected(cudaErrorMemoryAllocation) : register_host(address, bytes));
 }
 
 cudaError_t cudaHostUnregister(void* address) {
     count(Counted::reserving);
-    return give(unregister_host(address));
+    return report_error(unregister_host(address));
 }

@@ -11,7 +11,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     if (failure.error == cudaSuccess) {
         *stream = make_stream(current_device());
     }
-    return give(failure);
+    return report_error(failure);
 }
 
 namespace {
@@ -24,12 +24,12 @@ constexpr int highest_priority = -5;  // as an H100
 cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
     *lowest = lowest_priority;
     *highest = highest_priority;
-    return give(before_call(current_device()));
+    return report_error(before_call(current_device()));
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (priority > lowest_priority || priority < highest_priority) {
-        return give({cudaErrorInvalidValue, "no priority of a stream"});
+        return report_error({cudaErrorInvalidValue, "no priority of a stream"});
     }
     return cudaStreamCreateWithFlags(stream, flags);
 }
@@ -37,7 +37,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     count(Counted::reserving);
     if (!is_stream(stream)) {
-        return give({cudaErrorInvalidResourceHandle, {}});
+        return report_error({cudaErrorInvalidResourceHandle, {}});
     }
     end_stream(stream);
     return cudaSuccess;
@@ -46,27 +46,27 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     count(Counted::waiting);
     if (!is_stream(stream)) {
-        return give({cudaErrorInvalidResourceHandle, {}});
+        return report_error({cudaErrorInvalidResourceHandle, {}});
     }
     finish(stream);
-    return give(before_call(stream->device));
+    return report_error(before_call(stream->device));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     if (!is_stream(stream)) {
-        return give({cudaErrorInvalidResourceHandle, {}});
+        return report_error({cudaErrorInvalidResourceHandle, {}});
     }
     const bool is_it = is_done(stream);
     const auto failure = before_call(stream->device);
-    return give(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
+    return report_error(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (!is_stream(stream)) {
-        return give({cudaErrorInvalidResourceHandle, {}});
+        return report_error({cudaErrorInvalidResourceHandle, {}});
     }
     wait_for(stream, event->milestone);
-    return give(before_call(stream->device));
+    return report_error(before_call(stream->device));
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -75,13 +75,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     if (failure.error == cudaSuccess) {
         *event = new CUevent_st{.device = current_device()};
     }
-    return give(failure);
+    return report_error(failure);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     count(Counted::reserving);
     if (event == nullptr) {
-        return give({cudaErrorInvalidResourceHandle, {}});
+        return report_error({cudaErrorInvalidResourceHandle, {}});
     }
     delete event;
     return cudaSuccess;
@@ -89,10 +89,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (auto failure = before_work(stream); failure.error != cudaSuccess) {
-        return give(failure);
+        return report_error(failure);
     }
     if (event->device != stream->device) {
-        return give(
+        return report_error(
             {cudaErrorInvalidResourceHandle, "an event of one GPU is recorded on a stream of another"});
     }
     record(stream, event->milestone);
@@ -102,25 +102,25 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const bool is_it = is_done(*event->milestone);
     const auto failure = before_call(event->device);
-    return give(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
+    return report_error(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     count(Counted::waiting);
     finish(*event->milestone);
-    return give(before_call(event->device));
+    return report_error(before_call(event->device));
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
     for (const auto* const event : {begin, end}) {
         if (!is_recorded(*event->milestone)) {
-            return give({cudaErrorInvalidResourceHandle, "an event was never recorded"});
+            return report_error({cudaErrorInvalidResourceHandle, "an event was never recorded"});
         }
         if (!is_done(*event->milestone)) {
-            return give({cudaErrorNotReady});
+            return report_error({cudaErrorNotReady});
         }
     }
     *ms =
         static_cast<float>(static_cast<double>(time_ns(*end->milestone) - time_ns(*begin->milestone)) * 1e-6);
-    return give(before_call(begin->device));
+    return report_error(before_call(begin->device));
 }

@@ -21,7 +21,7 @@ using namespace emulated_cuda;  // these are functions of no namespace
 namespace {
 
 /// Returns the immediate failure of a copy between these sides.
-Failure judge_copy(const Owned& to, const Owned& from, int device) {
+Failure check_copy(const Owned& to, const Owned& from, int device) {
     for (const auto& side : {to, from}) {
         if (!side.is_all) {
             return {cudaErrorInvalidValue, "a copy goes beyond the end of a piece of memory"};
@@ -46,7 +46,7 @@ Failure copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream)
     if (bytes == 0) {
         return {};
     }
-    if (auto failure = judge_copy(owner_of(to, bytes), owner_of(from, bytes), stream->device);
+    if (auto failure = check_copy(owner_of(to, bytes), owner_of(from, bytes), stream->device);
         failure.error != cudaSuccess) {
         return failure;
     }
@@ -81,9 +81,9 @@ std::size_t shared_limit_of(const void* kernel) {
 
 bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes, std::size_t shared_limit) {
     const auto count = std::uint64_t{threads.x} * threads.y * threads.z;
-    constexpr unsigned most = 65535;
-    return blocks.x > 0 && blocks.x <= 0x7fffffff && blocks.y > 0 && blocks.y <= most && blocks.z > 0 &&
-           blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes <= shared_limit;
+    constexpr unsigned max = 65535;
+    return blocks.x > 0 && blocks.x <= 0x7fffffff && blocks.y > 0 && blocks.y <= max && blocks.z > 0 &&
+           blocks.z <= max && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes <= shared_limit;
 }
 
 /// Number of launches by the address of the kernel.
@@ -154,7 +154,7 @@ std::map<std::string, std::int64_t> launches_by_kernel() {
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         static_cast<std::size_t>(value) > settings().shared_bytes) {
-        return give({cudaErrorInvalidValue, "more shared memory than a block can have"});
+        return report_error({cudaErrorInvalidValue, "more shared memory than a block can have"});
     }
     auto& limits = shared_limits();
     const std::lock_guard lock{limits.mutex};
@@ -163,16 +163,16 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
 }
 
 cudaError_t load(const void* kernel) {
-    return give(load(kernel, name_of_kernel));
+    return report_error(load(kernel, name_of_kernel));
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
-    return give(launch_grid(config, kernel, std::move(thread)));
+    return report_error(launch_grid(config, kernel, std::move(thread)));
 }
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
     if (auto failure = before_work(stream); failure.error != cudaSuccess) {
-        return give(failure);
+        return report_error(failure);
     }
     push(stream, [work = std::move(work)] {
         work();
@@ -186,10 +186,10 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
     if (kind != cudaMemcpyDefault) {
-        return give(
+        return report_error(
             {cudaErrorInvalidValue, "a direction is not said, for addresses tell it: cudaMemcpyDefault"});
     }
-    return give(copy(to, from, bytes, stream));
+    return report_error(copy(to, from, bytes, stream));
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t work, void* data) {
@@ -198,11 +198,11 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t work, void* dat
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
     if (auto failure = before_work(stream); failure.error != cudaSuccess) {
-        return give(failure);
+        return report_error(failure);
     }
     const auto owned = owner_of(to, bytes);
     if ((owned.owner == Owner::gpu && owned.device != stream->device) || !owned.is_all) {
-        return give({cudaErrorInvalidValue,
+        return report_error({cudaErrorInvalidValue,
                      "what is to be filled is not in one piece of memory that the GPU reaches"});
     }
     push(stream, [=] {

@@ -25,19 +25,19 @@ std::uint64_t number(std::string_view variable, std::string_view text) {
     return value;
 }
 
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+std::uint64_t number_of(const char* variable, std::uint64_t default_value) {
     const char* const text = std::getenv(variable);
-    return text == nullptr ? otherwise : number(variable, text);
+    return text == nullptr ? default_value : number(variable, text);
 }
 
 Mode mode_of_environment() {
 #ifdef EMULATED_CUDA_THREAD_SANITIZER
-    const std::string_view otherwise = "threads";
+    const std::string_view default_value = "threads";
 #else
-    const std::string_view otherwise = "late";
+    const std::string_view default_value = "late";
 #endif
     const char* const text = std::getenv("ZIGGURAT_EMULATED_CUDA");
-    const auto mode = text == nullptr ? otherwise : std::string_view{text};
+    const auto mode = text == nullptr ? default_value : std::string_view{text};
     if (mode != "late" && mode != "threads") {
         refuse("ZIGGURAT_EMULATED_CUDA", mode, "there are late and threads");
     }

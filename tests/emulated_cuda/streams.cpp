@@ -41,7 +41,7 @@ void go_on_until(Lock& lock, const Condition& is_enough) {
 
 void append(cudaStream_t stream, Piece piece) {
     stream->pieces.push_back(std::move(piece));
-    all().news.notify_all();
+    all().message.notify_all();
 }
 
 /// Runs a few pieces if streams have no threads, until `is_enough`.
@@ -83,7 +83,7 @@ void end_stream(cudaStream_t stream) {
     if (!has_threads() && stream->pieces.empty()) {
         forget(stream);
     }
-    all().news.notify_all();
+    all().message.notify_all();
 }
 
 bool is_stream(cudaStream_t stream) {
@@ -105,24 +105,24 @@ void push_outside(cudaStream_t stream, std::function<bool()> advance) {
     append(stream, {.kind = Piece::Kind::outside, .advance = std::move(advance), .given = std::move(given)});
 }
 
-void record(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone) {
+void record(cudaStream_t stream, const std::shared_ptr<EmulatedEvent>& milestone) {
     const Lock lock;
     append(stream, {.kind = Piece::Kind::record, .milestone = milestone, .number = ++milestone->recorded});
 }
 
-void wait_for(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone) {
+void wait_for(cudaStream_t stream, const std::shared_ptr<EmulatedEvent>& milestone) {
     const Lock lock;
     append(stream, {.kind = Piece::Kind::wait, .milestone = milestone, .number = milestone->recorded});
 }
 
-bool is_done(const Milestone& milestone) {
+bool is_done(const EmulatedEvent& milestone) {
     bool is_it = false;
     {
         Lock lock;
-        is_it = poll(lock, [&] { return is_reached(milestone); });
+        is_it = poll(lock, [&] { return is_done(milestone); });
     }
     if (is_it) {
-        follow(const_cast<Milestone*>(&milestone));
+        follow(const_cast<EmulatedEvent*>(&milestone));
     }
     return is_it;
 }
@@ -139,22 +139,22 @@ bool is_done(cudaStream_t stream) {
     return is_it;
 }
 
-bool is_recorded(const Milestone& milestone) {
+bool is_recorded(const EmulatedEvent& milestone) {
     const Lock lock;
     return milestone.recorded > 0;
 }
 
-std::int64_t time_ns(const Milestone& milestone) {
+std::int64_t time_ns(const EmulatedEvent& milestone) {
     const Lock lock;
     return milestone.time_ns;
 }
 
-void finish(const Milestone& milestone) {
+void finish(const EmulatedEvent& milestone) {
     {
         Lock lock;
-        go_on_until(lock, [&] { return is_reached(milestone); });
+        go_on_until(lock, [&] { return is_done(milestone); });
     }
-    follow(const_cast<Milestone*>(&milestone));
+    follow(const_cast<EmulatedEvent*>(&milestone));
 }
 
 void finish(cudaStream_t stream) {

@@ -13,7 +13,7 @@
 namespace emulated_cuda {
 
 /// Event in a stream, recorded any number of times.
-struct Milestone {
+struct EmulatedEvent {
     std::uint64_t recorded = 0;
     std::uint64_t reached = 0;  ///< number of the last record that was reached
     std::int64_t time_ns = 0;
@@ -24,7 +24,7 @@ struct Piece {
     Kind kind = Kind::work;
     std::function<Failure()> run = {};
     std::function<bool()> advance = {};              ///< for work that waits for other processes
-    std::shared_ptr<Milestone> milestone = nullptr;  ///< for a record and a wait
+    std::shared_ptr<EmulatedEvent> milestone = nullptr;  ///< for a record and a wait
     std::uint64_t number = 0;                        ///< number of the record
     std::unique_ptr<char> given = {};  ///< address for order() and follow() with the host
 };
@@ -40,7 +40,7 @@ struct CUstream_st {
 
 struct CUevent_st {
     int device = 0;
-    std::shared_ptr<emulated_cuda::Milestone> milestone = std::make_shared<emulated_cuda::Milestone>();
+    std::shared_ptr<emulated_cuda::EmulatedEvent> milestone = std::make_shared<emulated_cuda::EmulatedEvent>();
 };
 
 namespace emulated_cuda {
@@ -57,18 +57,18 @@ bool is_stream(cudaStream_t stream);
 void push(cudaStream_t stream, std::function<Failure()> work);
 /// Submits work that depends on other processes: `advance` is called repeatedly until it returns true.
 void push_outside(cudaStream_t stream, std::function<bool()> advance);
-void record(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone);
-void wait_for(cudaStream_t stream, const std::shared_ptr<Milestone>& milestone);
+void record(cudaStream_t stream, const std::shared_ptr<EmulatedEvent>& milestone);
+void wait_for(cudaStream_t stream, const std::shared_ptr<EmulatedEvent>& milestone);
 
 /// Returns true if the latest record was reached. With Mode::late, first runs some work.
-bool is_done(const Milestone& milestone);
+bool is_done(const EmulatedEvent& milestone);
 bool is_done(cudaStream_t stream);
 /// Returns true if it was recorded at all; time_ns() returns when it was reached.
-bool is_recorded(const Milestone& milestone);
-std::int64_t time_ns(const Milestone& milestone);
+bool is_recorded(const EmulatedEvent& milestone);
+std::int64_t time_ns(const EmulatedEvent& milestone);
 
 /// Waits until the event is reached, a stream is idle, or all streams of a GPU are idle.
-void finish(const Milestone& milestone);
+void finish(const EmulatedEvent& milestone);
 void finish(cudaStream_t stream);
 void finish_all(int device);
 /// Discards the work of a GPU's streams, and the error of the GPU.

@@ -20,8 +20,8 @@ std::int64_t now_ns() {
 
 std::chrono::nanoseconds draw_delay() {
     const auto kind = all().random() % 512;
-    const auto most = kind == 0 ? 5'000'000u : kind < 64 ? 400'000u : kind < 256 ? 60'000u : 1u;
-    return std::chrono::nanoseconds{all().random() % most};
+    const auto max = kind == 0 ? 5'000'000u : kind < 64 ? 400'000u : kind < 256 ? 60'000u : 1u;
+    return std::chrono::nanoseconds{all().random() % max};
 }
 
 bool can_begin(const CUstream_st& stream) {
@@ -102,7 +102,7 @@ void run_first(cudaStream_t stream, Lock& lock) {
             break;
     }
     stream->pieces.pop_front();
-    all().news.notify_all();
+    all().message.notify_all();
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ bool has_threads() {
     return settings().mode == Mode::threads;
 }
 
-bool is_reached(const Milestone& milestone) {
+bool is_done(const EmulatedEvent& milestone) {
     return milestone.reached >= milestone.recorded;
 }
 

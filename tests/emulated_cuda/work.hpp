@@ -18,7 +18,7 @@ namespace emulated_cuda {
 /// it.
 struct Work {
     std::mutex mutex;
-    std::condition_variable news;
+    std::condition_variable message;
     std::mt19937_64 random{settings().seed};
     std::vector<cudaStream_t> streams;
     std::map<int, Failure> errors;
@@ -33,7 +33,7 @@ class Lock {
 
     template <class Condition>
     void wait(const Condition& condition) {
-        all().news.wait(lock_, condition);
+        all().message.wait(lock_, condition);
     }
     template <class F>
     void without(const F& work) {
@@ -55,7 +55,7 @@ class Lock {
 };
 
 bool has_threads();
-bool is_reached(const Milestone& milestone);
+bool is_done(const EmulatedEvent& milestone);
 
 // All following functions are called with the lock held.
 

@@ -28,7 +28,7 @@ constexpr std::int64_t failures_per_deck = 12;
 #endif
 
 /// Saves after each step, so that a save is in progress when the device fails.
-constexpr Course course{.steps = 3, .saves = true};
+constexpr LrScheduleState course{.steps = 3, .saves = true};
 
 /// Returns the names of ops and buffers.
 std::set<std::string> names_in(const spec::RunSpec& run) {
@@ -60,13 +60,13 @@ struct Trial {
 
 Trial train_with(const spec::RunSpec& run, DeviceFailure failure, std::int64_t failing_call) {
     const auto threads = run.parallel.threads;
-    auto processors = processors_for_tests(threads);
-    const auto device = std::make_shared<FailingDevice>(processors.device, threads, failure, failing_call);
-    processors.device = device;
+    auto devices = processors_for_tests(threads);
+    const auto device = std::make_shared<FailingDevice>(devices.device, threads, failure, failing_call);
+    devices.device = device;
     Trial trial;
     try {
         trial.outcome =
-            train_on_made_up_batches(run, world(), train::build_programs(run, 0), course, processors);
+            train_on_made_up_batches(run, world(), train::build_programs(run, 0), course, devices);
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::resource);
         trial.error = error.what();

@@ -72,13 +72,13 @@ std::string lack_of(const schedule::Program& program,
     if (has_any && (movement.held.size() > 1 || movement.held[tier] == 0)) {
         return fmt::format("{}: not all lie at home. ", name);
     }
-    std::string lack;
+    std::string shortfall;
     for (const auto lane : lanes) {
         if (moves && has_any && movement.moved[lane] == 0) {
-            lack += fmt::format("{}: nothing moves on {}. ", name, to_string(lane));
+            shortfall += fmt::format("{}: nothing moves on {}. ", name, to_string(lane));
         }
     }
-    return lack;
+    return shortfall;
 }
 
 bool is_whole(const Home& home) {
@@ -97,13 +97,13 @@ std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
         return bytes[static_cast<std::size_t>(link)];
     };
     auto activations =
-        schedule::bytes_by_cargo(program)[static_cast<std::size_t>(schedule::Cargo::activations)];
+        schedule::bytes_by_payload(program)[static_cast<std::size_t>(schedule::PayloadKind::activations)];
     at(activations, Link::host_to_device) = at(activations, Link::device_to_host);
     at(activations, Link::nvme_read) = at(activations, Link::nvme_write);
     auto sum = activations;
-    for (const auto& cargo : schedule::link_volumes_by_formula(run, schedule::ModelLayout{run, rank})) {
+    for (const auto& payload : schedule::link_volumes_by_formula(run, schedule::ModelLayout{run, rank})) {
         for (std::size_t link = 0; link < sum.size(); ++link) {
-            sum[link] += cargo[link];
+            sum[link] += payload[link];
         }
     }
     return sum;

@@ -116,16 +116,16 @@ std::span<const PlantedBug> planted_bugs() {
 }
 
 bool plant(const PlantedBug& bug, std::uint64_t seed, Program& program) {
-    std::vector<Op*> places;
+    std::vector<Op*> positions;
     for (auto& op : program.ops) {
         if (bug.is_place(program, op)) {
-            places.push_back(&op);
+            positions.push_back(&op);
         }
     }
-    if (places.empty()) {
+    if (positions.empty()) {
         return false;
     }
-    bug.spoil(program, *places[seed * 7919 % places.size()]);
+    bug.spoil(program, *positions[seed * 7919 % positions.size()]);
     return true;
 }
 

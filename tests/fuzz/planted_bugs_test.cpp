@@ -47,14 +47,14 @@ class Trainings {
     ///
     /// Collective: over the world
     std::string first_difference(const SpoiltTraining& spoilt) {
-        std::string said;
-        for (std::size_t round = 0; round < rounds_.size() && said.empty(); ++round) {
+        std::string printed;
+        for (std::size_t round = 0; round < rounds_.size() && printed.empty(); ++round) {
             for (const auto& by_rank : comm::gather(world(), difference_in(rounds_[round], spoilt))) {
-                said = said.empty() ? by_rank : said;
+                printed = printed.empty() ? by_rank : printed;
             }
-            said = comm::broadcast(world(), said);
+            printed = comm::broadcast(world(), printed);
         }
-        return said;
+        return printed;
     }
 
   private:

@@ -33,7 +33,7 @@ using schedule::Program;
 constexpr std::uint64_t num_decks = 20;
 
 /// Enough steps to show a wrong value of one step in the losses of the others.
-constexpr Course course{.steps = 3};
+constexpr LrScheduleState course{.steps = 3};
 
 Engine engine_of(const Program& program, int op) {
     const auto lane = program.ops[static_cast<std::size_t>(op)].lane;
@@ -71,9 +71,9 @@ std::size_t forget_one_wait(Program& program, std::uint64_t seed) {
     if (waits.empty()) {
         return 0;
     }
-    const auto [op, place] = waits[seed * 7919 % waits.size()];
+    const auto [op, position] = waits[seed * 7919 % waits.size()];
     auto& of_op = program.ops[op].waits_for;
-    of_op.erase(of_op.begin() + static_cast<std::ptrdiff_t>(place));
+    of_op.erase(of_op.begin() + static_cast<std::ptrdiff_t>(position));
     return 1;
 }
 
@@ -118,12 +118,12 @@ std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
         return train_on_made_up_batches(plain, world(), train::build_programs(plain, 0), course);
     }();
     const auto threads = deck.run.parallel.threads;
-    auto processors = processors_for_tests(threads);
+    auto devices = processors_for_tests(threads);
     if (bug.strays) {
-        processors.device = std::make_shared<StrayingDevice>(processors.device, threads, *bug.strays);
+        devices.device = std::make_shared<StrayingDevice>(devices.device, threads, *bug.strays);
     }
     try {
-        return train_on_made_up_batches(deck.run, world(), std::move(programs), course, processors)
+        return train_on_made_up_batches(deck.run, world(), std::move(programs), course, devices)
             .first_difference(expected);
     } catch (const Error& error) {
         return error.what();  // for example an invalid token
@@ -136,14 +136,14 @@ TEST_P(DelayedDevice, FindsTheMistake) {
     ASSERT_TRUE(tests_on_delayed_device()) << "the host's streams are never late";
     ASSERT_EQ(world().size(), 1);  // a rejected rank would leave the others waiting
     const NvmeFolder folder;
-    std::string said;
-    for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {
-        said = finding_in(random_deck_of_tiers(seed, 1, folder.path()), GetParam());
-        if (!said.empty()) {
-            std::cout << "seed " << seed << ": " << said << '\n';
+    std::string printed;
+    for (std::uint64_t seed = 1; seed <= num_decks && printed.empty(); ++seed) {
+        printed = finding_in(random_deck_of_tiers(seed, 1, folder.path()), GetParam());
+        if (!printed.empty()) {
+            std::cout << "seed " << seed << ": " << printed << '\n';
         }
     }
-    EXPECT_NE(said, "") << "in " << num_decks << " decks";
+    EXPECT_NE(printed, "") << "in " << num_decks << " decks";
 }
 
 TEST(StrayingDevice, ThatKeepsAllOrderIsRight) {
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
                       LateBug{"CopiesDoNotWaitForWhatIsComputed", copy_before_computed},
                       LateBug{"MemoryIsWrittenUnderItsReaders", reuse_under_readers},
                       LateBug{"MemoryIsWrittenUnderItsCopies", reuse_under_copies},
-                      LateBug{"NobodyWaitsForKernelsOnTheWrongStream", nullptr, KeptOrder::behind},
+                      LateBug{"NobodyWaitsForKernelsOnTheWrongStream", nullptr, KeptOrder::after},
                       LateBug{"KernelsOnTheWrongStreamWaitForNobody", nullptr, KeptOrder::in_front},
                       LateBug{"OneWaitIsMissing", forget_one_wait}),
     [](const auto& made) { return made.param.name; });

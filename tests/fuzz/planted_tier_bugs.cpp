@@ -41,11 +41,11 @@ void forget(Program&, Op& op) {
 /// Returns the last op before `op` that writes its first input; nullptr if this step has no such op.
 Op* last_writer(Program& program, const Op& op) {
     const auto& wanted = op.reads.front();
-    const schedule::ByteRuns runs{wanted.runs};
+    const schedule::ByteRangeSet runs{wanted.runs};
     for (auto* at = const_cast<Op*>(&op); at != program.ops.data();) {
         --at;
         const bool writes = std::ranges::any_of(at->writes, [&](const Operand& written) {
-            return written.buffer == wanted.buffer && runs.overlaps(schedule::ByteRuns{written.runs});
+            return written.buffer == wanted.buffer && runs.overlaps(schedule::ByteRangeSet{written.runs});
         });
         if (writes) {
             return at;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t num_decks = 12;
 
 /// Two steps and an evaluation of the next batch, which show transfers too late for the first step.
-constexpr Course course{.steps = 2};
+constexpr LrScheduleState course{.steps = 2};
 
 /// Describes the difference of a training with the bug; empty if it is correct, or if no op can have
 /// the bug.
@@ -43,18 +43,18 @@ class FuzzForATierBug : public ::testing::TestWithParam<PlantedBug> {};
 
 TEST_P(FuzzForATierBug, FindsIt) {
     const NvmeFolder folder;
-    std::string said;
-    for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {
+    std::string printed;
+    for (std::uint64_t seed = 1; seed <= num_decks && printed.empty(); ++seed) {
         const auto deck = random_deck_of_tiers(seed, world().size(), folder.path());
         const bool takes_part = world().rank() < deck.ranks;
         const auto group = world().group().split(takes_part ? 1 : 0);
         const auto mine = takes_part ? difference_in(deck, GetParam(), world().in(group)) : std::string{};
         for (const auto& by_rank : comm::gather(world(), mine)) {
-            said = said.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : said;
+            printed = printed.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : printed;
         }
-        said = comm::broadcast(world(), said);
+        printed = comm::broadcast(world(), printed);
     }
-    EXPECT_NE(said, "") << "in " << num_decks << " decks";
+    EXPECT_NE(printed, "") << "in " << num_decks << " decks";
 }
 
 /// Checks the waits themselves: on a fast disk, a missing wait may not change results.

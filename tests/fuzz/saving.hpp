@@ -33,7 +33,7 @@ class Saving {
     train::RunContext context_{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
     train::Console console_{train::Console::quiet};
     train::Reporter reporter_;
-    train::Account account_;
+    train::TimeAccounting account_;
     train::Assembly& assembly_;
     checkpoint::TrainingProgress before_;
     std::optional<train::Checkpointer> checkpointer_;

@@ -41,14 +41,14 @@ std::string sent_bytes_difference(const spec::RunSpec& run,
     const schedule::ModelLayout model{run, group.rank()};
     auto widest = run;
     widest.precision.gradient = run.debug.nodes > 1 ? spec::DType::f32 : run.precision.gradient;
-    const auto least = schedule::bytes_by_formula(run, model);
-    const auto most = schedule::bytes_by_formula(widest, model);
+    const auto min = schedule::bytes_by_formula(run, model);
+    const auto max = schedule::bytes_by_formula(widest, model);
     std::string difference;
-    for (const auto& [purpose, bytes] : least) {
+    for (const auto& [purpose, bytes] : min) {
         const auto slack = rounding(program, model, purpose);
         std::array<std::int64_t, 3> sums{counted[static_cast<std::size_t>(purpose)],
                                          steps * (std::llround(bytes) - slack),
-                                         steps * (std::llround(most.at(purpose)) + slack)};
+                                         steps * (std::llround(max.at(purpose)) + slack)};
         comm::all_reduce_sum(group, sums);
         if (sums[0] < sums[1] || sums[0] > sums[2]) {
             difference += fmt::format("{}: {} bytes were sent in {} steps and should be {} to {}. ",

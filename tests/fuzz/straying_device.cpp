@@ -4,30 +4,30 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "device/delayed_queue.hpp"
+#include "device/async_queue.hpp"
 
 namespace ziggurat::test {
 namespace {
 
-using device::DelayedQueue;
-using device::Mark;
+using device::AsyncQueue;
+using device::EventHandle;
 
-class StrayingQueue final : public DelayedQueue {
+class StrayingQueue final : public AsyncQueue {
   public:
     StrayingQueue(device::Stream own, device::Stream other, KeptOrder kept)
         : own_stream_{std::move(own)},
           other_stream_{std::move(other)},
           own_{queue_of(own_stream_)},
           other_{queue_of(other_stream_)},
-          mark_{own_.make_mark()},
+          mark_{own_.record_event()},
           kept_{kept} {}
 
     void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
         own_.copy(to, from, bytes);
     }
-    std::unique_ptr<Mark> make_mark() override { return own_.make_mark(); }
-    void record(Mark& mark) override { own_.record(mark); }
-    void wait_for(const Mark& mark) override { own_.wait_for(mark); }
+    std::unique_ptr<EventHandle> record_event() override { return own_.record_event(); }
+    void record(EventHandle& mark) override { own_.record(mark); }
+    void wait_for(const EventHandle& mark) override { own_.wait_for(mark); }
     /// Finishes both streams: pending calls may hold addresses that are invalid later.
     void finish() override {
         try {
@@ -50,21 +50,21 @@ class StrayingQueue final : public DelayedQueue {
             other_.wait_for(*mark_);
         }
         other_.run(std::move(work));
-        if (kept_ != KeptOrder::behind) {
+        if (kept_ != KeptOrder::after) {
             other_.record(*mark_);
             own_.wait_for(*mark_);
         }
     }
 
   private:
-    static DelayedQueue& queue_of(const device::Stream& stream) {
+    static AsyncQueue& queue_of(const device::Stream& stream) {
         ZG_EXPECTS(stream.space() == device::MemorySpace::delayed_host);
-        return static_cast<DelayedQueue&>(stream.queue());
+        return static_cast<AsyncQueue&>(stream.queue());
     }
 
     device::Stream own_stream_, other_stream_;
-    DelayedQueue &own_, &other_;
-    std::unique_ptr<Mark> mark_;
+    AsyncQueue &own_, &other_;
+    std::unique_ptr<EventHandle> mark_;
     KeptOrder kept_;
     std::size_t num_kernels_ = 0;
 };

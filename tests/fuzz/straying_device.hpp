@@ -10,7 +10,7 @@ namespace ziggurat::test {
 /// Order that a kernel on the wrong stream keeps. On the right stream it would not need waits.
 enum class KeptOrder {
     all,      ///< no bug: another stream with full ordering, which has no effect
-    behind,   ///< begins after the calls before it; the calls after it do not wait for it
+    after,   ///< begins after the calls before it; the calls after it do not wait for it
     in_front  ///< ends before the calls after it begin; does not wait for the calls before it
 };
 
@@ -18,7 +18,7 @@ enum class KeptOrder {
 /// right stream, so that the caller does not notice a difference.
 class StrayingDevice final : public device::Device {
   public:
-    /// \param device  a DelayedHost
+    /// \param device  a EmulatedDevice
     StrayingDevice(std::shared_ptr<device::Device> device, int num_threads, KeptOrder kept)
         : device_{std::move(device)}, num_threads_{num_threads}, kept_{kept} {}
 

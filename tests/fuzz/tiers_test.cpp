@@ -48,8 +48,8 @@ void print_draws(const std::vector<RandomDeck>& decks) {
 }
 
 /// Draws a course with one step that is not finite, and with a validation at a random step.
-Course drawn_course(Draw& draw, std::int64_t steps) {
-    Course course;
+LrScheduleState drawn_course(Draw& draw, std::int64_t steps) {
+    LrScheduleState course;
     course.non_finite_step = draw.between(1, steps);
     course.looks_at_that_step = draw.chance(0.5);
     course.validated_after = draw.between(1, steps);
@@ -62,7 +62,7 @@ Course drawn_course(Draw& draw, std::int64_t steps) {
 /// Collective: over `group`, the ranks of `run`
 double low_norm(spec::RunSpec run, const comm::Context& group) {
     run.optimizer.clip = spec::ClipPolicy::off;
-    Course course;
+    LrScheduleState course;
     course.steps = 5;
     const auto norms =
         train_on_made_up_batches(run, group, train::build_programs(run, group.rank()), course).grad_norms;

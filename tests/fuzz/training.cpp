@@ -78,7 +78,7 @@ bool same_bits(double a, double b) {
 }
 
 /// Returns a hash of all state that an update changes, in any tier.
-std::uint64_t state_hash(const train::HeldState& state) {
+std::uint64_t state_hash(const train::StateView& state) {
     std::uint64_t hash = 0;
     std::vector<std::byte> bytes;
     for (const auto& buffer : state.program.buffers) {
@@ -115,7 +115,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::C
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
-                                         const Course& course) {
+                                         const LrScheduleState& course) {
     return train_on_made_up_batches(run, group, std::move(programs), course,
                                     processors_for_tests(run.parallel.threads));
 }
@@ -123,9 +123,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
-                                         const Course& course,
-                                         const device::Processors& processors) {
-    train::Assembly assembly{run, std::move(programs), group, processors};
+                                         const LrScheduleState& course,
+                                         const device::RankDevices& devices) {
+    train::Assembly assembly{run, std::move(programs), group, devices};
     const auto batch = run.train.global_batch;
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;
@@ -231,11 +231,11 @@ std::string volume_difference(const spec::RunSpec& run,
     const auto volumes = schedule::volumes_by_formula(run, schedule::ModelLayout{run, group.rank()});
     auto widest = run.precision;
     widest.gradient = run.debug.nodes > 1 ? spec::DType::f32 : widest.gradient;
-    const auto most = schedule::bytes_of(volumes, widest);
+    const auto max = schedule::bytes_of(volumes, widest);
     std::string difference;
     for (const auto& [purpose, bytes] : schedule::bytes_of(volumes, run.precision)) {
         std::array<std::int64_t, 3> sums{outcome.bytes_moved[static_cast<std::size_t>(purpose)],
-                                         bytes * run.train.steps, most.at(purpose) * run.train.steps};
+                                         bytes * run.train.steps, max.at(purpose) * run.train.steps};
         if (run.debug.nodes > 1) {
             comm::all_reduce_sum(group, sums);
         }

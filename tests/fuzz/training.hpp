@@ -14,7 +14,7 @@
 namespace ziggurat::test {
 
 /// Events between the steps of a training and in one of them. Steps count from 1; 0: no step.
-struct Course {
+struct LrScheduleState {
     std::int64_t steps = 0;            ///< number of steps; 0: all steps of the run
     std::int64_t non_finite_step = 0;  ///< step with infinite gradients
     bool looks_at_that_step = false;   ///< checks that it changes no state; waits before and after it
@@ -28,7 +28,7 @@ struct TrainingOutcome {
     std::vector<double> grad_norms;
     std::vector<std::int64_t> skipped_steps;
     bool changed_state_in_a_skipped_step = false;
-    std::uint64_t validation_hash = 0;  ///< hash of the losses of a batch after Course::validated_after
+    std::uint64_t validation_hash = 0;  ///< hash of the losses of a batch after LrScheduleState::validated_after
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< hash for this rank's micro-batch, without dropout
     schedule::BytesByPurpose bytes_moved{};   ///< over all steps, as counted by the collectives
@@ -50,13 +50,13 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::C
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
-                                         const Course& course = {});
+                                         const LrScheduleState& course = {});
 /// Same, with other processors than processors_for_tests().
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
-                                         const Course& course,
-                                         const device::Processors& processors);
+                                         const LrScheduleState& course,
+                                         const device::RankDevices& devices);
 
 /// Describes the difference between the bytes moved by collectives and the closed forms; empty if they
 /// agree.

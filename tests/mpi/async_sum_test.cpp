@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/node/node_memory.hpp"
 #include "tests/support/rank_test.hpp"
 
@@ -16,14 +16,14 @@ namespace {
 
 using test::world;
 
-enum class Way { mpi, seats, nodes };
+enum class Path { mpi, seats, nodes };
 
 /// A sum as in a training step: started, then polled between other work.
-class AsyncSumBy : public ::testing::TestWithParam<Way> {
+class AsyncSumBy : public ::testing::TestWithParam<Path> {
   protected:
     AsyncSumBy() {
-        if (GetParam() != Way::mpi) {
-            const int pretended = GetParam() == Way::nodes ? world().size() : 0;
+        if (GetParam() != Path::mpi) {
+            const int pretended = GetParam() == Path::nodes ? world().size() : 0;
             // A lost wake-up must not look like a slow one.
             node_ = std::make_unique<NodeMemory>(
                 world(),
@@ -32,7 +32,7 @@ class AsyncSumBy : public ::testing::TestWithParam<Way> {
     }
 
     void finish(AsyncSum& sum) {
-        IdleWait idle{node_.get()};
+        Backoff idle{node_.get()};
         while (!sum.poll()) {
             idle.idle();
         }
@@ -44,7 +44,7 @@ class AsyncSumBy : public ::testing::TestWithParam<Way> {
 TEST_P(AsyncSumBy, GivesAllRanksTheSumsAndMaximaOfEveryRound) {
     AsyncSum sum{world().group(), 5, node_.get(), 2};
     const int n = world().size();
-    EXPECT_EQ(GetParam() == Way::seats || (GetParam() == Way::nodes && n == 1), sum.is_shared());
+    EXPECT_EQ(GetParam() == Path::seats || (GetParam() == Path::nodes && n == 1), sum.is_shared());
 
     for (std::int64_t round = 0; round < 200; ++round) {
         if (round % 50 == world().rank()) {
@@ -81,7 +81,7 @@ TEST_P(AsyncSumBy, OfPartsOfTheWorldRunsBesideThatOfAll) {
         of_part.words()[0] = 1;
         of_all.start();
         of_part.start();
-        IdleWait idle{node_.get()};
+        Backoff idle{node_.get()};
         for (bool all = false, part = false; !all || !part;) {
             all = of_all.poll();
             part = of_part.poll();
@@ -92,7 +92,7 @@ TEST_P(AsyncSumBy, OfPartsOfTheWorldRunsBesideThatOfAll) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, AsyncSumBy, ::testing::Values(Way::mpi, Way::seats, Way::nodes));
+INSTANTIATE_TEST_SUITE_P(Ways, AsyncSumBy, ::testing::Values(Path::mpi, Path::seats, Path::nodes));
 
 }  // namespace
 }  // namespace ziggurat::comm

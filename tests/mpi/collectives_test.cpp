@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
 #include "comm/node/node_memory.hpp"
@@ -324,7 +324,7 @@ TYPED_TEST(CollectivesOfFloats, AResultIsReadableBeforeTheInputsAreFree) {
                                                  .blocks = blocks,
                                                  .label = "sums"});
     this->collectives->start(call);
-    IdleWait idle;
+    Backoff idle;
     while (!this->collectives->has_result(call)) {
         idle.idle();
     }

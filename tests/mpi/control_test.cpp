@@ -106,7 +106,7 @@ TEST(Control, SumsWrapLikeLimbsAndMaximaKeepSigns) {
 }
 
 /// Background work that rank 0 depends on before it joins the exchange: a message of each other rank.
-class Messenger final : public Background {
+class Messenger final : public BackgroundWork {
   public:
     void advance() override {
         if (!std::exchange(has_sent_, true) && world().rank() != 0) {
@@ -127,7 +127,7 @@ TEST(Control, GoesOnWithItsBackgroundWhileItWaits) {
         for (int from = 1; world().rank() == 0 && from < world().size(); ++from) {
             ZG_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, world().group().native(), MPI_STATUS_IGNORE));
         }
-        exchange(world().going_on_with(messenger));
+        exchange(world().with_background(messenger));
         messenger.advance();  // for ranks that did not have to wait
     }
 }

@@ -88,14 +88,14 @@ TEST_P(Frozen, TensorsAndShardingGoTogether) {
         ways.push_back({2, 2, 4});
         ways.push_back({4, 4, 4, 2});
     }
-    for (auto way : ways) {
+    for (auto path : ways) {
         auto ours = run();
-        way.sum_group = d;
-        ours.sharding = way;
-        ours.overlap.bucket_elements = way.parameters > 1 ? 20000 : 0;
+        path.sum_group = d;
+        ours.sharding = path;
+        ours.overlap.bucket_elements = path.parameters > 1 ? 20000 : 0;
         const auto found = train(ours, Keep::nothing);
-        SCOPED_TRACE("spans " + std::to_string(way.parameters) + " " + std::to_string(way.gradients) + " " +
-                     std::to_string(way.optimizer));
+        SCOPED_TRACE("spans " + std::to_string(path.parameters) + " " + std::to_string(path.gradients) + " " +
+                     std::to_string(path.optimizer));
         EXPECT_EQ(found.losses, expected.losses);
         EXPECT_EQ(found.norms, expected.norms);
         EXPECT_EQ(found.weights_hash, expected.weights_hash);

@@ -11,7 +11,7 @@ namespace {
 using emulated_cuda::Counted;
 using emulated_cuda::num_calls;
 
-void expect_no_calls_behind_the_first_step(const spec::RunSpec& run) {
+void expect_no_calls_after_the_first_step(const spec::RunSpec& run) {
     std::int64_t reserving = 0;
     std::int64_t waiting = 0;
     test::TinyHooks hooks;
@@ -33,7 +33,7 @@ class GpuStep : public ::testing::TestWithParam<const char*> {};
 TEST_P(GpuStep, ReservesNothingAndWaitsForNothing) {
     auto run = test::tiny_run(GetParam(), test::world().size(), 2, 2);
     run.train.steps = 4;
-    expect_no_calls_behind_the_first_step(run);
+    expect_no_calls_after_the_first_step(run);
 }
 
 TEST_P(GpuStep, NorWithStateOnTheHost) {
@@ -44,7 +44,7 @@ TEST_P(GpuStep, NorWithStateOnTheHost) {
     run.sharding.reduce = spec::ReducePlan::each_microbatch;
     run.tiers.parameters = run.tiers.optimizer = {.device = 0, .host = 1, .nvme = 0};
     run.tiers.chunk_elements = 4096;
-    expect_no_calls_behind_the_first_step(run);
+    expect_no_calls_after_the_first_step(run);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GpuStep, ::testing::Values("gpt2", "llama", "gpt_neox"));

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/make_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
@@ -131,7 +131,7 @@ Groups make_groups(NodeMemory& memory, SharedVectors& vectors) {
 }
 
 void run_all(Groups& groups, std::mt19937& own, NodeMemory& memory) {
-    IdleWait idle{&memory};
+    Backoff idle{&memory};
     while (!std::ranges::all_of(groups, &BusyGroup::is_finished)) {
         if (own() % 8 == 0) {
             usleep(static_cast<useconds_t>(own() % 300));
@@ -188,7 +188,7 @@ TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
 
     const auto run = [&] {
         collectives->start(call);
-        IdleWait idle{&memory};
+        Backoff idle{&memory};
         while (!collectives->poll(call)) {
             idle.idle();
         }

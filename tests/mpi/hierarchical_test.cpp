@@ -73,7 +73,7 @@ class HierarchicalOf : public ::testing::Test {
         for (int nodes = 2; nodes <= std::min(4, world().size()); ++nodes) {
             NodeMemory memory{world(), {.pretended_nodes = nodes}};
             SharedVectors vectors{memory, arena_bytes};
-            ASSERT_TRUE(memory.is_shared()) << memory.why_not_shared();
+            ASSERT_TRUE(memory.is_shared()) << memory.not_shared_reason();
             for (const bool is_reversed : {false, true}) {
                 if (is_reversed && nodes > 2) {
                     continue;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/control.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
 #include "comm/wait_context.hpp"
@@ -163,7 +163,7 @@ void run_interleaved(BusyGroups& busy, std::mt19937& shared, std::mt19937& own) 
         }
         std::shuffle(order.begin(), order.end(), shared);
     }
-    IdleWait idle{&busy.node};
+    Backoff idle{&busy.node};
     for (int unfinished = 4; unfinished > 0;) {
         // Start the first possible call, from a random group on: a rank that sleeps instead of starting a
         // call would block others.

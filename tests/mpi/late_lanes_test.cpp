@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "tests/support/hand_device.hpp"
 #include "tests/support/rank_test.hpp"
@@ -109,7 +109,7 @@ TEST(LateLanes, CountBytesWhenTheyHaveMoved) {
     op.reads = {schedule::whole(program, 0, schedule::Role::input)};
     op.writes = {schedule::whole(program, 1, schedule::Role::output)};
     program.ops.push_back(op);
-    device::DelayedHost device{{.mode = device::DelayedHost::Mode::polled, .seed = 1}};
+    device::EmulatedDevice device{{.mode = device::EmulatedDevice::Mode::polled, .seed = 1}};
     const state::TierMemory memory{{&program}, 1, device};
     const auto stream = device.make_stream();
     std::int64_t copied = 0;
@@ -124,16 +124,16 @@ TEST(LateLanes, CountBytesWhenTheyHaveMoved) {
     }
 }
 
-device::Processors polled_device() {
-    return {std::make_shared<device::DelayedHost>(
-                device::DelayedHost::Options{.mode = device::DelayedHost::Mode::polled, .seed = 1}),
+device::RankDevices polled_device() {
+    return {std::make_shared<device::EmulatedDevice>(
+                device::EmulatedDevice::Options{.mode = device::EmulatedDevice::Mode::polled, .seed = 1}),
             device::Stream{1}};
 }
 
 TEST(LateLanes, SayWhichOpOfATrainingHasFailed) {
     const auto run = test::tiny_run("gpt2", 1, 1, 1);
-    const auto processors = polled_device();
-    Assembly assembly{run, test::world(), processors};
+    const auto devices = polled_device();
+    Assembly assembly{run, test::world(), devices};
     std::ranges::fill(assembly.train_slots().front().tokens, 1'000'000);  // detected by the kernel, late
     auto& executor = assembly.train_executor();
     const auto& program = executor.program();
@@ -176,10 +176,10 @@ Programs with_a_last_copy(const spec::RunSpec& run) {
 TEST(LateLanes, OfAnEvaluationGoOnWhileRanksAgreeWhetherToStop) {
     auto run = test::tiny_run("gpt2", 1, 1, 1);
     run.tiers.parameters = {0, 1, 0};
-    const device::Processors processors{std::make_shared<device::DelayedHost>(device::DelayedHost::Options{
-                                            .mode = device::DelayedHost::Mode::polled, .seed = 1}),
+    const device::RankDevices devices{std::make_shared<device::EmulatedDevice>(device::EmulatedDevice::Options{
+                                            .mode = device::EmulatedDevice::Mode::polled, .seed = 1}),
                                         device::Stream{1}};
-    Assembly assembly{run, with_a_last_copy(run), test::world(), processors};
+    Assembly assembly{run, with_a_last_copy(run), test::world(), devices};
     auto& evaluator = assembly.evaluator();
     int left_over = 0;
     for (int pass = 0; pass < 30; ++pass) {

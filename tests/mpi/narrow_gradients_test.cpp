@@ -24,10 +24,10 @@ double norm_of(const spec::RunSpec& run) {
     const auto seq = static_cast<std::size_t>(run.data.seq);
     for (const auto& slot : assembly.train_slots()) {
         for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
-            const auto place = static_cast<std::int32_t>(i % seq);
-            slot.tokens[i] = place * place % static_cast<std::int32_t>(run.model.vocab);
-            slot.targets[i] = (place + 1) * (place + 1) % static_cast<std::int32_t>(run.model.vocab);
-            slot.positions[i] = place;
+            const auto position = static_cast<std::int32_t>(i % seq);
+            slot.tokens[i] = position * position % static_cast<std::int32_t>(run.model.vocab);
+            slot.targets[i] = (position + 1) * (position + 1) % static_cast<std::int32_t>(run.model.vocab);
+            slot.positions[i] = position;
             slot.document_starts[i] = 0;
             slot.mask[i] = 1;
         }
@@ -50,16 +50,16 @@ double relative_error(const std::string& family, std::int64_t micro_batches) {
 }
 
 TEST(NarrowGradients, KeepTheirNormUpToTheGreatestCountThatDecksMayHave) {
-    constexpr auto most = spec::most_added_in_bf16;
+    constexpr auto max = spec::max_added_in_bf16;
     for (const char* family : {"llama", "gpt2", "gpt_neox"}) {
-        for (const auto count : {most, most - 1, most * 3 / 4, most / 2}) {
+        for (const auto count : {max, max - 1, max * 3 / 4, max / 2}) {
             EXPECT_LT(relative_error(family, count), 0.01) << family << ", " << count;
         }
     }
 }
 
 TEST(NarrowGradients, LoseItFarBeyond) {
-    EXPECT_GT(relative_error("llama", 8 * spec::most_added_in_bf16), 0.05);
+    EXPECT_GT(relative_error("llama", 8 * spec::max_added_in_bf16), 0.05);
 }
 
 }  // namespace

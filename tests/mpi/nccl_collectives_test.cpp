@@ -20,11 +20,11 @@ constexpr std::int64_t units[] = {0, 1, 5, 1023, 20'000};
 void expect_near_sums(const float* sums, const Block& block, int members) {
     for (std::int64_t i = 0; i < block.bytes / 4; ++i) {
         const auto at = block.offset_bytes / 4 + i;
-        float most = 0;
+        float max = 0;
         for (int m = 0; m < members; ++m) {
-            most += std::abs(ragged(m, at));
+            max += std::abs(ragged(m, at));
         }
-        ASSERT_NEAR(sums[i], expected_sum<float>(members, 0, at, ragged), 1e-6F * most) << "element " << i;
+        ASSERT_NEAR(sums[i], expected_sum<float>(members, 0, at, ragged), 1e-6F * max) << "element " << i;
     }
 }
 

@@ -114,14 +114,14 @@ TEST_F(OverNccl, ACommunicatorThatCannotStartIsAnErrorOfAll) {
     EXPECT_THAT(text, HasSubstr("the start of group 'data' by NCCL"));
 }
 
-constexpr int most_ranks = 4;  // and number of GPUs
+constexpr int max_ranks = 4;  // and number of GPUs
 
 TEST_F(OverNccl, RanksThatShareAGpuAreRefused) {
     if (size() == 1) {
         return;
     }
     collectives.reset();
-    const auto shared = make(most_ranks - 1 - rank(), "sharers");  // the last rank's GPU, for each rank
+    const auto shared = make(max_ranks - 1 - rank(), "sharers");  // the last rank's GPU, for each rank
     const auto vector = put(size() * 4, 1.0F);
 
     const auto [kind, text] = error_of([&] {

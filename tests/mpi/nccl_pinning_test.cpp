@@ -39,12 +39,12 @@ std::pair<test::TinyOutcome, std::string> trained(const spec::RunSpec& run) {
         return true;
     };
     std::string notes;
-    const auto look = [&](const Assembly& assembly) {
+    const auto poll_once = [&](const Assembly& assembly) {
         for (const auto& note : assembly.notes()) {
             notes += note + "\n";
         }
     };
-    auto outcome = test::train_tiny(run, test::world(), test::Keep::nothing, look, hooks);
+    auto outcome = test::train_tiny(run, test::world(), test::Keep::nothing, poll_once, hooks);
     return {std::move(outcome), notes};
 }
 
@@ -56,10 +56,10 @@ TEST_P(Pinning, ChangesNoBits) {
     EXPECT_EQ(nothing_said, "");
     for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{100'000}}) {
         run.tiers.pinned_bytes = bytes * test::world().size();
-        const auto [part, said] = trained(run);
+        const auto [part, printed] = trained(run);
         EXPECT_EQ(part.losses, all.losses) << bytes;
         EXPECT_EQ(part.weights_hash, all.weights_hash) << bytes;
-        EXPECT_EQ(said, "") << "it is what was asked for";
+        EXPECT_EQ(printed, "") << "it is what was asked for";
     }
 }
 
@@ -68,12 +68,12 @@ TEST_P(Pinning, GoesOnWithoutWhatTheSystemRefuses) {
     const auto run = run_with_state_on_the_host(GetParam());
     const auto expected = trained(run).first;
     emulated_cuda::set_faults("pin:2");
-    const auto [refused, said] = trained(run);
+    const auto [refused, printed] = trained(run);
     emulated_cuda::set_faults("");
     EXPECT_EQ(refused.weights_hash, expected.weights_hash);
     if (test::world().rank() == 0) {
-        EXPECT_NE(said.find("is not all pinned"), std::string::npos) << said;
-        EXPECT_NE(said.find("ulimit -l"), std::string::npos) << said;
+        EXPECT_NE(printed.find("is not all pinned"), std::string::npos) << printed;
+        EXPECT_NE(printed.find("ulimit -l"), std::string::npos) << printed;
     }
 }
 

@@ -42,7 +42,7 @@ schedule::BytesByPurpose bytes_of_all(const Assembly& assembly) {
 }
 
 /// Returns the bytes of this rank's GPU, the first visible one, outside of arenas.
-std::int64_t bytes_beside_arenas(const Assembly& assembly) {
+std::int64_t bytes_outside_arenas(const Assembly& assembly) {
     return static_cast<std::int64_t>(emulated_cuda::reserved_bytes(0)) -
            assembly.arena_bytes(spec::Tier::device);
 }
@@ -56,17 +56,17 @@ std::int64_t planned_exchange(const spec::RunSpec& run) {
 void expect_what_staging_gives(spec::RunSpec run) {
     schedule::BytesByPurpose staged_bytes{};
     schedule::BytesByPurpose nccl_bytes{};
-    std::int64_t staged_beside = 0;
-    std::int64_t nccl_beside = 0;
+    std::int64_t staged_concurrently = 0;
+    std::int64_t concurrent_nccl = 0;
     run.parallel.transport = spec::Transport::staged;
     const auto staged = test::train_tiny(run, test::world(), Keep::tensors, [&](const Assembly& assembly) {
         staged_bytes = bytes_of_all(assembly);
-        staged_beside = bytes_beside_arenas(assembly);
+        staged_concurrently = bytes_outside_arenas(assembly);
     });
     run.parallel.transport = spec::Transport::nccl;
     const auto nccl = test::train_tiny(run, test::world(), Keep::tensors, [&](const Assembly& assembly) {
         nccl_bytes = bytes_of_all(assembly);
-        nccl_beside = bytes_beside_arenas(assembly);
+        concurrent_nccl = bytes_outside_arenas(assembly);
     });
     const auto again = test::train_tiny(run, test::world(), Keep::nothing);
 
@@ -74,7 +74,7 @@ void expect_what_staging_gives(spec::RunSpec run) {
     EXPECT_EQ(again.losses, nccl.losses) << "the same calls on the same ranks give the same bits";
     EXPECT_EQ(again.weights_hash, nccl.weights_hash);
     EXPECT_EQ(nccl_bytes, staged_bytes);
-    EXPECT_EQ(nccl_beside - staged_beside, planned_exchange(run));
+    EXPECT_EQ(concurrent_nccl - staged_concurrently, planned_exchange(run));
 }
 
 class NcclTraining : public ::testing::TestWithParam<const char*> {};

@@ -180,11 +180,11 @@ TEST(Relayout, OfTenPairsOfAllAxesKeepsTheCurve) {
     }
 }
 
-Layout random_layout(test::Draw& draw, int most_ranks) {
+Layout random_layout(test::Draw& draw, int max_ranks) {
     Layout layout;
     do {
         layout.data = draw.one_of<int>({1, 2, 3, 4, 6});
-    } while (layout.data > most_ranks);
+    } while (layout.data > max_ranks);
     layout.optimizer = draw.between_divisors(1, layout.data);
     layout.parameters = draw.between_divisors(1, layout.optimizer);
     layout.gradients = draw.chance(0.5) ? layout.parameters : layout.optimizer;

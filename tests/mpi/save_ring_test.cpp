@@ -61,7 +61,7 @@ bool is_free(device::HostThread& thread) {
 }
 
 /// Returns the bytes on NVMe, by buffer.
-std::map<int, std::vector<std::byte>> bytes_at_home(const HeldState& state) {
+std::map<int, std::vector<std::byte>> bytes_at_home(const StateView& state) {
     std::map<int, std::vector<std::byte>> found;
     for (std::size_t b = 0; b < state.program.buffers.size(); ++b) {
         const auto& buffer = state.program.buffers[b];
@@ -77,13 +77,13 @@ std::map<int, std::vector<std::byte>> bytes_at_home(const HeldState& state) {
 TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
     const test::ScratchFolder folder;
     const auto run = run_in(folder);
-    const auto processors = test::processors_for_tests(run.parallel.threads);
-    Assembly assembly{run, test::world(), processors};
+    const auto devices = test::processors_for_tests(run.parallel.threads);
+    Assembly assembly{run, test::world(), devices};
     do_step(assembly, run, 0);
     const auto state = assembly.state();
     const auto before = bytes_at_home(state);
     auto& stream = state.stream_to_save;
-    ASSERT_TRUE(stream.is_there());
+    ASSERT_TRUE(stream.is_present());
     stream.open();
     bool was_free = true, is_as_before = true;
     int taken = 0;
@@ -93,7 +93,7 @@ TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
                 continue;
             }
             std::this_thread::sleep_for(std::chrono::milliseconds{20});  // so that the ring is full, mostly
-            if (auto* thread = processors.host.thread(); thread != nullptr && was_free) {
+            if (auto* thread = devices.host.thread(); thread != nullptr && was_free) {
                 was_free = is_free(*thread);
             }
             stream.take([&](const SaveStream::Part& part) {
@@ -111,14 +111,14 @@ TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
 
     EXPECT_TRUE(was_free);
     EXPECT_TRUE(is_as_before) << "none gave way to the next before it was taken";
-    EXPECT_GT(taken, schedule::places_of_save_ring) << "so some were held up";
+    EXPECT_GT(taken, schedule::save_ring_slots) << "so some were held up";
 }
 
 /// Returns the updates that copy their state to the save, made to change nothing, in order.
-std::vector<Action> idle_updates(const HeldState& state) {
+std::vector<Action> idle_updates(const StateView& state) {
     std::vector<Action> updates;
     int last = -1;
-    for (const auto& run : schedule::passing_runs(state.model, state.program)) {
+    for (const auto& run : schedule::streamed_ranges(state.model, state.program)) {
         if (std::exchange(last, run.op) != run.op) {
             updates.push_back(state.stream_to_save.applied_to(run.op, device::Stream{1}, {.run = [] {}}));
         }
@@ -129,17 +129,17 @@ std::vector<Action> idle_updates(const HeldState& state) {
 TEST(SaveRing, LetsNoUpdateChangeWhatIsReadAtHome) {
     const test::ScratchFolder folder;
     const auto run = run_in(folder);
-    const auto processors = test::processors_for_tests(run.parallel.threads);
-    Assembly assembly{run, test::world(), processors};
+    const auto devices = test::processors_for_tests(run.parallel.threads);
+    Assembly assembly{run, test::world(), devices};
     const auto state = assembly.state();
     auto& stream = state.stream_to_save;
-    ASSERT_TRUE(stream.is_there());
+    ASSERT_TRUE(stream.is_present());
     const auto updates = idle_updates(state);
     const auto& first = updates.front();
     EXPECT_TRUE(first.may_begin()) << "nothing is saved";
 
     stream.open();
-    stream.stay_home();
+    stream.read_rest_from_home();
     EXPECT_EQ(stream.next(false), SaveStream::Next::at_home);
     EXPECT_FALSE(first.may_begin()) << "it is being read where it lies";
     EXPECT_EQ(stream.next(false), SaveStream::Next::at_home) << "and nothing passes any more";
@@ -155,7 +155,7 @@ TEST(SaveRing, LetsNoUpdateChangeWhatIsReadAtHome) {
         }
         stream.take([](const SaveStream::Part&) {});
     }
-    stream.stay_home();
+    stream.read_rest_from_home();
     EXPECT_TRUE(first.may_begin()) << "all has passed";
     stream.leave();
 }

@@ -92,9 +92,9 @@ TEST_P(Sharding, GivesTheBitsOfZeRO0) {
         auto run = this->run();
         run.sharding.reduce = plan;
         const auto expected = train(run);
-        for (const auto& way : ways_to_shard(ranks())) {
-            SCOPED_TRACE(way.text() + (plan == ReducePlan::at_end ? ", at_end" : ", each_microbatch"));
-            expect_same_bits(train(sharded(run, way)), expected);
+        for (const auto& path : ways_to_shard(ranks())) {
+            SCOPED_TRACE(path.text() + (plan == ReducePlan::at_end ? ", at_end" : ", each_microbatch"));
+            expect_same_bits(train(sharded(run, path)), expected);
         }
     }
 }
@@ -104,12 +104,12 @@ TEST_P(Sharding, GivesTheSameBitsWithTheSameGradientSpan) {
     std::map<int, TinyOutcome> expected;
     auto ways = ways_to_shard(ranks());
     ways.insert(ways.begin(), Spans{});
-    for (const auto& way : ways) {
-        SCOPED_TRACE(way.text() + ", by_span");
-        auto run = sharded(this->run(), way);
+    for (const auto& path : ways) {
+        SCOPED_TRACE(path.text() + ", by_span");
+        auto run = sharded(this->run(), path);
         run.sharding.reduce = ReducePlan::by_span;
         const auto ours = train(run);
-        expect_same_bits(ours, expected.try_emplace(way.gradients, ours).first->second);
+        expect_same_bits(ours, expected.try_emplace(path.gradients, ours).first->second);
     }
 }
 
@@ -142,12 +142,12 @@ class Execution : public ::testing::TestWithParam<std::string> {
 TEST_P(Execution, KeepsBitsWhateverIsFetchedAheadAndSentTogether) {
     const auto run = this->run();
     const auto expected = train(run);
-    for (const auto& way : busy_ways()) {
+    for (const auto& path : busy_ways()) {
         for (const auto& [prefetch, bucket] :
              {std::pair{0, 0}, {0, 1 << 30}, {1, 20000}, {3, 0}, {3, 20000}}) {
-            SCOPED_TRACE(way.text() + ", prefetch " + std::to_string(prefetch) + ", bucket " +
+            SCOPED_TRACE(path.text() + ", prefetch " + std::to_string(prefetch) + ", bucket " +
                          std::to_string(bucket));
-            auto ours = sharded(run, way);
+            auto ours = sharded(run, path);
             ours.overlap.prefetch = prefetch;
             ours.overlap.bucket_elements = bucket;
             expect_same_bits(train(ours), expected);
@@ -158,10 +158,10 @@ TEST_P(Execution, KeepsBitsWhateverIsFetchedAheadAndSentTogether) {
 TEST_P(Execution, KeepsBitsUnderRecomputation) {
     const auto run = this->run();
     const auto expected = train(run);
-    for (const auto& way : busy_ways()) {
+    for (const auto& path : busy_ways()) {
         for (const auto kind : {spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
-            SCOPED_TRACE(way.text());
-            auto ours = sharded(run, way);
+            SCOPED_TRACE(path.text());
+            auto ours = sharded(run, path);
             ours.recompute.kind = kind;
             expect_same_bits(train(ours), expected);
         }
@@ -175,9 +175,9 @@ TEST_P(Execution, KeepsBitsOfBf16AndOfEitherTying) {
         run.model.tie_embeddings = is_tied;
         run.sharding.reduce = ReducePlan::each_microbatch;
         const auto expected = train(run);
-        for (const auto& way : ways_to_shard(ranks())) {
-            SCOPED_TRACE(way.text() + (is_tied ? ", tied" : ", untied"));
-            expect_same_bits(train(sharded(run, way)), expected);
+        for (const auto& path : ways_to_shard(ranks())) {
+            SCOPED_TRACE(path.text() + (is_tied ? ", tied" : ", untied"));
+            expect_same_bits(train(sharded(run, path)), expected);
         }
     }
 }
@@ -195,10 +195,10 @@ TEST_P(Execution, KeepsBitsOfGradientsAccumulatedInBf16) {
         expected.emplace(1, train(run));
         EXPECT_NE(expected.at(1).norms, in_full.norms) << "nothing was rounded";
         EXPECT_NEAR(expected.at(1).norms.front() / in_full.norms.front(), 1, 1e-2);
-        for (const auto& way : ways_to_shard(ranks())) {
-            SCOPED_TRACE(way.text() + ", sum plan " + std::to_string(static_cast<int>(plan)));
-            const auto ours = train(sharded(run, way));
-            const int key = plan == ReducePlan::by_span ? way.gradients : 1;
+        for (const auto& path : ways_to_shard(ranks())) {
+            SCOPED_TRACE(path.text() + ", sum plan " + std::to_string(static_cast<int>(plan)));
+            const auto ours = train(sharded(run, path));
+            const int key = plan == ReducePlan::by_span ? path.gradients : 1;
             expect_same_bits(ours, expected.try_emplace(key, ours).first->second);
         }
     }
@@ -211,9 +211,9 @@ TEST_P(Execution, RoundsTheSumOfEachMicrobatchOnce) {
     run.sharding.reduce = ReducePlan::each_microbatch;
     const auto in_full = test::train_tiny(run, test::world(), test::Keep::tensors).gradients;
     run.precision.gradient = spec::DType::bf16;
-    for (const auto& way : {Spans{}, Spans{ranks(), ranks(), ranks()}}) {
-        SCOPED_TRACE(way.text());
-        const auto narrow = test::train_tiny(sharded(run, way), test::world(), test::Keep::tensors).gradients;
+    for (const auto& path : {Spans{}, Spans{ranks(), ranks(), ranks()}}) {
+        SCOPED_TRACE(path.text());
+        const auto narrow = test::train_tiny(sharded(run, path), test::world(), test::Keep::tensors).gradients;
         for (const auto& [name, values] : in_full) {
             auto rounded = values;
             std::ranges::transform(values, rounded.begin(),
@@ -232,9 +232,9 @@ TEST_P(Execution, KeepsBitsWithSumsInGroups) {
         run.sharding.sum_group = group;
         run.sharding.reduce = ReducePlan::each_microbatch;
         const auto expected = train(run);
-        for (const auto& way : busy_ways()) {
-            SCOPED_TRACE(way.text() + ", sum group " + std::to_string(group));
-            expect_same_bits(train(sharded(run, way)), expected);
+        for (const auto& path : busy_ways()) {
+            SCOPED_TRACE(path.text() + ", sum group " + std::to_string(group));
+            expect_same_bits(train(sharded(run, path)), expected);
         }
     }
 }

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/shared_collectives.hpp"
 #include "comm/wait_context.hpp"
@@ -60,7 +60,7 @@ TEST(NodeMemory, SharesArenasOfTheNode) {
 
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
-    EXPECT_TRUE(node.is_shared()) << node.why_not_shared();
+    EXPECT_TRUE(node.is_shared()) << node.not_shared_reason();
     EXPECT_TRUE(goes_through_shared_memory(*collectives, 0));
 }
 
@@ -73,7 +73,7 @@ TEST(NodeMemory, ADeniedShareIsAgreedOnAndNamed) {
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
     EXPECT_FALSE(node.is_shared());
-    EXPECT_FALSE(node.why_not_shared().empty());
+    EXPECT_FALSE(node.not_shared_reason().empty());
     EXPECT_FALSE(goes_through_shared_memory(*collectives, 0));
 }
 
@@ -89,7 +89,7 @@ TEST(NodeMemory, WhatOneRankMayNotShareNobodyShares) {
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
     EXPECT_FALSE(node.is_shared());
-    EXPECT_EQ("sharing is disabled", node.why_not_shared());
+    EXPECT_EQ("sharing is disabled", node.not_shared_reason());
 }
 
 TEST(NodeMemory, PretendedNodesShareNothing) {

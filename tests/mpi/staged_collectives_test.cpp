@@ -13,7 +13,7 @@
 #include "comm/node/node_memory.hpp"
 #include "comm/wait_context.hpp"
 #include "device/copy.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"
 
@@ -62,7 +62,7 @@ class Staged : public ::testing::TestWithParam<bool> {
     }
 
     NodeMemory node{world(), {.may_share = GetParam()}};
-    device::DelayedHost device{{.seed = static_cast<std::uint64_t>(world().rank()) + 3}};
+    device::EmulatedDevice device{{.seed = static_cast<std::uint64_t>(world().rank()) + 3}};
     std::vector<device::Arena> of_device = make_arenas(device);
     device::Arena of_host{arena_bytes, "vectors of a test", device::Arena::Kind::shared};
     device::Stream copies = device.make_stream();
@@ -88,7 +88,7 @@ Bytes numbers(int of_rank) {
     return contents;
 }
 
-std::byte* place(std::int64_t offset) {
+std::byte* position(std::int64_t offset) {
     return static_cast<std::byte*>(nullptr) + offset;
 }
 
@@ -108,26 +108,26 @@ std::vector<std::vector<CollectiveCall>> all_calls(int members, int rank) {
     const auto even = std::vector<Block>(1, Block{12, 4000});
     std::vector<std::vector<CollectiveCall>> all;
     for (const bool in_place : {true, false}) {
-        const auto to = place(in_place ? 0 : apart);
+        const auto to = position(in_place ? 0 : apart);
         all.push_back({{.kind = CollectiveKind::all_gather,
-                        .input = place(0),
+                        .input = position(0),
                         .output = to,
                         .input_offset_bytes = in_place ? own.offset_bytes : 100,
                         .blocks = blocks,
                         .label = "gather"}});
         all.push_back({{.kind = CollectiveKind::reduce_scatter,
-                        .input = place(0),
+                        .input = position(0),
                         .output = to,
                         .output_offset_bytes = in_place ? own.offset_bytes : 100,
                         .blocks = blocks,
                         .label = "scatter"}});
         all.push_back({{.kind = CollectiveKind::all_reduce,
-                        .input = place(0),
+                        .input = position(0),
                         .output = to,
                         .blocks = blocks,
                         .label = "reduce"}});
         all.push_back({{.kind = CollectiveKind::broadcast,
-                        .input = place(0),
+                        .input = position(0),
                         .output = to,
                         .blocks = even,
                         .peer = members - 1,
@@ -135,12 +135,12 @@ std::vector<std::vector<CollectiveCall>> all_calls(int members, int rank) {
     }
     if (members > 1) {
         all.push_back({{.kind = CollectiveKind::receive,
-                        .output = place(apart),
+                        .output = position(apart),
                         .blocks = even,
                         .peer = (rank + members - 1) % members,
                         .label = "message"},
                        {.kind = CollectiveKind::send,
-                        .input = place(0),
+                        .input = position(0),
                         .blocks = even,
                         .peer = (rank + 1) % members,
                         .label = "message"}});
@@ -171,8 +171,8 @@ TEST_P(Staged, CallsBeginInTheirOrderHoweverTheirCopiesEnd) {
     std::vector<int> calls;
     for (std::int64_t i = 0; i < calls_at_once; ++i) {
         calls.push_back(staged->prepare(within(of_device.front(), {.kind = CollectiveKind::all_reduce,
-                                                                   .input = place(i * bytes_of_one),
-                                                                   .output = place(i * bytes_of_one),
+                                                                   .input = position(i * bytes_of_one),
+                                                                   .output = position(i * bytes_of_one),
                                                                    .blocks = blocks,
                                                                    .label = "one of many"})));
     }
@@ -203,8 +203,8 @@ TEST_P(Staged, VectorsOfTheHostGoTheirUsualWay) {
     const auto blocks = uneven_blocks<float>(world().size(), 100);
     const auto before = on_device();
     const int call = staged->prepare(within(of_host, {.kind = CollectiveKind::all_reduce,
-                                                      .input = place(0),
-                                                      .output = place(0),
+                                                      .input = position(0),
+                                                      .output = position(0),
                                                       .blocks = blocks,
                                                       .label = "of the host"}));
     staged->start(call);

@@ -118,7 +118,7 @@ long allocations_of_run(const std::string& folder, const Training& training, int
     const long before = ours;
     is_counting = true;
     train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(),
-          device::Processors::of_host(1), signals, console);
+          device::RankDevices::of_host(1), signals, console);
     is_counting = false;
     return ours - before;
 }

@@ -60,7 +60,7 @@ double processor_seconds() {
 struct Timed {
     double seconds = 0;
     double processor_seconds = 0;
-    int moves = 0;
+    int end_wait = 0;
 };
 
 /// Runs one step of that program.
@@ -72,7 +72,7 @@ Timed run(const spec::Throttle& rates, int num_copies) {
     std::vector<Action> actions;
     for (int i = 0; i < num_copies; ++i) {
         const auto& op = program.ops[static_cast<std::size_t>(i)];
-        actions.push_back(throttle.applied_to(program, op, host, {.run = [&timed] { ++timed.moves; }}));
+        actions.push_back(throttle.applied_to(program, op, host, {.run = [&timed] { ++timed.end_wait; }}));
     }
     actions.push_back({.run = [] {}});
     Executor executor{program, std::move(actions), {}, 60, &node};
@@ -89,7 +89,7 @@ Timed run(const spec::Throttle& rates, int num_copies) {
 TEST(Throttle, LetsOpsOfALaneEndNoSoonerThanTheirBytesAllow) {
     const auto timed = run({.host_to_device = 100 * mebibyte}, 20);
 
-    EXPECT_EQ(timed.moves, 20);
+    EXPECT_EQ(timed.end_wait, 20);
     EXPECT_GE(timed.seconds, 0.2);
 }
 
@@ -206,7 +206,7 @@ Timed run_layer(double seconds, const std::function<void(Executor&, int)>& ran =
     std::vector<Action> actions;
     for (int op = 0; op < std::ssize(program.ops); ++op) {
         actions.push_back({.run = [&, op] {
-            ++timed.moves;
+            ++timed.end_wait;
             if (ran) {
                 ran(*running, op);
             }
@@ -231,7 +231,7 @@ TEST(LayerThrottle, LetsALayerLastThatLongForwardAndTwiceThatBackward) {
     const auto timed =
         run_layer(0.1, [&](Executor&, int op) { at_ns[static_cast<std::size_t>(op)] = monotonic_ns(); });
 
-    EXPECT_EQ(timed.moves, 5);
+    EXPECT_EQ(timed.end_wait, 5);
     EXPECT_GE(at_ns[1] - at_ns[0], 99'000'000) << "from when the first op began, a little before";
     EXPECT_GE(at_ns[4] - at_ns[3], 199'000'000);
     EXPECT_LT(timed.processor_seconds, 0.5 * timed.seconds) << "it sleeps";
@@ -244,7 +244,7 @@ TEST(LayerThrottle, HoldsNothingOfAStepThatIsGivenUp) {
         }
     });
 
-    EXPECT_EQ(timed.moves, 1);
+    EXPECT_EQ(timed.end_wait, 1);
 }
 
 TEST(LayerThrottle, CountsFromWhenADeviceBegins) {

@@ -6,13 +6,13 @@
 #include <functional>
 
 #include "base/error.hpp"
-#include "device/delayed_queue.hpp"
+#include "device/async_queue.hpp"
 
 namespace ziggurat::test {
 namespace {
 
-using device::DelayedQueue;
-using device::Mark;
+using device::AsyncQueue;
+using device::EventHandle;
 
 [[noreturn]] void fail() {
     throw Error{ErrorKind::resource, "the device is gone"};
@@ -37,9 +37,9 @@ bool is_hanging(const DeviceFate& fate) {
     return fate.has_failed && (fate.failure == DeviceFailure::hangs || fate.failure == DeviceFailure::blocks);
 }
 
-class FailingMark final : public Mark {
+class FailingMark final : public EventHandle {
   public:
-    FailingMark(std::unique_ptr<Mark> mark, std::shared_ptr<DeviceFate> fate)
+    FailingMark(std::unique_ptr<EventHandle> mark, std::shared_ptr<DeviceFate> fate)
         : mark_{std::move(mark)}, fate_{std::move(fate)} {}
 
     bool is_done() const override {
@@ -50,20 +50,20 @@ class FailingMark final : public Mark {
         ask(*fate_);
         return mark_->time_ns();
     }
-    Mark& mark() const noexcept { return *mark_; }
+    EventHandle& mark() const noexcept { return *mark_; }
 
     bool is_stuck = false;
 
   private:
-    std::unique_ptr<Mark> mark_;
+    std::unique_ptr<EventHandle> mark_;
     std::shared_ptr<DeviceFate> fate_;
 };
 
-class FailingQueue final : public DelayedQueue {
+class FailingQueue final : public AsyncQueue {
   public:
     FailingQueue(device::Stream stream, std::shared_ptr<DeviceFate> fate)
         : stream_{std::move(stream)},
-          queue_{static_cast<DelayedQueue&>(stream_.queue())},
+          queue_{static_cast<AsyncQueue&>(stream_.queue())},
           fate_{std::move(fate)} {}
 
     void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
@@ -99,11 +99,11 @@ class FailingQueue final : public DelayedQueue {
                 break;
         }
     }
-    std::unique_ptr<Mark> make_mark() override {
+    std::unique_ptr<EventHandle> record_event() override {
         ask(*fate_);
-        return std::make_unique<FailingMark>(queue_.make_mark(), fate_);
+        return std::make_unique<FailingMark>(queue_.record_event(), fate_);
     }
-    void record(Mark& mark) override {
+    void record(EventHandle& mark) override {
         auto& failing = dynamic_cast<FailingMark&>(mark);
         if (is_failing_call()) {
             fail_here();
@@ -113,7 +113,7 @@ class FailingQueue final : public DelayedQueue {
             queue_.record(failing.mark());
         }
     }
-    void wait_for(const Mark& mark) override {
+    void wait_for(const EventHandle& mark) override {
         if (is_failing_call()) {
             fail_here();
         }
@@ -147,7 +147,7 @@ class FailingQueue final : public DelayedQueue {
     }
 
     device::Stream stream_;
-    DelayedQueue& queue_;
+    AsyncQueue& queue_;
     std::shared_ptr<DeviceFate> fate_;
 };
 

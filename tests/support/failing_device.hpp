@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "device/device.hpp"
-#include "device/wait_watch.hpp"
+#include "device/wait_observer.hpp"
 
 namespace ziggurat::test {
 
@@ -35,13 +35,13 @@ struct DeviceFate {
 /// Device that counts the calls of its streams: kernels, copies, recorded events and waits for them.
 class FailingDevice final : public device::Device {
   public:
-    /// \param device        a DelayedHost
+    /// \param device        a EmulatedDevice
     /// \param failing_call  number of the call, from 1; 0: it never fails
     FailingDevice(std::shared_ptr<device::Device> device,
                   int num_threads,
                   DeviceFailure failure,
                   std::int64_t failing_call,
-                  device::WaitWatch* watch = nullptr)
+                  device::WaitObserver* watch = nullptr)
         : device_{std::move(device)},
           num_threads_{num_threads},
           watch_{watch},
@@ -57,7 +57,7 @@ class FailingDevice final : public device::Device {
   private:
     std::shared_ptr<device::Device> device_;
     int num_threads_;
-    device::WaitWatch* watch_;
+    device::WaitObserver* watch_;
     std::shared_ptr<DeviceFate> fate_;
 };
 

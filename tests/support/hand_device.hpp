@@ -73,10 +73,10 @@ class HandDevice::HandQueue final : public device::Queue {
     void copy(std::byte*, const std::byte*, std::int64_t) override {
         call([] {}, 0);
     }
-    std::unique_ptr<device::Mark> make_mark() override { return std::make_unique<HandMark>(owner_); }
-    void record(device::Mark& mark) override {
+    std::unique_ptr<device::EventHandle> record_event() override { return std::make_unique<HandEventHandle>(owner_); }
+    void record(device::EventHandle& mark) override {
         owner_.ask();
-        auto state = static_cast<HandMark&>(mark).state;
+        auto state = static_cast<HandEventHandle&>(mark).state;
         const auto number = ++state->recorded;
         pieces_.push_back({[this, state, number] {
             state->reached = number;
@@ -85,13 +85,13 @@ class HandDevice::HandQueue final : public device::Queue {
             return true;
         }});
     }
-    void wait_for(const device::Mark& mark) override {
+    void wait_for(const device::EventHandle& mark) override {
         owner_.ask();
-        auto state = static_cast<const HandMark&>(mark).state;
+        auto state = static_cast<const HandEventHandle&>(mark).state;
         pieces_.push_back({[this, state, number = state->recorded] {
-            const bool is_reached = state->reached >= number;
-            error_ = is_reached && !error_ ? state->error : error_;
-            return is_reached;
+            const bool is_done = state->reached >= number;
+            error_ = is_done && !error_ ? state->error : error_;
+            return is_done;
         }});
     }
     void finish() override {
@@ -128,9 +128,9 @@ class HandDevice::HandQueue final : public device::Queue {
         std::int64_t time_ns = 0;
         std::exception_ptr error = nullptr;
     };
-    class HandMark final : public device::Mark {
+    class HandEventHandle final : public device::EventHandle {
       public:
-        explicit HandMark(HandDevice& owner) : owner_{owner} {}
+        explicit HandEventHandle(HandDevice& owner) : owner_{owner} {}
         bool is_done() const override {
             if (owner_.when_asked) {
                 owner_.when_asked();

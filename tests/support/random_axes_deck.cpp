@@ -23,14 +23,14 @@ struct Degrees {
     int ranks() const { return tensor * stages * data; }
 };
 
-/// Draws any layout of up to `most` ranks, except those of the data axis alone.
-Degrees draw_degrees(Draw& draw, int most) {
+/// Draws any layout of up to `max` ranks, except those of the data axis alone.
+Degrees draw_degrees(Draw& draw, int max) {
     Degrees drawn;
     do {
         drawn.tensor = draw.one_of<int>({1, 1, 2, 2, 2, 3, 4, 5, 6});
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
-    } while (drawn.ranks() > most || drawn.tensor * drawn.stages == 1);
+    } while (drawn.ranks() > max || drawn.tensor * drawn.stages == 1);
     return drawn;
 }
 
@@ -227,9 +227,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
 
 }  // namespace
 
-RandomDeck random_deck_of_axes(std::uint64_t seed, int most_ranks, const std::string& nvme_folder) {
+RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
-    const auto degrees = draw_degrees(draw, most_ranks);
+    const auto degrees = draw_degrees(draw, max_ranks);
     return first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
 }
 

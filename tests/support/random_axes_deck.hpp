@@ -13,7 +13,7 @@ namespace ziggurat::test {
 ///
 /// \param nvme_folder  folder of the NVMe tier of all ranks
 /// Errors: Error{internal} if the rules reject a hundred draws
-RandomDeck random_deck_of_axes(std::uint64_t seed, int most_ranks, const std::string& nvme_folder);
+RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder);
 
 /// Returns the same training in another layout, on at most the same number of ranks.
 ///

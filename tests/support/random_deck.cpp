@@ -27,7 +27,7 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
     return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
 }
 
-void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_layers) {
+void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_layers) {
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
     // Blocks of wide models are sent in several pieces.
@@ -37,7 +37,7 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_
     const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
     const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
     deck.set("family", family.name);
-    deck.set("layers", draw.between(1, most_layers));
+    deck.set("layers", draw.between(1, max_layers));
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
     if (family.rotary_fraction < 1) {
@@ -282,19 +282,19 @@ RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::s
                             made.refusals.back())};
 }
 
-RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
+RandomDeck random_deck(std::uint64_t seed, int max_ranks) {
     Draw draw{seed};
     int ranks = 0;
     // Prefer numbers with divisors, which allow more spans.
     do {
         ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
-    } while (ranks > most_ranks);
+    } while (ranks > max_ranks);
     return drawn_deck(draw, seed, ranks, 3, {});
 }
 
-RandomDeck random_deck_of_tiers(std::uint64_t seed, int most_ranks, const std::string& nvme_folder) {
+RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
-    const auto ranks = static_cast<int>(draw.between(1, most_ranks));
+    const auto ranks = static_cast<int>(draw.between(1, max_ranks));
     return drawn_deck(draw, seed, ranks, 20, nvme_folder);
 }
 

@@ -24,17 +24,17 @@ struct RandomDeck {
 /// Errors: Error{internal} if the rules reject a hundred texts
 RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text);
 
-/// Draws a deck by seed: models of odd sizes in both families, 1 to `most_ranks` data ranks.
+/// Draws a deck by seed: models of odd sizes in both families, 1 to `max_ranks` data ranks.
 ///
 /// Rejected draws are repeated; some are meant to be rejected.
 ///
 /// Errors: Error{internal} if the rules reject a hundred draws
-RandomDeck random_deck(std::uint64_t seed, int most_ranks);
+RandomDeck random_deck(std::uint64_t seed, int max_ranks);
 
 /// Same, with offloaded state, at least one kind of it fully, and 20 steps.
 ///
 /// \param nvme_folder  folder of the NVMe tier of all ranks
-RandomDeck random_deck_of_tiers(std::uint64_t seed, int most_ranks, const std::string& nvme_folder);
+RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder);
 
 /// Returns a run without tiers that must give the same bits.
 ///

@@ -26,7 +26,7 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
         parallel.data = draw.one_of<int>({1, 2, 2, 3, 4, 4, 6, 8});
         parallel.stages = draw.one_of<int>({1, 1, 2, 3, 4});
         parallel.ranks = parallel.tensor * parallel.context * parallel.data * parallel.stages;
-    } while (parallel.ranks > limits.most_ranks);
+    } while (parallel.ranks > limits.max_ranks);
     parallel.sequence = parallel.tensor > 1 && draw.chance(0.5);
     parallel.pipeline_schedule =
         draw.one_of<PipelineSchedule>({PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,

@@ -24,7 +24,7 @@ class Coverage {
 
 /// Limits of a draw.
 struct RandomSpecLimits {
-    int most_ranks = 12;
+    int max_ranks = 12;
     bool context = true;
     bool tiers = true;
     bool frozen = true;

@@ -65,7 +65,7 @@ class Pool {
         return taken;
     }
 
-    void give_back(void* memory) noexcept {
+    void release(void* memory) noexcept {
         const std::lock_guard lock{mutex_};
         const auto size = sizes_[static_cast<std::size_t>(static_cast<std::byte*>(memory) - first_) / page];
         free_[size] = ::new (memory) Free{free_[size]};
@@ -105,8 +105,8 @@ Pool* the_pool() noexcept {
         if (!tests_on_cuda()) {
             return nullptr;
         }
-        alignas(Pool) static std::byte place[sizeof(Pool)];
-        return ::new (place) Pool;
+        alignas(Pool) static std::byte position[sizeof(Pool)];
+        return ::new (position) Pool;
     }();
     return pool;
 }
@@ -128,10 +128,10 @@ void* take_or_throw(std::size_t bytes, std::size_t alignment) {
     throw std::bad_alloc{};
 }
 
-void give_back(void* memory) noexcept {
+void release(void* memory) noexcept {
     auto* const pool = the_pool();
     if (pool != nullptr && pool->has(memory)) {
-        pool->give_back(memory);
+        pool->release(memory);
     } else {
         std::free(memory);
     }
@@ -206,33 +206,33 @@ void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept 
 }
 
 void operator delete(void* memory) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete[](void* memory) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete[](void* memory, std::align_val_t /*alignment*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete(void* memory, std::size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }
 
 void operator delete[](void* memory, std::size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-    ziggurat::test::give_back(memory);
+    ziggurat::test::release(memory);
 }

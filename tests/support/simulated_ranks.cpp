@@ -14,9 +14,9 @@ std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec, 
     return programs;
 }
 
-std::int64_t count_from_environment(const char* name, std::int64_t otherwise) {
+std::int64_t count_from_environment(const char* name, std::int64_t default_value) {
     const char* text = std::getenv(name);
-    return text == nullptr ? otherwise : std::atoll(text);
+    return text == nullptr ? default_value : std::atoll(text);
 }
 
 }  // namespace ziggurat::test

@@ -16,6 +16,6 @@ std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec,
                                                      schedule::Variant variant = schedule::Variant::train);
 
 /// Returns the value of an environment variable as a number.
-std::int64_t count_from_environment(const char* name, std::int64_t otherwise);
+std::int64_t count_from_environment(const char* name, std::int64_t default_value);
 
 }  // namespace ziggurat::test

@@ -27,8 +27,8 @@ int started_threads() {
 }
 
 int check_started_threads() {
-    const char* const said = std::getenv("ZIGGURAT_TEST_THREADS");
-    if (said == nullptr || (started > 0) == (said == std::string_view{"yes"})) {
+    const char* const printed = std::getenv("ZIGGURAT_TEST_THREADS");
+    if (printed == nullptr || (started > 0) == (printed == std::string_view{"yes"})) {
         return 0;
     }
     std::fprintf(

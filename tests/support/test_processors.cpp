@@ -5,7 +5,7 @@
 #include <string>
 
 #include "device/cuda.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -52,10 +52,10 @@ TestKernels::~TestKernels() {
     the_kernels = nullptr;
 }
 
-device::Processors processors_for_tests(int num_threads) {
+device::RankDevices processors_for_tests(int num_threads) {
     const auto asked = asked_device();
     if (the_kernels == nullptr) {
-        return device::Processors::of_host(num_threads);
+        return device::RankDevices::of_host(num_threads);
     }
     auto* const thread = the_kernels->thread_.get();
     if constexpr (device::has_cuda) {
@@ -66,9 +66,9 @@ device::Processors processors_for_tests(int num_threads) {
     if (asked == TestDevice::host || num_on_host > 0) {
         return {device::make_host(num_threads, thread), device::Stream{num_threads, thread}};
     }
-    using Mode = device::DelayedHost::Mode;
-    return {std::make_shared<device::DelayedHost>(
-                device::DelayedHost::Options{.mode = thread != nullptr ? Mode::threads : Mode::polled,
+    using Mode = device::EmulatedDevice::Mode;
+    return {std::make_shared<device::EmulatedDevice>(
+                device::EmulatedDevice::Options{.mode = thread != nullptr ? Mode::threads : Mode::polled,
                                              .seed = the_kernels->seed_++,
                                              .num_threads = num_threads,
                                              .thread = thread}),

@@ -18,14 +18,14 @@ namespace ziggurat::test {
 /// Values of the variable:
 ///
 ///     host              the host's cores, the default
-///     delayed_threads   device::DelayedHost, each of its streams on its own thread
+///     delayed_threads   device::EmulatedDevice, each of its streams on its own thread
 ///     delayed_polled    the same; each poll runs random pieces of the streams' work
 ///     cuda              a GPU, or its emulation in the build
 ///
 /// One per process, made in `main`. It outlives all computations.
 class TestKernels {
   public:
-    /// \param seed  seed of a DelayedHost; different on each rank
+    /// \param seed  seed of a EmulatedDevice; different on each rank
     /// Errors: std::invalid_argument if the environment names an unknown device
     TestKernels(int num_threads, std::uint64_t seed);
     ~TestKernels();
@@ -33,7 +33,7 @@ class TestKernels {
     TestKernels& operator=(const TestKernels&) = delete;
 
   private:
-    friend device::Processors processors_for_tests(int num_threads);
+    friend device::RankDevices processors_for_tests(int num_threads);
     std::uint64_t seed_;
     std::unique_ptr<device::HostThread> thread_;  ///< with delayed_threads, and cuda
     std::optional<kernels::Runtime> runtime_;
@@ -42,12 +42,12 @@ class TestKernels {
 /// Returns the processors of the program's TestKernels, or the host's cores without one.
 ///
 /// Each call makes a device.
-device::Processors processors_for_tests(int num_threads);
+device::RankDevices processors_for_tests(int num_threads);
 
 /// Returns the device kind of processors_for_tests(), for the tiers of a run.
 spec::DeviceKind device_kind_for_tests();
 
-/// Returns true if the device is a DelayedHost.
+/// Returns true if the device is a EmulatedDevice.
 bool tests_on_delayed_device();
 
 /// Scope in which processors_for_tests() returns the host's cores, if they compute the same bits.

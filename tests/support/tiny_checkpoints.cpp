@@ -40,13 +40,13 @@ SharedFolder::~SharedFolder() {
 
 SavedOutcome train_and_save(const spec::RunSpec& run,
                             const comm::Context& group,
-                            Keep keep,
+                            RetentionPolicy keep,
                             std::int64_t last_step,
                             const AfterStep& after_step) {
     const train::RunContext context{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
     train::Console console{train::Console::quiet};
     train::Reporter reporter{run, context, group, console};
-    train::Account account;
+    train::TimeAccounting account;
     SavedOutcome outcome;
     std::optional<train::Checkpointer> checkpointer;
     train::Assembly* assembly = nullptr;

@@ -11,7 +11,7 @@
 #include "base/json_depth.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/hf/model_files.hpp"
-#include "deck/files/published_config.hpp"
+#include "deck/files/hf_config.hpp"
 #include "deck/files/resumed_run.hpp"
 #include "storage/directory.hpp"
 
@@ -156,8 +156,8 @@ void keep_companions(const std::string& source, const std::string& base, const s
                     fmt::format("cannot create '{}' ({}). Free disk space, or make the folder writable.",
                                 printable(folder), problem.message())};
     }
-    copy_whole_file(fs::path{source} / deck::published_config_name,
-                    fs::path{folder} / deck::published_config_name);
+    copy_whole_file(fs::path{source} / deck::hf_config_name,
+                    fs::path{folder} / deck::hf_config_name);
     copy_companions(source, folder);
     write_text(folder + "/" + origin_name,
                Json{{base_key, base.empty() ? Json(nullptr) : Json(base)}}.dump() + "\n");
@@ -170,7 +170,7 @@ std::string kept_base(const std::string& root) {
 }
 
 std::optional<std::string> usage_keys(const std::string& folder) {
-    const auto config = read_object(fs::path{folder} / deck::published_config_name);
+    const auto config = read_object(fs::path{folder} / deck::hf_config_name);
     if (!config) {
         return std::nullopt;
     }
@@ -184,8 +184,8 @@ std::optional<std::string> usage_keys(const std::string& folder) {
 }
 
 /// Source: transformers, configuration_utils.py: `torch_dtype`, called `dtype` from version 5 on
-std::string published_type(const std::string& folder) {
-    const auto config = read_object(fs::path{folder} / deck::published_config_name);
+std::string hf_type(const std::string& folder) {
+    const auto config = read_object(fs::path{folder} / deck::hf_config_name);
     for (const char* name : {"torch_dtype", "dtype"}) {
         if (const auto found = config ? config->find(name) : Json::const_iterator{};
             config && found != config->end() && found->is_string()) {

@@ -57,6 +57,6 @@ std::optional<std::string> usage_keys(const std::string& folder);
 std::string usage_keys_of(std::int64_t document_token);
 
 /// Returns the weight type in the config.json of `folder`, such as `bfloat16`; empty if not given.
-std::string published_type(const std::string& folder);
+std::string hf_type(const std::string& folder);
 
 }  // namespace ziggurat::checkpoint::hf

@@ -40,13 +40,13 @@ Json scaling_of(const spec::RopeScaling& scaling) {
     if (scaling.kind == spec::RopeScalingKind::none) {
         return nullptr;
     }
-    Json said{{"rope_type", layout::name_of(scaling.kind)}, {"factor", scaling.factor}};
+    Json written{{"rope_type", layout::name_of(scaling.kind)}, {"factor", scaling.factor}};
     if (scaling.kind == spec::RopeScalingKind::by_parts) {
-        said["low_freq_factor"] = scaling.low_freq_factor;
-        said["high_freq_factor"] = scaling.high_freq_factor;
-        said["original_max_position_embeddings"] = scaling.original_max_seq;
+        written["low_freq_factor"] = scaling.low_freq_factor;
+        written["high_freq_factor"] = scaling.high_freq_factor;
+        written["original_max_position_embeddings"] = scaling.original_max_seq;
     }
-    return said;
+    return written;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "checkpoint/hf/file_types.hpp"
 #include "checkpoint/hf/merged_weights.hpp"
 #include "checkpoint/hf/model_files.hpp"
-#include "checkpoint/hf/published_layout.hpp"
+#include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
 #include "layout/adapters.hpp"
 #include "storage/directory.hpp"
@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 constexpr const char* prefix = "base_model.model.";
 
 /// Returns `model.layers.0.self_attn.q_proj` for `model.layers.0.self_attn.q_proj.weight`.
-std::string module_of(const PublishedLayout& layout) {
+std::string module_of(const HfLayout& layout) {
     constexpr std::string_view weight = ".weight";
     ZG_EXPECTS(layout.name.ends_with(weight));
     return layout.name.substr(0, layout.name.size() - weight.size());
@@ -39,17 +39,17 @@ std::string kind_of(const std::string& module) {
 }
 
 /// Returns the parts of a published tensor that have adapters.
-std::vector<PublishedPart> adapted_parts(const PublishedLayout& layout, const spec::Model& model) {
-    std::vector<PublishedPart> parts;
+std::vector<HfPart> adapted_parts(const HfLayout& layout, const spec::Model& model) {
+    std::vector<HfPart> parts;
     std::ranges::copy_if(layout.parts, std::back_inserter(parts),
-                         [&](const PublishedPart& part) { return layout::has_adapter(model, part.tensor); });
+                         [&](const HfPart& part) { return layout::has_adapter(model, part.tensor); });
     return parts;
 }
 
 /// One module of the model and its adapter.
 struct Module {
-    PublishedLayout layout;
-    std::vector<PublishedPart> parts;
+    HfLayout layout;
+    std::vector<HfPart> parts;
 
     std::int64_t rank(const spec::Model& model) const { return model.lora.rank * std::ssize(parts); }
 };
@@ -57,7 +57,7 @@ struct Module {
 /// Returns the adapted modules in the order of names.
 std::vector<Module> modules_of(const spec::Model& model) {
     std::vector<Module> modules;
-    for (const auto& layout : published_layouts(model)) {
+    for (const auto& layout : hf_layouts(model)) {
         if (auto parts = adapted_parts(layout, model); !parts.empty()) {
             modules.push_back({layout, std::move(parts)});
         }

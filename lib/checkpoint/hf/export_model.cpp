@@ -12,9 +12,9 @@
 #include "checkpoint/hf/merged_weights.hpp"
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/model_folder.hpp"
-#include "checkpoint/hf/published_layout.hpp"
+#include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
-#include "deck/files/published_config.hpp"
+#include "deck/files/hf_config.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -26,7 +26,7 @@ constexpr std::int64_t window_bytes = std::int64_t{32} << 20;
 /// Bytes of one published tensor in the order of the file, window by window.
 class TensorStream {
   public:
-    TensorStream(MergedWeights& weights, const PublishedLayout& layout, spec::DType type)
+    TensorStream(MergedWeights& weights, const HfLayout& layout, spec::DType type)
         : weights_{weights}, layout_{layout}, type_{type}, width_{spec::element_bytes(type)} {}
 
     template <class Use>
@@ -47,7 +47,7 @@ class TensorStream {
     }
 
   private:
-    PieceTarget target(const PublishedPart& part, Box box, std::byte* into) const {
+    PieceTarget target(const HfPart& part, Box box, std::byte* into) const {
         return {{PieceKind::weights, part.tensor, part.shape, type_, std::move(box)}, into};
     }
 
@@ -89,7 +89,7 @@ class TensorStream {
         const std::byte* from = part_.data();
         for (const auto& filled : targets) {
             const auto& part = layout_.parts[static_cast<std::size_t>(&filled - targets.data())];
-            for_each_run(layout_, part, filled.piece.box, [&](const PublishedRun& run) {
+            for_each_run(layout_, part, filled.piece.box, [&](const HfRun& run) {
                 auto* to = window_.data() + (run.offset - first * layout_.rows) * width_;
                 for (std::int64_t k = 0; k < run.elements; ++k) {
                     std::memcpy(to + k * width_, from + (run.offset_in_box + k * run.step_in_box) * width_,
@@ -101,23 +101,23 @@ class TensorStream {
     }
 
     MergedWeights& weights_;
-    const PublishedLayout& layout_;
+    const HfLayout& layout_;
     spec::DType type_;
     std::int64_t width_;
     std::vector<std::byte> window_;
     std::vector<std::byte> part_;  ///< part of a transposed tensor, as stored in the checkpoint
 };
 
-/// Distributes tensors, by name, over files of at most `most_bytes`.
-std::vector<std::vector<PublishedLayout>> share_out(std::vector<PublishedLayout> layouts,
+/// Distributes tensors, by name, over files of at most `max_bytes`.
+std::vector<std::vector<HfLayout>> share_out(std::vector<HfLayout> layouts,
                                                     spec::DType type,
-                                                    std::int64_t most_bytes) {
-    std::ranges::sort(layouts, {}, &PublishedLayout::name);
-    std::vector<std::vector<PublishedLayout>> files;
+                                                    std::int64_t max_bytes) {
+    std::ranges::sort(layouts, {}, &HfLayout::name);
+    std::vector<std::vector<HfLayout>> files;
     std::int64_t bytes = 0;
     for (auto& layout : layouts) {
         const auto more = layout.elements() * spec::element_bytes(type);
-        if (files.empty() || bytes + more > most_bytes) {
+        if (files.empty() || bytes + more > max_bytes) {
             files.emplace_back();
             bytes = 0;
         }
@@ -133,11 +133,11 @@ ExportedModel export_model(CheckpointReader& reader,
                            const spec::Model& model,
                            const std::string& folder,
                            spec::DType type,
-                           std::int64_t most_file_bytes,
+                           std::int64_t max_file_bytes,
                            const std::string& usage,
-                           const std::function<void(std::int64_t, std::int64_t)>& told) {
+                           const std::function<void(std::int64_t, std::int64_t)>& on_progress) {
     make_empty_folder(folder);
-    const auto files = share_out(published_layouts(model), type, most_file_bytes);
+    const auto files = share_out(hf_layouts(model), type, max_file_bytes);
     ExportedModel made;
     made.files = static_cast<int>(files.size());
     for (const auto& file : files) {
@@ -163,8 +163,8 @@ ExportedModel export_model(CheckpointReader& reader,
             TensorStream{weights, layout, type}.run([&](std::span<const std::byte> bytes) {
                 writer.append(bytes);
                 done += std::ssize(bytes);
-                if (told) {
-                    told(done, made.bytes);
+                if (on_progress) {
+                    on_progress(done, made.bytes);
                 }
             });
         }
@@ -173,7 +173,7 @@ ExportedModel export_model(CheckpointReader& reader,
     if (files.size() > 1) {
         write_text(folder + "/" + index_name, index_text(file_of_tensor, made.bytes));
     }
-    write_text(folder + "/" + deck::published_config_name, config_text(model, type, usage));
+    write_text(folder + "/" + deck::hf_config_name, config_text(model, type, usage));
     storage::flush_directory(folder);
     return made;
 }

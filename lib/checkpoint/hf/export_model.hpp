@@ -22,12 +22,12 @@ struct ExportedModel {
 
 /// Writes config.json and one safetensors file, or shards with an index. Local; without MPI.
 ///
-/// Shards have at most `most_file_bytes`; a larger tensor gets its own shard. Tensors are in the order of
+/// Shards have at most `max_file_bytes`; a larger tensor gets its own shard. Tensors are in the order of
 /// their names, as the reference implementation writes them. Memory use is limited to windows of 64 MiB.
 ///
 /// \param folder  created if it does not exist
 /// \param usage   more keys of config.json: the result of usage_keys()
-/// \param told    called repeatedly with bytes done and in total; may be empty
+/// \param on_progress    called repeatedly with bytes done and in total; may be empty
 /// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even); adapters are
 ///           merged into their weights by MergedWeights
 /// Errors:   Error{deck} if the folder already holds a model; Error{checkpoint} if the checkpoint is damaged
@@ -36,8 +36,8 @@ ExportedModel export_model(CheckpointReader& reader,
                            const spec::Model& model,
                            const std::string& folder,
                            spec::DType type,
-                           std::int64_t most_file_bytes = usual_file_bytes,
+                           std::int64_t max_file_bytes = usual_file_bytes,
                            const std::string& usage = "{}",
-                           const std::function<void(std::int64_t, std::int64_t)>& told = {});
+                           const std::function<void(std::int64_t, std::int64_t)>& on_progress = {});
 
 }  // namespace ziggurat::checkpoint::hf

@@ -9,13 +9,13 @@
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-ShardSummary write_shard_of(PublishedWeights& weights, const std::string& folder) {
+ShardSummary write_shard_of(HfWeights& weights, const std::string& folder) {
     ShardWriter writer{folder, 0, weights.pieces()};
     std::vector<PieceTarget> targets;
     for (std::size_t k = 0; k < writer.pieces().size(); ++k) {
         targets.push_back(
             {writer.pieces()[k], nullptr, [&writer, k](std::int64_t, std::span<const std::byte> bytes) {
-                 writer.append(k, bytes, writer.main_way());
+                 writer.append(k, bytes, writer.main_output());
              }});
     }
     weights.read(targets);
@@ -24,12 +24,12 @@ ShardSummary write_shard_of(PublishedWeights& weights, const std::string& folder
 
 }  // namespace
 
-ImportedModel import_model(PublishedWeights& weights,
+ImportedModel import_model(HfWeights& weights,
                            const std::string& root,
                            const std::string& deck,
                            const std::string& program,
-                           std::function<void(std::int64_t, std::int64_t)> told) {
-    weights.tell_bytes(std::move(told));
+                           std::function<void(std::int64_t, std::int64_t)> on_progress) {
+    weights.set_progress_callback(std::move(on_progress));
     Commit commit{root, 0};
     Manifest manifest;
     ImportedModel made;

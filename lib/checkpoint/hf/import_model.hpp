@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "checkpoint/hf/published_weights.hpp"
+#include "checkpoint/hf/hf_weights.hpp"
 
 namespace ziggurat::checkpoint::hf {
 
@@ -20,12 +20,12 @@ struct ImportedModel {
 ///
 /// \param deck     the effective deck to record in the checkpoint
 /// \param program  version of the program
-/// \param told     as for PublishedWeights::tell_bytes; may be empty
-/// Errors: those of PublishedWeights::read(); Error{resource} on I/O errors; the checkpoint is then removed
-ImportedModel import_model(PublishedWeights& weights,
+/// \param on_progress     as for HfWeights::set_progress_callback; may be empty
+/// Errors: those of HfWeights::read(); Error{resource} on I/O errors; the checkpoint is then removed
+ImportedModel import_model(HfWeights& weights,
                            const std::string& root,
                            const std::string& deck,
                            const std::string& program,
-                           std::function<void(std::int64_t, std::int64_t)> told = {});
+                           std::function<void(std::int64_t, std::int64_t)> on_progress = {});
 
 }  // namespace ziggurat::checkpoint::hf

@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/model_folder.hpp"
-#include "deck/files/published_config.hpp"
+#include "deck/files/hf_config.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -21,7 +21,7 @@ namespace {
 
 /// Returns true if a file of that name is part of a model or of adapters.
 bool is_of_model(std::string_view name) {
-    return name == deck::published_config_name || name == adapter_config_name || name == index_name ||
+    return name == deck::hf_config_name || name == adapter_config_name || name == index_name ||
            name.ends_with(".safetensors");
 }
 

@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
 constexpr int deepest_index = 6;
-constexpr std::size_t most_files = 10'000;
+constexpr std::size_t max_files = 10'000;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), why)};
+                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
 }
 
 bool is_plain_name(const std::string& name) {
@@ -70,7 +70,7 @@ void ModelFolder::add_file(const std::string& name) {
 }
 
 void ModelFolder::read_index(const std::string& path, const std::set<std::string>& optional) {
-    const auto text = storage::read_small_file(path, most_header_bytes);
+    const auto text = storage::read_small_file(path, max_header_bytes);
     if (!text) {
         refuse(path, "there is no such file");
     }
@@ -98,7 +98,7 @@ void ModelFolder::read_index(const std::string& path, const std::set<std::string
         }
         names.insert(file);
     }
-    if (names.empty() || names.size() > most_files) {
+    if (names.empty() || names.size() > max_files) {
         refuse(path, fmt::format("it names {} files", names.size()));
     }
     for (const auto& name : names) {

@@ -23,9 +23,9 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 
 constexpr std::int64_t length_bytes = 8;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), why)};
+                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
     }
     std::uint64_t length = 0;
     read_at(0, std::as_writable_bytes(std::span{&length, 1}), "its first bytes");
-    if (length > static_cast<std::uint64_t>(most_header_bytes)) {
-        refuse(path_, fmt::format("its header has {} bytes, more than {}", length, most_header_bytes));
+    if (length > static_cast<std::uint64_t>(max_header_bytes)) {
+        refuse(path_, fmt::format("its header has {} bytes, more than {}", length, max_header_bytes));
     }
     const auto header_bytes = static_cast<std::int64_t>(length);
     if (header_bytes > size - length_bytes) {
@@ -78,12 +78,12 @@ void SafetensorsFile::read(const FileTensor& tensor,
 void SafetensorsFile::read_at(std::int64_t offset_bytes,
                               std::span<std::byte> into,
                               const std::string& what) const {
-    constexpr std::size_t most_at_once = std::size_t{1} << 30;
+    constexpr std::size_t max_at_once = std::size_t{1} << 30;
     while (!into.empty()) {
         int problem = storage::planned_read_fault(path_, offset_bytes, std::ssize(into));
         ::ssize_t moved = -1;
         if (problem == 0) {
-            moved = ::pread(file_.get(), into.data(), std::min(into.size(), most_at_once), offset_bytes);
+            moved = ::pread(file_.get(), into.data(), std::min(into.size(), max_at_once), offset_bytes);
             problem = moved < 0 ? errno : 0;
         }
         if (problem == EINTR) {

@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 
 constexpr const char* metadata_key = "__metadata__";
 constexpr int deepest = 4;
-constexpr std::size_t most_dims = 16;
-constexpr int told_columns = 200;  ///< maximum width of a quoted text in a message
+constexpr std::size_t max_dims = 16;
+constexpr int reported_columns = 200;  ///< maximum width of a quoted text in a message
 
 constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL", 8},
                                                                           {"U8", 8},
@@ -48,13 +48,13 @@ constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL
                                                                           {"U64", 64}}};
 
 /// Shortens a text of the file for a message.
-std::string told(std::string_view text) {
-    return ziggurat::shortened(printable(text), told_columns);
+std::string for_display(std::string_view text) {
+    return ziggurat::shortened(printable(text), reported_columns);
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), why)};
+                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
 }
 
 /// Callback of the JSON parser that throws if an object has a key twice.
@@ -83,8 +83,8 @@ class KeysOnce {
 };
 
 Json parse(std::string_view header, const std::string& path) {
-    if (std::ssize(header) > most_header_bytes) {
-        refuse(path, fmt::format("its header has {} bytes, more than {}", header.size(), most_header_bytes));
+    if (std::ssize(header) > max_header_bytes) {
+        refuse(path, fmt::format("its header has {} bytes, more than {}", header.size(), max_header_bytes));
     }
     if (header.empty() || header.front() != '{' || is_json_deeper(header, deepest)) {
         refuse(path, "its header is not a JSON object of tensors");
@@ -97,9 +97,9 @@ Json parse(std::string_view header, const std::string& path) {
         }
         return document;
     } catch (const KeysOnce::Twice& twice) {
-        refuse(path, fmt::format("its header has '{}' twice", told(twice.name)));
+        refuse(path, fmt::format("its header has '{}' twice", for_display(twice.name)));
     } catch (const Json::exception& problem) {
-        refuse(path, fmt::format("its header is not valid JSON: {}", told(problem.what())));
+        refuse(path, fmt::format("its header is not valid JSON: {}", for_display(problem.what())));
     } catch (const std::bad_alloc&) {
         throw Error{ErrorKind::resource,
                     fmt::format("no memory for the header of '{}' ({} bytes). Free some.", printable(path),
@@ -110,11 +110,11 @@ Json parse(std::string_view header, const std::string& path) {
 /// Parser of one tensor's entry.
 class Entry {
   public:
-    Entry(const std::string& path, const std::string& name, const Json& said)
-        : path_{path}, name_{name}, said_{said} {}
+    Entry(const std::string& path, const std::string& name, const Json& written)
+        : path_{path}, name_{name}, printed_{written} {}
 
     FileTensor read(std::int64_t data_bytes) const {
-        if (!said_.is_object() || said_.size() != 3) {
+        if (!printed_.is_object() || printed_.size() != 3) {
             fail("is not described by dtype, shape and data_offsets");
         }
         FileTensor tensor;
@@ -125,8 +125,8 @@ class Entry {
         }
         tensor.type = type.get<std::string>();
         tensor.shape = whole_numbers("shape");
-        if (tensor.shape.size() > most_dims) {
-            fail(fmt::format("has {} dims, more than {}", tensor.shape.size(), most_dims));
+        if (tensor.shape.size() > max_dims) {
+            fail(fmt::format("has {} dims, more than {}", tensor.shape.size(), max_dims));
         }
         const auto offsets = whole_numbers("data_offsets");
         if (offsets.size() != 2 || offsets[0] > offsets[1]) {
@@ -141,7 +141,7 @@ class Entry {
         const auto bytes = bytes_of(tensor);
         if (bytes != tensor.end_bytes - tensor.begin_bytes) {
             fail(fmt::format("has {} bytes at offset {}, but its type {} and shape need {}",
-                             tensor.end_bytes - tensor.begin_bytes, tensor.begin_bytes, told(tensor.type),
+                             tensor.end_bytes - tensor.begin_bytes, tensor.begin_bytes, for_display(tensor.type),
                              bytes));
         }
         return tensor;
@@ -149,12 +149,12 @@ class Entry {
 
   private:
     [[noreturn]] void fail(const std::string& how) const {
-        refuse(path_, fmt::format("its tensor '{}' {}", told(name_), how));
+        refuse(path_, fmt::format("its tensor '{}' {}", for_display(name_), how));
     }
 
     const Json& field(const char* key) const {
-        const auto found = said_.find(key);
-        if (found == said_.end()) {
+        const auto found = printed_.find(key);
+        if (found == printed_.end()) {
             fail(fmt::format("has no {}", key));
         }
         return *found;
@@ -179,7 +179,7 @@ class Entry {
         const auto* const type = std::find_if(bits_of_types.begin(), bits_of_types.end(),
                                               [&](const auto& known) { return known.first == tensor.type; });
         if (type == bits_of_types.end()) {
-            fail(fmt::format("has type '{}', which the format does not have", told(tensor.type)));
+            fail(fmt::format("has type '{}', which the format does not have", for_display(tensor.type)));
         }
         std::int64_t bits = type->second;
         const bool is_empty = std::ranges::find(tensor.shape, 0) != tensor.shape.end();
@@ -194,7 +194,7 @@ class Entry {
 
     const std::string& path_;
     const std::string& name_;
-    const Json& said_;
+    const Json& printed_;
 };
 
 /// Checks that tensors, sorted by offset, cover the data without gap or overlap.
@@ -209,7 +209,7 @@ void expect_each_byte_once(std::vector<FileTensor>& tensors,
         if (tensor.begin_bytes != end) {
             refuse(path,
                    fmt::format("its tensor '{}' begins at offset {}, {} the one before, which ends at {}",
-                               told(tensor.name), tensor.begin_bytes,
+                               for_display(tensor.name), tensor.begin_bytes,
                                tensor.begin_bytes < end ? "within" : "with a gap after", end));
         }
         end = tensor.end_bytes;
@@ -234,9 +234,9 @@ FileHeader parse_header(std::string_view header, std::int64_t data_bytes, const 
     const Json document = parse(header, path);
     FileHeader read;
     read.tensors.reserve(document.size());
-    for (const auto& [name, said] : document.items()) {
+    for (const auto& [name, written] : document.items()) {
         if (name != metadata_key) {
-            read.tensors.push_back(Entry{path, name, said}.read(data_bytes));
+            read.tensors.push_back(Entry{path, name, written}.read(data_bytes));
         }
     }
     if (const auto metadata = document.find(metadata_key); metadata != document.end()) {

@@ -22,7 +22,7 @@ struct FileTensor {
 };
 
 /// Maximum header size, as in the reference implementation.
-inline constexpr std::int64_t most_header_bytes = 100'000'000;
+inline constexpr std::int64_t max_header_bytes = 100'000'000;
 
 /// Contents of a header.
 struct FileHeader {

@@ -17,7 +17,7 @@ constexpr const char* remedy = "Name a writable folder on a disk with free space
 
 }  // namespace
 
-std::int64_t place(std::vector<FileTensor>& tensors) {
+std::int64_t assign_offsets(std::vector<FileTensor>& tensors) {
     std::int64_t end = 0;
     for (auto& tensor : tensors) {
         tensor.begin_bytes = end;
@@ -31,7 +31,7 @@ SafetensorsWriter::SafetensorsWriter(std::string path, std::vector<FileTensor> t
     : path_{std::move(path)},
       unfinished_{path_ + ".tmp"},
       file_{open_for_writing(unfinished_, OpenMode::replace, remedy)} {
-    const auto bytes = place(tensors);
+    const auto bytes = assign_offsets(tensors);
     const auto header = header_text(tensors);
     const std::uint64_t length = header.size();
     size_ = static_cast<std::int64_t>(sizeof length + header.size()) + bytes;

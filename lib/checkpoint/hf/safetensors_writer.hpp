@@ -40,6 +40,6 @@ class SafetensorsWriter {
 };
 
 /// Assigns consecutive offsets to the tensors. Returns the total number of bytes.
-std::int64_t place(std::vector<FileTensor>& tensors);
+std::int64_t assign_offsets(std::vector<FileTensor>& tensors);
 
 }  // namespace ziggurat::checkpoint::hf

@@ -14,7 +14,7 @@ namespace ziggurat::comm {
 namespace {
 
 /// Number of calls after which tags are reused: MPI guarantees only 32768 tags.
-constexpr int most_calls_under_way = 8192;
+constexpr int max_calls_in_flight = 8192;
 
 /// Returns the node of each member, numbered in the order of their first members.
 std::vector<int> nodes_of(const Communicator& group, const NodeMemory& memory) {
@@ -25,10 +25,10 @@ std::vector<int> nodes_of(const Communicator& group, const NodeMemory& memory) {
     return topology_of(nodes, group.rank()).node_of;
 }
 
-SeatChannel make_channel(NodeMemory& memory, const Communicator& node_group) {
+SharedChannel make_channel(NodeMemory& memory, const Communicator& node_group) {
     auto seats = memory.make_seats(node_group);
     ZG_EXPECTS(seats.has_value());
-    return SeatChannel{std::move(seats->seats)};
+    return SharedChannel{std::move(seats->seats)};
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ int HierarchicalCollectives::prepare(CollectiveCall call) {
                                  .plan = &plan,
                                  .rank = rank(),
                                  .vectors = std::move(*vectors),
-                                 .tag = 2 * (num_group_calls_ % most_calls_under_way),
+                                 .tag = 2 * (num_group_calls_ % max_calls_in_flight),
                                  .threads = threads_,
                                  .stores = fits_caches ? Stores::ordinary : Stores::non_temporal},
                 group_.native());
@@ -85,7 +85,7 @@ int HierarchicalCollectives::prepare(CollectiveCall call) {
 }
 
 void HierarchicalCollectives::reserve_staging(std::int64_t bytes) {
-    const auto is_enough = [bytes](const Area& area) { return std::ssize(area.memory) >= bytes; };
+    const auto is_enough = [bytes](const StagingArea& area) { return std::ssize(area.memory) >= bytes; };
     if (bytes > 0 && std::ranges::none_of(areas_, is_enough)) {
         for (int i = 0; i < HierarchicalPlan::calls_at_a_time; ++i) {
             areas_.push_back({std::vector<std::byte>(static_cast<std::size_t>(bytes)), nullptr});
@@ -94,7 +94,7 @@ void HierarchicalCollectives::reserve_staging(std::int64_t bytes) {
 }
 
 void HierarchicalCollectives::lend_staging(HierarchicalExchange& exchange) {
-    const auto area = std::ranges::find_if(areas_, [&](const Area& candidate) {
+    const auto area = std::ranges::find_if(areas_, [&](const StagingArea& candidate) {
         return candidate.user == nullptr && std::ssize(candidate.memory) >= exchange.staging_bytes();
     });
     if (area != areas_.end()) {
@@ -178,7 +178,7 @@ void HierarchicalCollectives::show_and_read_inputs(int number, Turns& turns) {
     }
     turns.show_inputs = turns.show_inputs && call.has_shown_inputs;
     if (!call.sees_inputs && call.has_shown_inputs && inputs_.all_posted(call.inputs)) {
-        check_alike(number);
+        check_identical(number);
         call.sees_inputs = true;
     }
     exchange.progress(call.sees_inputs);
@@ -189,7 +189,7 @@ void HierarchicalCollectives::show_and_read_inputs(int number, Turns& turns) {
     turns.finish_inputs = turns.finish_inputs && call.has_finished_inputs;
 }
 
-void HierarchicalCollectives::check_alike(int number) const {
+void HierarchicalCollectives::check_identical(int number) const {
     const Call& call = calls_[static_cast<std::size_t>(number)];
     for (int m = 0; m < inputs_.size(); ++m) {
         const auto theirs = static_cast<std::size_t>(inputs_.posted_call(m, call.inputs).call);
@@ -219,7 +219,7 @@ void HierarchicalCollectives::show_and_pull_rounds(Call& call, Turns& turns) {
     }
     turns.show_rounds = turns.show_rounds && call.rounds_shown == exchange.num_rounds();
     while (turns.pull_rounds && exchange.rounds_pulled() < call.rounds_shown && exchange.can_pull()) {
-        const auto round = call.first_round + static_cast<SeatChannel::Operation>(exchange.rounds_pulled());
+        const auto round = call.first_round + static_cast<SharedChannel::Operation>(exchange.rounds_pulled());
         if (!rounds_.all_posted(round)) {
             break;
         }
@@ -233,7 +233,7 @@ bool HierarchicalCollectives::others_are_done(const Call& call) {
     const int rounds = call.exchange->num_rounds();
     return call.has_finished_inputs && inputs_.all_done(call.inputs) &&
            (rounds == 0 ||
-            rounds_.all_done(call.first_round + static_cast<SeatChannel::Operation>(rounds) - 1));
+            rounds_.all_done(call.first_round + static_cast<SharedChannel::Operation>(rounds) - 1));
 }
 
 }  // namespace ziggurat::comm

@@ -11,7 +11,7 @@
 #include "comm/hierarchical/hierarchical_plan.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
 #include "comm/node/node_memory.hpp"
-#include "comm/node/seat_channel.hpp"
+#include "comm/node/shared_channel.hpp"
 
 namespace ziggurat::comm {
 
@@ -48,11 +48,11 @@ class HierarchicalCollectives final : public Collectives {
         /// Number in MpiCollectives, if that runs the call; -1: `exchange` does.
         int number_by_messages = -1;
         std::unique_ptr<HierarchicalExchange> exchange;
-        SeatChannel::Operation inputs = 0;
+        SharedChannel::Operation inputs = 0;
         bool has_shown_inputs = false;
         bool sees_inputs = false;
         bool has_finished_inputs = false;
-        SeatChannel::Operation first_round = 0;
+        SharedChannel::Operation first_round = 0;
         int rounds_shown = 0;
     };
     /// Flags: true if all calls that were started earlier have done this, so a later one may.
@@ -62,7 +62,7 @@ class HierarchicalCollectives final : public Collectives {
         bool show_rounds = true;
         bool pull_rounds = true;
     };
-    struct Area {
+    struct StagingArea {
         std::vector<std::byte> memory;
         const HierarchicalExchange* user = nullptr;
     };
@@ -72,20 +72,20 @@ class HierarchicalCollectives final : public Collectives {
     void lend_staging(HierarchicalExchange& exchange);
     void progress();
     void show_and_read_inputs(int number, Turns& turns);
-    void check_alike(int number) const;
+    void check_identical(int number) const;
     void show_and_pull_rounds(Call& call, Turns& turns);
     bool others_are_done(const Call& call);
 
     Communicator group_;
     Communicator node_group_;  // the members of this node
     std::vector<int> node_of_;
-    SeatChannel inputs_;
-    SeatChannel rounds_;
+    SharedChannel inputs_;
+    SharedChannel rounds_;
     MpiCollectives messages_;
     int threads_;
 
     std::vector<std::unique_ptr<HierarchicalPlan>> plans_;  // one for each order of sums
-    std::vector<Area> areas_;
+    std::vector<StagingArea> areas_;
     std::vector<Call> calls_;
     std::vector<int> running_;  // in the order of starts
     int num_group_calls_ = 0;

@@ -60,7 +60,7 @@ void HierarchicalExchange::exchange_blocks() {
         const Block& arrives = task_.call.output_blocks[static_cast<std::size_t>(from)];
         const Block& leaves = task_.block_of(to);
         if (task_.is_neighbour(from) && arrives.bytes > 0) {
-            input_pulls_.push_back({task_.input_of(from) + task_.vectors.offsets_for_me[task_.place_of(from)],
+            input_pulls_.push_back({task_.input_of(from) + task_.vectors.offsets_for_me[task_.index_of(from)],
                                     task_.out() + arrives.offset_bytes, arrives.bytes});
         } else if (!task_.is_neighbour(from)) {
             streams_.add({.peer = from,

@@ -54,11 +54,11 @@ HierarchicalPlan::HierarchicalPlan(std::vector<int> node_of_member, int sum_grou
     for (std::size_t p = 0; p < parts_.size(); ++p) {
         part_of_.insert(part_of_.end(), static_cast<std::size_t>(parts_[p].count), static_cast<int>(p));
     }
-    std::int64_t most_staged = 1;
+    std::int64_t max_staged = 1;
     for (int m = 0; m < size(); ++m) {
-        most_staged = std::max<std::int64_t>(most_staged, num_staged(m));
+        max_staged = std::max<std::int64_t>(max_staged, num_staged(m));
     }
-    const std::int64_t share = round_down_to_page(bytes_per_call / (depth * most_staged));
+    const std::int64_t share = round_down_to_page(bytes_per_call / (depth * max_staged));
     piece_elements_ = std::clamp(share, page_bytes, largest_piece_bytes) / partial_sum_bytes;
 }
 

@@ -43,7 +43,7 @@ void HierarchicalReduction::add_departures(const HierarchicalTask& task) {
         if (task.is_neighbour(owner) || block.bytes == 0 || task.plan->summer(part, owner) != task.rank) {
             continue;
         }
-        Departure departure{.owner = owner, .stream = 0, .inputs = {}, .made = 0};
+        RemoteAddend departure{.owner = owner, .stream = 0, .inputs = {}, .made = 0};
         MessageStream stream{.peer = owner, .tag = task.tag, .is_send = true};
         if (part.count == 1) {
             stream.base = MessageStreams::without_const(task.in() + block.offset_bytes);
@@ -146,7 +146,7 @@ void HierarchicalReduction::sum(std::byte* output,
     });
 }
 
-bool HierarchicalReduction::make_piece(Departure& departure, std::int64_t& bytes_moved) {
+bool HierarchicalReduction::make_piece(RemoteAddend& departure, std::int64_t& bytes_moved) {
     const MessageStream& stream = (*streams_)[departure.stream];
     if (departure.inputs.empty() || departure.made == stream.num_pieces() ||
         departure.made == stream.done + stream.window) {
@@ -216,7 +216,7 @@ std::int64_t HierarchicalReduction::pieces_used(int owner) const {
 }
 
 bool HierarchicalReduction::has_read_inputs() const noexcept {
-    return has_sums() && std::all_of(departures_.begin(), departures_.end(), [this](const Departure& d) {
+    return has_sums() && std::all_of(departures_.begin(), departures_.end(), [this](const RemoteAddend& d) {
                return d.inputs.empty() || d.made == (*streams_)[d.stream].num_pieces();
            });
 }

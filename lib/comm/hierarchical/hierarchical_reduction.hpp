@@ -50,7 +50,7 @@ class HierarchicalReduction {
 
   private:
     /// Addend of this member's part to a block on another node.
-    struct Departure {
+    struct RemoteAddend {
         int owner = 0;
         std::size_t stream = 0;
         std::vector<Addend> inputs;  ///< of the first piece; empty: the own input is sent unchanged
@@ -65,7 +65,7 @@ class HierarchicalReduction {
 
     void add_departures(const HierarchicalTask& task);
     void add_own_addends(const HierarchicalTask& task);
-    bool make_piece(Departure& departure, std::int64_t& bytes_moved);
+    bool make_piece(RemoteAddend& departure, std::int64_t& bytes_moved);
     bool add_piece(std::int64_t& bytes_moved);
     Addend piece_of(Addend addend, std::int64_t piece) const;
     void sum(std::byte* output, std::int64_t elements, spec::DType type, Stores stores) const;
@@ -78,7 +78,7 @@ class HierarchicalReduction {
     std::int64_t piece_bytes_;
     bool has_staging_ = false;
 
-    std::vector<Departure> departures_;
+    std::vector<RemoteAddend> departures_;
     std::vector<OwnAddend> own_addends_;
     std::vector<std::size_t> arriving_;  // indices of streams
     std::vector<Addend> addends_;  // of the current piece

@@ -38,7 +38,7 @@ Shown shown_output(const CollectiveCall& call, int rank) {
 std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
                                              const Communicator& group,
                                              const std::vector<int>& node_of,
-                                             const SeatChannel& neighbours) {
+                                             const SharedChannel& neighbours) {
     struct Card {
         std::int64_t is_shared = 1;
         std::array<std::int64_t, 2> arenas{-1, -1};  // of input and output; -1: not read
@@ -50,10 +50,10 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
     for (std::size_t i = 0; i < 2 && neighbours.size() > 1; ++i) {
         const auto& [vector, part] = shown[i];
         if (part.bytes > 0) {
-            const SharedPlace place = neighbours.place_of(vector + part.offset_bytes, part.bytes);
-            mine.is_shared = place.is_shared() ? mine.is_shared : 0;
-            mine.arenas[i] = place.arena;
-            mine.offsets[i] = place.offset_bytes - part.offset_bytes;
+            const ArenaAddress arena_address = neighbours.arena_address_of(vector + part.offset_bytes, part.bytes);
+            mine.is_shared = arena_address.is_shared() ? mine.is_shared : 0;
+            mine.arenas[i] = arena_address.arena;
+            mine.offsets[i] = arena_address.offset_bytes - part.offset_bytes;
         }
     }
     std::vector<Card> cards(static_cast<std::size_t>(group.size()));
@@ -69,20 +69,20 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
         return std::nullopt;
     }
     NeighbourVectors vectors;
-    int place = 0;
+    int arena_address = 0;
     for (std::size_t m = 0; m < cards.size(); ++m) {
         if (node_of[m] != node_of[static_cast<std::size_t>(group.rank())]) {
             continue;
         }
         const auto address = [&](std::size_t i) {
-            const SharedPlace at{static_cast<std::int32_t>(cards[m].arenas[i]), cards[m].offsets[i]};
-            return at.is_shared() ? neighbours.address(place, at) : nullptr;
+            const ArenaAddress at{static_cast<std::int32_t>(cards[m].arenas[i]), cards[m].offsets[i]};
+            return at.is_shared() ? neighbours.address(arena_address, at) : nullptr;
         };
         const bool is_mine = static_cast<int>(m) == group.rank();
         vectors.inputs.push_back(is_mine ? shown[0].vector : address(0));
         vectors.outputs.push_back(is_mine ? call.output + call.output_offset_bytes : address(1));
         vectors.offsets_for_me.push_back(offsets_for_me[m]);
-        ++place;
+        ++arena_address;
     }
     return vectors;
 }

@@ -11,7 +11,7 @@
 #include "comm/collectives.hpp"
 #include "comm/communicator.hpp"
 #include "comm/hierarchical/hierarchical_plan.hpp"
-#include "comm/node/seat_channel.hpp"
+#include "comm/node/shared_channel.hpp"
 #include "comm/node/shared_sum.hpp"
 
 namespace ziggurat::comm {
@@ -38,7 +38,7 @@ struct NeighbourVectors {
 std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
                                              const Communicator& group,
                                              const std::vector<int>& node_of,
-                                             const SeatChannel& neighbours);
+                                             const SharedChannel& neighbours);
 
 /// Copies bytes, with all threads if there are many.
 void copy_with(int threads, std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores);
@@ -56,12 +56,12 @@ struct HierarchicalTask {
     int node() const { return plan->node_of(rank); }
     std::span<const int> neighbours() const { return plan->members_on(node()); }
     bool is_neighbour(int member) const { return plan->node_of(member) == node(); }
-    std::size_t place_of(int neighbour) const {
+    std::size_t index_of(int neighbour) const {
         const auto all = neighbours();
         return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), neighbour) - all.begin());
     }
-    const std::byte* input_of(int neighbour) const { return vectors.inputs[place_of(neighbour)]; }
-    std::byte* output_of(int neighbour) const { return vectors.outputs[place_of(neighbour)]; }
+    const std::byte* input_of(int neighbour) const { return vectors.inputs[index_of(neighbour)]; }
+    std::byte* output_of(int neighbour) const { return vectors.outputs[index_of(neighbour)]; }
     const Block& block_of(int member) const { return call.blocks[static_cast<std::size_t>(member)]; }
 
     const std::byte* in() const { return call.input + call.input_offset_bytes; }

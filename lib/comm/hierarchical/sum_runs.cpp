@@ -77,14 +77,14 @@ bool needs_brackets(std::span<const Addend> addends) {
 class LeftFold {
   public:
     /// True if there are more inputs than one pass can add.
-    static constexpr bool needs_buffer(std::size_t inputs) noexcept { return inputs > most_inputs; }
+    static constexpr bool needs_buffer(std::size_t inputs) noexcept { return inputs > max_inputs; }
 
     /// \param sum  buffer for a partial sum; unused for few inputs
     LeftFold(float* sum, std::int64_t elements)
         : sum_{reinterpret_cast<std::byte*>(sum)}, elements_{elements} {}
 
     void add(const std::byte* input) {
-        if (count_ == most_inputs) {
+        if (count_ == max_inputs) {
             add_up();
         }
         inputs_[count_++] = input;
@@ -103,11 +103,11 @@ class LeftFold {
     void clear() noexcept { count_ = 0; }
 
   private:
-    static constexpr std::size_t most_inputs = 16;
+    static constexpr std::size_t max_inputs = 16;
 
     std::byte* sum_;
     std::int64_t elements_;
-    std::array<const std::byte*, most_inputs> inputs_{};
+    std::array<const std::byte*, max_inputs> inputs_{};
     std::size_t count_ = 0;
 };
 

@@ -10,7 +10,7 @@
 #include "comm/call_shape.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/control.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/nccl/sum_pieces_cuda.hpp"
 #include "layout/nccl_blocks.hpp"
 #include "layout/nccl_sums.hpp"
@@ -69,7 +69,7 @@ NcclCollectives::NcclCollectives(const Communicator& group,
       exceptions_at_start_{std::uncaught_exceptions()} {}
 
 NcclCollectives::~NcclCollectives() {
-    leave();
+    close();
     fail();
     for (std::size_t i = 0; i < running_.size(); ++i) {
         node_.polling_ended();
@@ -94,12 +94,12 @@ void NcclCollectives::begin_lane() {
         return;
     }
     lane_.begin(agree_on_id(group_, name_));
-    IdleWait idle;
+    Backoff idle;
     while (!lane_.is_ready()) {
         node_.waits().check("the start of NCCL in a group");
         idle.idle();
     }
-    node_.waits().moves();
+    node_.waits().end_wait();
 }
 
 /// Returns GPU memory that mirrors the blocks of a host vector, with the same offsets.
@@ -232,7 +232,7 @@ void NcclCollectives::fail() noexcept {
     messages_.abort();
 }
 
-void NcclCollectives::leave() noexcept {
+void NcclCollectives::close() noexcept {
     const bool is_well =
         !has_failed_ && running_.empty() && std::uncaught_exceptions() == exceptions_at_start_;
     try {
@@ -248,14 +248,14 @@ void NcclCollectives::leave() noexcept {
                 }
             }
         }
-        IdleWait idle;
+        Backoff idle;
         for (int have_come = 0; have_come == 0;) {
             ZG_MPI(MPI_Testall(static_cast<int>(to_come.size()), to_come.data(), &have_come,
                                MPI_STATUSES_IGNORE));
             node_.waits().check("the end of NCCL in a group");
             idle.idle();
         }
-        node_.waits().moves();
+        node_.waits().end_wait();
     } catch (const Error&) {
         return;  // the job is being aborted
     }

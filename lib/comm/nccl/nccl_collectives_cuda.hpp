@@ -53,7 +53,7 @@ class NcclCollectives final : public Collectives {
     bool is_done(const Route& route) const;
     void progress();
     void fail() noexcept;
-    void leave() noexcept;
+    void close() noexcept;
 
     Communicator group_;
     std::string name_;

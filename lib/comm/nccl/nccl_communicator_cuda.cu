@@ -64,9 +64,9 @@ void NcclCommunicator::abort() noexcept {
         return;
     }
     auto* const handle = std::exchange(handle_, nullptr);
-    const device::WatchedWait wait{stream_.watch(), "NCCL to abort a communicator"};
+    const device::ScopedWait wait{stream_.watch(), "NCCL to abort a communicator"};
     try {
-        ends_within(most_seconds_to_abort, [handle, stream = stream_] {
+        ends_within(max_seconds_to_abort, [handle, stream = stream_] {
             static_cast<void>(device::cuda::handle_of(stream));  // makes its GPU current
             nccl().ncclCommAbort(handle);
         });

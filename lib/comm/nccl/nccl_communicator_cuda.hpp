@@ -51,13 +51,13 @@ class NcclCommunicator {
     /// Other ranks that wait for this one are not notified.
     ///
     /// NCCL waits for the GPU here, possibly forever after an error. So this call waits at most
-    /// `most_seconds_to_abort`, and the process keeps the communicator if NCCL needs longer.
+    /// `max_seconds_to_abort`, and the process keeps the communicator if NCCL needs longer.
     ///
     /// Source: NVIDIA/nccl, issue 829
     void abort() noexcept;
 
   private:
-    static constexpr double most_seconds_to_abort = 20;
+    static constexpr double max_seconds_to_abort = 20;
 
     std::string group_;
     device::Stream stream_{1};  ///< stream of the rank's GPU, after begin()

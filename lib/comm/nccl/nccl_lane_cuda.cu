@@ -37,7 +37,7 @@ void NcclLane::progress() {
             waiting_.erase(waiting_.begin());
             continue;
         }
-        give(*call, call->steps[call->next]);
+        submit(*call, call->steps[call->next]);
         ++call->next;
         if (has_begun() && !is_ready()) {
             return;
@@ -45,7 +45,7 @@ void NcclLane::progress() {
     }
 }
 
-void NcclLane::give(NcclCall& call, const NcclStep& step) {
+void NcclLane::submit(NcclCall& call, const NcclStep& step) {
     const auto stream = device::cuda::handle_of(stream_);
     const auto comm = communicator_.handle();
     const int element = spec::element_bytes(call.type);
@@ -53,7 +53,7 @@ void NcclLane::give(NcclCall& call, const NcclStep& step) {
     what_ = call.what;
     switch (step.kind) {
         case NcclStep::Kind::messages:
-            result = give_messages(step.messages);
+            result = submit_messages(step.messages);
             break;
         case NcclStep::Kind::all_gather:
             result = nccl().ncclAllGather(step.from, step.to, count(step.bytes), ncclInt8, comm, stream);
@@ -88,7 +88,7 @@ void NcclLane::give(NcclCall& call, const NcclStep& step) {
     call.bytes_moved += step.bytes_moved;
 }
 
-ncclResult_t NcclLane::give_messages(const std::vector<NcclMessage>& messages) {
+ncclResult_t NcclLane::submit_messages(const std::vector<NcclMessage>& messages) {
     const auto stream = device::cuda::handle_of(stream_);
     const auto comm = communicator_.handle();
     communicator_.check(nccl().ncclGroupStart(), what_);

@@ -63,8 +63,8 @@ class NcclLane {
     void abort() noexcept { communicator_.abort(); }
 
   private:
-    void give(NcclCall& call, const NcclStep& step);
-    ncclResult_t give_messages(const std::vector<NcclMessage>& messages);
+    void submit(NcclCall& call, const NcclStep& step);
+    ncclResult_t submit_messages(const std::vector<NcclMessage>& messages);
 
     NcclCommunicator communicator_;
     device::Stream stream_;

@@ -37,24 +37,24 @@ class NcclMessages {
     void abort() noexcept;
 
   private:
-    struct Way;  ///< one direction between two members
+    struct Channel;  ///< one direction between two members
     struct Message {
         NcclCall* call;
-        Way* way;
+        Channel* channel;
         int tag;
         bool is_waiting = false;  ///< for the other end
         MPI_Request note = MPI_REQUEST_NULL;
     };
 
-    Way& way_with(int peer, bool sends);
+    Channel& way_with(int peer, bool sends);
     void send_note(Message& message) const;
-    void take_notes(Way& way);
-    void hand_over(Way& way);
+    void take_notes(Channel& channel);
+    void hand_over(Channel& channel);
 
     Communicator group_;
     std::string name_;
     device::Device& device_;
-    std::vector<std::unique_ptr<Way>> ways_;
+    std::vector<std::unique_ptr<Channel>> ways_;
     std::vector<std::unique_ptr<Message>> messages_;
 };
 

@@ -14,8 +14,8 @@ __device__ float addend(const PieceAddends& addends, int member, std::int64_t i)
     if (member == addends.rank) {
         return float(reinterpret_cast<const T*>(addends.own)[i]);
     }
-    const auto place = member < addends.rank ? member : member - 1;
-    return float(reinterpret_cast<const T*>(addends.received + place * addends.apart_bytes)[i]);
+    const auto address = member < addends.rank ? member : member - 1;
+    return float(reinterpret_cast<const T*>(addends.received + address * addends.apart_bytes)[i]);
 }
 
 /// Folds with one thread per element; ranges of `group` members are summed before they are added.

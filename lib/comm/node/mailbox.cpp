@@ -2,11 +2,11 @@
 
 namespace ziggurat::comm {
 
-void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& message) noexcept {
+void leave_message(Mailbox& box, EventCount& receiver, int slot, const Message& message) noexcept {
     auto& filled = box.slots[static_cast<std::size_t>(slot)];
     filled.message = message;
     filled.is_full.store(1, std::memory_order_seq_cst);
-    ring(receiver);
+    notify(receiver);
 }
 
 std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
@@ -27,9 +27,9 @@ std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
     return oldest_seen() ? oldest_seen() : std::nullopt;
 }
 
-void take_message(Mailbox& box, Bell& sender, int slot) noexcept {
+void take_message(Mailbox& box, EventCount& sender, int slot) noexcept {
     box.slots[static_cast<std::size_t>(slot)].is_full.store(0, std::memory_order_seq_cst);
-    ring(sender);
+    notify(sender);
 }
 
 }  // namespace ziggurat::comm

@@ -84,17 +84,17 @@ void NodeMemory::find_wait_policy() {
 }
 
 void NodeMemory::make_bells() {
-    const auto bytes = static_cast<std::int64_t>(sizeof(Bell)) * num_bells_;
+    const auto bytes = static_cast<std::int64_t>(sizeof(EventCount)) * num_bells_;
     std::string problem;
     bell_segment_ =
         CommonSegment::make(world_.in(node_), bytes, "the bells of a node", options_.may_share, problem);
     if (!agree_on_success(world_, problem)) {
-        why_not_shared_ = problem;
+        not_shared_reason_ = problem;
         bell_segment_.reset();
         own_bell_.emplace(bytes, "the bell of a rank");
     }
     std::byte* base = bell_segment_ ? bell_segment_->data() : own_bell_->data();
-    bells_ = reinterpret_cast<Bell*>(base);  // zeroed memory is a valid Bell
+    bells_ = reinterpret_cast<EventCount*>(base);  // zeroed memory is a valid Bell
 }
 
 void NodeMemory::share(const device::Arena& arena) {
@@ -119,7 +119,7 @@ void NodeMemory::share(const device::Arena& arena) {
     if (agree_on_success(world_, problem)) {
         arenas_.add(std::move(by_local_rank));
     } else {
-        why_not_shared_ = problem;
+        not_shared_reason_ = problem;
     }
 }
 
@@ -148,7 +148,7 @@ bool NodeMemory::is_on_this_node(const Communicator& group) const {
     return std::ranges::all_of(ranks, [this](int rank) { return local_rank_of(rank) >= 0; });
 }
 
-std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
+std::optional<GroupSlots> NodeMemory::make_seats(const Communicator& group) {
     ZG_EXPECTS(is_on_this_node(group));
     if (!is_shared()) {
         return std::nullopt;
@@ -156,7 +156,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     const auto size = static_cast<std::size_t>(group.size());
     std::string problem;
     auto segment = CommonSegment::make(
-        world_.in(group), static_cast<std::int64_t>(size * sizeof(Seat) + size * size * sizeof(Mailbox)),
+        world_.in(group), static_cast<std::int64_t>(size * sizeof(MemberSlot) + size * size * sizeof(Mailbox)),
         "the seats of a group", true, problem);
     if (!segment) {
         throw Error{ErrorKind::resource, "cannot share the seats of a group of " + std::to_string(size) +
@@ -166,23 +166,23 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     }
     std::byte* base = segment->data();
     segments_.push_back(std::move(*segment));
-    GroupSeats made;
+    GroupSlots made;
     made.seats.me = group.rank();
     made.seats.arenas = &arenas_;
     made.seats.first_operation = options_.first_operation;
     const auto ranks = world_ranks_of(group);
     for (std::size_t m = 0; m < size; ++m) {
-        std::byte* place = base + m * sizeof(Seat);
+        std::byte* arena_address = base + m * sizeof(MemberSlot);
         const int local = local_rank_of(ranks[m]);
-        made.seats.seats.push_back(reinterpret_cast<Seat*>(place));
+        made.seats.seats.push_back(reinterpret_cast<MemberSlot*>(arena_address));
         made.seats.bells.push_back(&bells_[local]);
         made.seats.local_rank_of.push_back(local);
     }
-    auto* mailboxes = reinterpret_cast<Mailbox*>(base + size * sizeof(Seat));
+    auto* mailboxes = reinterpret_cast<Mailbox*>(base + size * sizeof(MemberSlot));
     for (std::size_t pair = 0; pair < size * size; ++pair) {
         made.mailboxes.push_back(mailboxes + pair);
     }
-    Seat* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) Seat;
+    MemberSlot* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) MemberSlot;
     mine->posted.store(options_.first_operation);
     mine->done.store(options_.first_operation);
     barrier(world_.in(group));  // all counters are initialised before any rank reads them

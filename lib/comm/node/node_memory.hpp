@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "comm/context.hpp"
-#include "comm/node/bell.hpp"
+#include "comm/node/event_count.hpp"
 #include "comm/node/mailbox.hpp"
 #include "comm/node/peer_arenas.hpp"
-#include "comm/node/seat_channel.hpp"
+#include "comm/node/shared_channel.hpp"
 #include "comm/node/shared_segment.hpp"
 #include "comm/node_topology.hpp"
 #include "device/arena.hpp"
@@ -65,13 +65,13 @@ class NodeMemory {
     ///
     /// An arena without descriptor or bytes takes part in the call but is not shared.
     ///
-    /// Collective: over the world; a failure on any rank disables sharing on all (why_not_shared)
+    /// Collective: over the world; a failure on any rank disables sharing on all (not_shared_reason)
     void share(const device::Arena& arena);
 
     /// True if collectives may use shared memory. It is the same on all ranks.
-    bool is_shared() const noexcept { return why_not_shared_.empty(); }
+    bool is_shared() const noexcept { return not_shared_reason_.empty(); }
     /// Reason for the banner; empty if memory is shared.
-    const std::string& why_not_shared() const noexcept { return why_not_shared_; }
+    const std::string& not_shared_reason() const noexcept { return not_shared_reason_; }
 
     /// Context for the waits of collectives that use this memory.
     const WaitContext& waits() const noexcept { return world_.waits(); }
@@ -100,7 +100,7 @@ class NodeMemory {
     /// Returns nullopt, on all members, if memory is not shared.
     ///
     /// Collective: over `group`
-    std::optional<GroupSeats> make_seats(const Communicator& group);
+    std::optional<GroupSlots> make_seats(const Communicator& group);
     /// Allocates zeroed memory that all ranks of this node read and write; it lives as long as this object.
     ///
     /// Each rank has `bytes_of_rank`, in the order of local ranks. Returns nullptr on all ranks if memory is
@@ -109,7 +109,7 @@ class NodeMemory {
     /// Collective: over the world
     std::byte* make_block(std::int64_t bytes_of_rank, const char* purpose);
 
-    // Waiting. See IdleWait for the loop.
+    // Waiting. See Backoff for the loop.
     const WaitPolicy& wait_policy() const noexcept { return wait_; }
     std::int64_t longest_sleep_ns() const noexcept { return options_.longest_sleep_ns; }
     WaitCounts& wait_counts() noexcept { return counts_; }
@@ -120,7 +120,7 @@ class NodeMemory {
     void polling_ended() noexcept { --polled_; }
 
     /// Bell that this rank sleeps on. Without shared memory it exists too, but other ranks cannot ring it.
-    Bell& bell() const noexcept { return bells_[me_]; }
+    EventCount& bell() const noexcept { return bells_[me_]; }
 
   private:
     void make_bells();
@@ -131,7 +131,7 @@ class NodeMemory {
     Options options_;
     NodeTopology nodes_;
     std::vector<int> local_ranks_;  // by world rank; -1 on other nodes
-    std::string why_not_shared_;
+    std::string not_shared_reason_;
     WaitPolicy wait_;
     WaitCounts counts_;
     bool is_oversubscribed_ = false;
@@ -139,7 +139,7 @@ class NodeMemory {
 
     std::optional<CommonSegment> bell_segment_;
     std::optional<device::Arena> own_bell_;  // if memory is not shared
-    Bell* bells_ = nullptr;  // by local rank
+    EventCount* bells_ = nullptr;  // by local rank
     int me_ = 0;
     int num_bells_ = 1;
 

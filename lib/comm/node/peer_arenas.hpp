@@ -9,12 +9,12 @@
 namespace ziggurat::comm {
 
 /// Address-independent location in an arena: each process maps the arena at another address.
-struct SharedPlace {
+struct ArenaAddress {
     std::int32_t arena = -1;  ///< number in order of sharing; -1: peers cannot read it
     std::int64_t offset_bytes = 0;
 
     bool is_shared() const noexcept { return arena >= 0; }
-    bool operator==(const SharedPlace&) const = default;
+    bool operator==(const ArenaAddress&) const = default;
 };
 
 /// Arenas of all local ranks, by number. A rank may have an empty span as its arena k.
@@ -26,12 +26,12 @@ class PeerArenas {
     /// Returns the location of `bytes` at `address`, if all of them are in one arena of `local_rank`.
     ///
     /// With 0 bytes, any location is returned.
-    SharedPlace find(int local_rank, const std::byte* address, std::int64_t bytes) const noexcept;
+    ArenaAddress find(int local_rank, const std::byte* address, std::int64_t bytes) const noexcept;
 
     /// Returns the address in this process of a location in an arena of `local_rank`.
-    std::byte* at(int local_rank, const SharedPlace& place) const noexcept {
-        return arenas_[static_cast<std::size_t>(place.arena)][static_cast<std::size_t>(local_rank)].data() +
-               place.offset_bytes;
+    std::byte* at(int local_rank, const ArenaAddress& arena_address) const noexcept {
+        return arenas_[static_cast<std::size_t>(arena_address.arena)][static_cast<std::size_t>(local_rank)].data() +
+               arena_address.offset_bytes;
     }
 
   private:

@@ -16,13 +16,13 @@ constexpr std::int64_t piece_bytes = 256 * 1024;
 
 }  // namespace
 
-SharedCalls::SharedCalls(SeatGroup group, PullSettings settings)
+SharedCalls::SharedCalls(ChannelGroup group, PullSettings settings)
     : channel_{std::move(group)},
       settings_{std::move(settings)},
       inputs_(static_cast<std::size_t>(channel_.size())),
       outputs_(static_cast<std::size_t>(channel_.size())) {
     ZG_EXPECTS(settings_.threads >= 1);
-    ZG_EXPECTS(settings_.inline_bytes >= 0 && settings_.inline_bytes <= Seat::payload_bytes);
+    ZG_EXPECTS(settings_.inline_bytes >= 0 && settings_.inline_bytes <= MemberSlot::payload_bytes);
 }
 
 bool SharedCalls::is_inline(const CollectiveCall& call) const {
@@ -33,10 +33,10 @@ bool SharedCalls::is_inline(const CollectiveCall& call) const {
     return (is_sum(call.kind) ? bytes_of_all(call.blocks) : longest) <= settings_.inline_bytes;
 }
 
-SharedPlace SharedCalls::place_of(const std::byte* vector, const Block& part) const {
-    SharedPlace place = channel_.place_of(vector + part.offset_bytes, part.bytes);
-    place.offset_bytes -= part.bytes > 0 ? part.offset_bytes : 0;
-    return place;
+ArenaAddress SharedCalls::arena_address_of(const std::byte* vector, const Block& part) const {
+    ArenaAddress arena_address = channel_.arena_address_of(vector + part.offset_bytes, part.bytes);
+    arena_address.offset_bytes -= part.bytes > 0 ? part.offset_bytes : 0;
+    return arena_address;
 }
 
 bool SharedCalls::can_carry(const CollectiveCall& call) const {
@@ -45,9 +45,9 @@ bool SharedCalls::can_carry(const CollectiveCall& call) const {
         return true;
     }
     const Block part = part_read_by_others(call, rank());
-    return place_of(call.input + call.input_offset_bytes, part).is_shared() &&
+    return arena_address_of(call.input + call.input_offset_bytes, part).is_shared() &&
            (call.kind != CollectiveKind::all_reduce ||
-            place_of(call.output + call.output_offset_bytes, part).is_shared());
+            arena_address_of(call.output + call.output_offset_bytes, part).is_shared());
 }
 
 int SharedCalls::add(CollectiveCall call, std::vector<Block> pulls) {
@@ -57,9 +57,9 @@ int SharedCalls::add(CollectiveCall call, std::vector<Block> pulls) {
     Call added;
     added.is_inline = is_inline(call);
     const Block part = part_read_by_others(call, rank());
-    added.input = place_of(call.input + call.input_offset_bytes, part);
+    added.input = arena_address_of(call.input + call.input_offset_bytes, part);
     if (call.kind == CollectiveKind::all_reduce) {
-        added.output = place_of(call.output + call.output_offset_bytes, part);
+        added.output = arena_address_of(call.output + call.output_offset_bytes, part);
     }
     added.bytes = call.kind == CollectiveKind::all_to_all ? 0 : bytes_of_all(call.blocks);
     added.bytes_per_run = bytes_to_pull(call, pulls, size(), rank());
@@ -94,7 +94,7 @@ bool SharedCalls::progress() {
         if (!channel_.all_posted(oldest.operation)) {
             return has_moved;
         }
-        check_alike(oldest);
+        check_identical(oldest);
         pull(oldest);
         channel_.finish(oldest.operation);
         oldest.state = State::pulled;
@@ -146,7 +146,7 @@ void SharedCalls::post(Call& call) {
     call.state = State::posted;
 }
 
-void SharedCalls::check_alike(const Call& call) const {
+void SharedCalls::check_identical(const Call& call) const {
     const PostedCall& mine = channel_.posted_call(rank(), call.operation);
     for (int m = 0; m < size(); ++m) {
         const PostedCall& other = channel_.posted_call(m, call.operation);

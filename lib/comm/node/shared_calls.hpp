@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/collectives.hpp"
-#include "comm/node/seat_channel.hpp"
+#include "comm/node/shared_channel.hpp"
 #include "comm/node/shared_sum.hpp"
 
 namespace ziggurat::comm {
@@ -31,7 +31,7 @@ struct PullSettings {
 /// members read and sum all of them.
 class SharedCalls {
   public:
-    SharedCalls(SeatGroup group, PullSettings settings);
+    SharedCalls(ChannelGroup group, PullSettings settings);
 
     /// True if this member's memory is accessible for `call`.
     ///
@@ -69,23 +69,23 @@ class SharedCalls {
     struct Call {
         CollectiveCall call;
         std::vector<Block> pulls;
-        SharedPlace input;
-        SharedPlace output;
+        ArenaAddress input;
+        ArenaAddress output;
         std::int64_t bytes = 0;  ///< of the vector
         std::int64_t bytes_per_run = 0;
         std::int64_t bytes_moved = 0;
         bool is_inline = false;
         Stores stores = Stores::ordinary;
         State state = State::idle;
-        SeatChannel::Operation operation = 0;
+        SharedChannel::Operation operation = 0;
     };
 
     bool is_inline(const CollectiveCall& call) const;
-    SharedPlace place_of(const std::byte* vector, const Block& part) const;
+    ArenaAddress arena_address_of(const std::byte* vector, const Block& part) const;
 
     void post(Call& call);
     void pack(const Call& call, std::span<std::byte> payload) const;
-    void check_alike(const Call& call) const;
+    void check_identical(const Call& call) const;
     void pull(const Call& call);
     void pull_inline(const Call& call);
     void pull_sum(const Call& call, std::span<std::byte* const> outputs);
@@ -99,7 +99,7 @@ class SharedCalls {
         return channel_.address(member, channel_.posted_call(member, call.operation).input);
     }
 
-    SeatChannel channel_;
+    SharedChannel channel_;
     PullSettings settings_;
     std::vector<Call> calls_;
     std::vector<int> queue_;  ///< started and not yet pulled, in the order of starts

@@ -30,7 +30,7 @@ PullSettings settings_of(const NodeMemory& node, const std::string& name) {
 
 SharedCollectives::SharedCollectives(const Communicator& group,
                                      NodeMemory& node,
-                                     GroupSeats seats,
+                                     GroupSlots seats,
                                      const std::string& name)
     : group_{group.duplicate()},
       node_{node},
@@ -62,7 +62,7 @@ int SharedCollectives::prepare_message(CollectiveCall call) {
     Route route;
     const bool is_receive = call.kind == CollectiveKind::receive;
     route.message = messages_.add(call);
-    if (is_receive || messages_.is_carried_elsewhere(route.message)) {
+    if (is_receive || messages_.is_carried_by_mpi(route.message)) {
         route.by_mpi = by_mpi_.prepare(std::move(call));
     }
     routes_.push_back(route);
@@ -84,7 +84,7 @@ void SharedCollectives::start(int call) {
         calls_.start(route.shared);
     } else if (route.message >= 0) {
         messages_.start(route.message);
-        if (messages_.is_carried_elsewhere(route.message)) {
+        if (messages_.is_carried_by_mpi(route.message)) {
             start_by_mpi(route);
         }
     } else {

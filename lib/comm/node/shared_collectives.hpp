@@ -25,7 +25,7 @@ class SharedCollectives final : public Collectives {
     /// \param seats  created for this group by `node`, which outlives this
     /// \param name   name of the group, for messages
     /// Collective: over `group`
-    SharedCollectives(const Communicator& group, NodeMemory& node, GroupSeats seats, const std::string& name);
+    SharedCollectives(const Communicator& group, NodeMemory& node, GroupSlots seats, const std::string& name);
 
     int prepare(CollectiveCall call) override;
     void start(int call) override;

@@ -9,7 +9,7 @@
 
 namespace ziggurat::comm {
 
-SharedMessages::SharedMessages(GroupSeats group, std::string group_name)
+SharedMessages::SharedMessages(GroupSlots group, std::string group_name)
     : group_{std::move(group)}, group_name_{std::move(group_name)}, is_occupied_(group_.seats.seats.size()) {}
 
 int SharedMessages::add(CollectiveCall call) {
@@ -17,7 +17,7 @@ int SharedMessages::add(CollectiveCall call) {
     Traffic message;
     if (call.kind == CollectiveKind::send) {
         const int me = group_.seats.local_rank_of[static_cast<std::size_t>(group_.seats.me)];
-        message.place = group_.seats.arenas->find(
+        message.arena_address = group_.seats.arenas->find(
             me, call.input + call.input_offset_bytes + call.blocks[0].offset_bytes, call.blocks[0].bytes);
     }
     message.call = std::move(call);
@@ -26,9 +26,9 @@ int SharedMessages::add(CollectiveCall call) {
     return static_cast<int>(messages_.size()) - 1;
 }
 
-bool SharedMessages::is_carried_elsewhere(int message) const {
+bool SharedMessages::is_carried_by_mpi(int message) const {
     const Traffic& asked = at(message);
-    return asked.call.kind == CollectiveKind::send && !asked.place.is_shared();
+    return asked.call.kind == CollectiveKind::send && !asked.arena_address.is_shared();
 }
 
 bool SharedMessages::must_be_fetched(int message) {
@@ -81,7 +81,7 @@ bool SharedMessages::advance_send(Traffic& message) {
                   {.tag = message.call.tag,
                    .number = message.number,
                    .bytes = message.call.blocks[0].bytes,
-                   .place = message.place});
+                   .arena_address = message.arena_address});
     message.state = State::posted;
     return true;
 }
@@ -113,10 +113,10 @@ bool SharedMessages::advance_receive(Traffic& message) {
                         " (tag " + std::to_string(message.call.tag) +
                         "). A bug in ziggurat: please report it with the deck."};
     }
-    if (left.place.is_shared()) {
+    if (left.arena_address.is_shared()) {
         std::byte* to = message.call.output + message.call.output_offset_bytes + block.offset_bytes;
         const int local = group_.seats.local_rank_of[sender];
-        copy_shared(to, group_.seats.arenas->at(local, left.place), block.bytes, Stores::ordinary);
+        copy_shared(to, group_.seats.arenas->at(local, left.arena_address), block.bytes, Stores::ordinary);
         message.bytes_moved += block.bytes;
     } else {
         message.must_be_fetched = true;

@@ -21,7 +21,7 @@ namespace ziggurat::comm {
 /// Mailbox::num_slots messages of a direction are in flight; further sends queue.
 class SharedMessages {
   public:
-    SharedMessages(GroupSeats group, std::string group_name);
+    SharedMessages(GroupSlots group, std::string group_name);
 
     int add(CollectiveCall call);
 
@@ -34,7 +34,7 @@ class SharedMessages {
     bool is_complete(int message) const { return at(message).state == State::idle; }
 
     /// True for a send from memory that the receiver cannot access: the caller must send it over MPI.
-    bool is_carried_elsewhere(int message) const;
+    bool is_carried_by_mpi(int message) const;
     /// True, once, for a receive that matched such a send: the caller must receive it over MPI.
     ///
     /// The message is complete here.
@@ -47,7 +47,7 @@ class SharedMessages {
 
     struct Traffic {
         CollectiveCall call;
-        SharedPlace place;  ///< of a send
+        ArenaAddress arena_address;  ///< of a send
         State state = State::idle;
         std::uint64_t number = 0;
         int slot = -1;
@@ -64,7 +64,7 @@ class SharedMessages {
     /// True if no earlier receive waits for the same sender and tag.
     bool is_first_of_its_tag(const Traffic& receive) const;
 
-    GroupSeats group_;
+    GroupSlots group_;
     std::string group_name_;
     std::vector<Traffic> messages_;
     std::vector<int> running_;  ///< in the order of starts

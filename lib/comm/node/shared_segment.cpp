@@ -36,9 +36,9 @@ std::byte* map_aligned(int descriptor, std::size_t bytes) {
     const auto aligned = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     auto* at = reinterpret_cast<void*>(aligned);
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
-        const int why = errno;
+        const int cause = errno;
         munmap(room, reserved);
-        errno = why;
+        errno = cause;
         return nullptr;
     }
     const std::uintptr_t end = aligned + bytes;
@@ -64,12 +64,12 @@ SegmentAddress address_of(const device::Arena& arena) {
     return address;
 }
 
-std::optional<PeerMapping> PeerMapping::open(const SegmentAddress& address, std::string& why_not) {
+std::optional<PeerMapping> PeerMapping::open(const SegmentAddress& address, std::string& obstacle) {
     const std::string path =
         "/proc/" + std::to_string(address.process) + "/fd/" + std::to_string(address.descriptor);
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor < 0) {
-        why_not = "cannot open " + path + ": " + reason();
+        obstacle = "cannot open " + path + ": " + reason();
         return std::nullopt;
     }
     // In another pid namespace, the same number may be a different process.
@@ -79,13 +79,13 @@ std::optional<PeerMapping> PeerMapping::open(const SegmentAddress& address, std:
                           static_cast<std::int64_t>(file.st_ino) == address.inode;
     if (!is_meant) {
         close(descriptor);
-        why_not = path + " is a different segment (the owner is in another pid namespace)";
+        obstacle = path + " is a different segment (the owner is in another pid namespace)";
         return std::nullopt;
     }
     const auto bytes = static_cast<std::size_t>(address.bytes);
     std::byte* at = map_aligned(descriptor, bytes);
     if (at == nullptr) {
-        why_not = "cannot map " + std::to_string(bytes) + " bytes of a peer: " + reason();
+        obstacle = "cannot map " + std::to_string(bytes) + " bytes of a peer: " + reason();
         close(descriptor);
         return std::nullopt;
     }
@@ -116,19 +116,19 @@ std::vector<SegmentAddress> gather_addresses(const Communicator& group, const Se
     return all;
 }
 
-bool agree_on_success(const Context& group, std::string& why_not) {
+bool agree_on_success(const Context& group, std::string& obstacle) {
     // All ranks report the reason of the lowest failed rank.
-    int first = why_not.empty() ? group.size() : group.rank();
+    int first = obstacle.empty() ? group.size() : group.rank();
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, group.group().native()));
     if (first == group.size()) {
         return true;
     }
-    why_not = broadcast(group, why_not, first);
+    obstacle = broadcast(group, obstacle, first);
     return false;
 }
 
 std::optional<CommonSegment> CommonSegment::make(
-    const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not) {
+    const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& obstacle) {
     std::string problem = is_allowed ? "" : "sharing is disabled";
     CommonSegment segment;
     SegmentAddress address;
@@ -145,7 +145,7 @@ std::optional<CommonSegment> CommonSegment::make(
         segment.peer_ = PeerMapping::open(address, problem);
     }
     if (!agree_on_success(group, problem)) {
-        why_not = problem;
+        obstacle = problem;
         return std::nullopt;
     }
     return segment;

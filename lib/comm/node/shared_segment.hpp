@@ -32,9 +32,9 @@ class PeerMapping {
   public:
     /// Maps the segment through /proc/<process>/fd/<descriptor>.
     ///
-    /// Returns nullopt and sets `why_not` if the owner is not accessible (another user, another pid
+    /// Returns nullopt and sets `obstacle` if the owner is not accessible (another user, another pid
     /// namespace, a hardened /proc) or memory is insufficient.
-    static std::optional<PeerMapping> open(const SegmentAddress& address, std::string& why_not);
+    static std::optional<PeerMapping> open(const SegmentAddress& address, std::string& obstacle);
 
     PeerMapping(PeerMapping&& other) noexcept;
     PeerMapping& operator=(PeerMapping&& other) noexcept;
@@ -54,12 +54,12 @@ class CommonSegment {
     /// Allocates zeroed memory on the group's rank 0, and maps it on the others.
     ///
     /// If this fails on any rank, returns nullopt on all ranks, with the reason of one failed rank in
-    /// `why_not`.
+    /// `obstacle`.
     ///
     /// \param is_allowed  false: behave as on a system that denies sharing
     /// Collective: over `group`
     static std::optional<CommonSegment> make(
-        const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not);
+        const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& obstacle);
 
     std::byte* data() const noexcept { return own_ ? own_->data() : peer_->bytes().data(); }
 
@@ -73,9 +73,9 @@ class CommonSegment {
 /// Collective: over `group`
 std::vector<SegmentAddress> gather_addresses(const Communicator& group, const SegmentAddress& mine);
 
-/// True if `why_not` is empty on all ranks. Otherwise sets it to the first rank's reason on all ranks.
+/// True if `obstacle` is empty on all ranks. Otherwise sets it to the first rank's reason on all ranks.
 ///
 /// Collective: over `group`
-bool agree_on_success(const Context& group, std::string& why_not);
+bool agree_on_success(const Context& group, std::string& obstacle);
 
 }  // namespace ziggurat::comm

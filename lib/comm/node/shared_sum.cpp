@@ -52,9 +52,9 @@ std::int64_t last_level_cache_bytes() {
             }
         }
     }
-    const long said = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
     constexpr std::int64_t usual = std::int64_t{32} << 20;
-    return said > 0 ? said : usual;
+    return cache_bytes > 0 ? cache_bytes : usual;
 }
 
 }  // namespace ziggurat::comm

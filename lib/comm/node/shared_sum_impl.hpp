@@ -19,7 +19,7 @@ namespace ziggurat::comm::shared_sum {
 constexpr std::int64_t lanes = 16;
 /// Number of vectors summed together if the number of inputs is known only at run time.
 constexpr std::int64_t unroll = 4;
-constexpr int most_inputs_of_flat = 8;
+constexpr int max_inputs_of_flat = 8;
 
 template <class T>
 void sum_one(const SharedSum& sum, std::size_t group_size, std::int64_t i) {
@@ -145,8 +145,8 @@ std::int64_t sum_vectors(const SharedSum& sum, std::size_t group_size, std::int6
                 return sum_flat<Vector, T, past_caches, 6>(sum, begin, end);
             case 7:
                 return sum_flat<Vector, T, past_caches, 7>(sum, begin, end);
-            case most_inputs_of_flat:
-                return sum_flat<Vector, T, past_caches, most_inputs_of_flat>(sum, begin, end);
+            case max_inputs_of_flat:
+                return sum_flat<Vector, T, past_caches, max_inputs_of_flat>(sum, begin, end);
             default:
                 break;
         }

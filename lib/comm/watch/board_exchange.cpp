@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
-#include "comm/node/bell.hpp"
-#include "comm/node/give_way.hpp"
+#include "comm/node/event_count.hpp"
+#include "comm/node/yield_core.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -17,15 +17,15 @@ constexpr std::int64_t longest_sleep_ns = 1'000'000;
 }  // namespace
 
 void BoardExchange::post(std::span<const std::uint64_t> mine) {
-    ZG_EXPECTS(mine.size() <= BoardSeat::max_words);
-    BoardSeat& seat = board_->line(me_).seat;
+    ZG_EXPECTS(mine.size() <= ExchangeSlot::max_words);
+    ExchangeSlot& seat = board_->line(me_).seat;
     ++last_;
     tries_ = 0;
     std::copy(mine.begin(), mine.end(), seat.words[last_ % 2].begin());
     seat.posted.store(last_, std::memory_order_seq_cst);
     for (int rank = 0; rank < num_ranks_; ++rank) {
         if (rank != me_) {
-            ring(board_->line(rank).seat.bell);
+            notify(board_->line(rank).seat.bell);
         }
     }
 }
@@ -42,17 +42,17 @@ bool BoardExchange::is_complete() const noexcept {
 
 void BoardExchange::idle() noexcept {
     if (tries_ < spins + yields) {
-        if (++tries_ > spins && !give_way()) {
+        if (++tries_ > spins && !yield_core()) {
             tries_ = spins + yields;
         }
         return;
     }
-    Bell& bell = board_->line(me_).seat.bell;
-    const std::uint32_t announced = announce_sleep(bell);
+    EventCount& bell = board_->line(me_).seat.bell;
+    const std::uint32_t announced = prepare_wait(bell);
     if (!is_complete()) {
-        sleep_until_rung(bell, announced, longest_sleep_ns);
+        wait_for_notify(bell, announced, longest_sleep_ns);
     }
-    withdraw_sleep(bell);
+    cancel_wait(bell);
 }
 
 }  // namespace ziggurat::comm

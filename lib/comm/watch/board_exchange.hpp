@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "comm/watch/machine_board.hpp"
+#include "comm/watch/node_status_board.hpp"
 
 namespace ziggurat::comm {
 
@@ -26,12 +26,12 @@ class BoardExchange {
   public:
     /// \param board  has a line for each rank of the job; outlives this
     /// \param me     index of this rank's line
-    BoardExchange(const MachineBoard& board, int num_ranks, int me) noexcept
+    BoardExchange(const NodeStatusBoard& board, int num_ranks, int me) noexcept
         : board_{&board}, num_ranks_{num_ranks}, me_{me} {}
 
     int num_ranks() const noexcept { return num_ranks_; }
 
-    /// \param mine  at most BoardSeat::max_words
+    /// \param mine  at most ExchangeSlot::max_words
     void post(std::span<const std::uint64_t> mine);
     /// True if all ranks have posted.
     bool is_complete() const noexcept;
@@ -42,7 +42,7 @@ class BoardExchange {
     }
 
   private:
-    const MachineBoard* board_;
+    const NodeStatusBoard* board_;
     int num_ranks_;
     int me_;
     std::uint32_t last_ = 0;

@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/launched_ranks.hpp"
 
@@ -26,7 +26,7 @@ struct Card {
     std::int64_t pid = 0;
     std::int64_t started_at = 0;
     std::int64_t board = 0;  ///< file descriptor of its own board
-    HostCard link = {};
+    HostEndpoint link = {};
 };
 static_assert(sizeof(Card) % sizeof(std::int64_t) == 0 && std::is_trivially_copyable_v<Card>);
 constexpr int words_of_card = sizeof(Card) / sizeof(std::int64_t);
@@ -71,7 +71,7 @@ void finish(MPI_Request request, int size, int rank) {
                                                   std::to_string(size) + " (" + machine_name() +
                                                   "): " + problem};
     };
-    IdleWait idle;
+    Backoff idle;
     for (int done = 0;;) {
         ZG_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done != 0) {
@@ -86,9 +86,9 @@ void finish(MPI_Request request, int size, int rank) {
             }
             looked = monotonic_ns();
         }
-        if (seconds_between(begin, monotonic_ns()) > Liveness::first_patience_seconds) {
+        if (seconds_between(begin, monotonic_ns()) > Liveness::first_timeout_seconds) {
             give_up("not all ranks joined the job within " +
-                    seconds_text(Liveness::first_patience_seconds) +
+                    seconds_text(Liveness::first_timeout_seconds) +
                     " (one hangs during start-up). Check the launcher's messages.");
         }
         idle.idle();
@@ -115,9 +115,9 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
 /// Returns the ranks of other nodes.
 ///
 /// \param asks  true if this rank sends heartbeat requests to the first rank of each node
-std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards, std::int64_t own_machine, bool asks) {
+std::vector<HeartbeatLink::RemoteRank> far_ranks(const std::vector<Card>& cards, std::int64_t own_machine, bool asks) {
     std::set<std::int64_t> machines;
-    std::vector<HostLink::Far> far;
+    std::vector<HeartbeatLink::RemoteRank> far;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         if (cards[rank].machine != own_machine) {
             const bool is_first = machines.insert(cards[rank].machine).second;
@@ -130,15 +130,15 @@ std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards, std::int64_
 
 }  // namespace
 
-WatchList find_peers(MPI_Comm world) {
+MonitoredRanks find_peers(MPI_Comm world) {
     int size = 1;
     int own_rank = 0;
     ZG_MPI(MPI_Comm_size(world, &size));
     ZG_MPI(MPI_Comm_rank(world, &own_rank));
     // One line for each rank of the world, the most that this node can have; unused lines take no memory.
-    MachineBoard own = MachineBoard::create(size);
+    NodeStatusBoard own = NodeStatusBoard::create(size);
     const auto state = process_state(::getpid());
-    auto link = std::make_unique<HostLink>(machine_name());
+    auto link = std::make_unique<HeartbeatLink>(machine_name());
     const Card mine{.machine = machine_number(),
                     .pid = ::getpid(),
                     .started_at = state ? state->started_at : 0,
@@ -164,18 +164,18 @@ WatchList find_peers(MPI_Comm world) {
     const bool is_host = first == own_rank;
     auto board = is_host
                      ? std::nullopt
-                     : MachineBoard::open(static_cast<pid_t>(host.pid), static_cast<int>(host.board), size);
+                     : NodeStatusBoard::open(static_cast<pid_t>(host.pid), static_cast<int>(host.board), size);
     const bool is_shared = agree(world, size, own_rank, is_host || board.has_value());
     own.close_descriptor();
-    WatchList list{.peers = std::move(peers),
+    MonitoredRanks list{.peers = std::move(peers),
                    .me = me,
                    .world_size = size,
                    .host = machine_name(),
                    .board = is_shared && !is_host ? std::move(*board) : std::move(own),
                    .is_shared = is_shared,
                    .launcher = find_launcher()};
-    if (list.num_elsewhere() > 0) {
-        link->connect(cards.front().link.token, far_ranks(cards, mine.machine, list.asks_elsewhere()));
+    if (list.num_remote() > 0) {
+        link->connect(cards.front().link.token, far_ranks(cards, mine.machine, list.asks_remote_nodes()));
         list.link = std::move(link);
     }
     return list;

@@ -16,7 +16,7 @@ namespace ziggurat::comm {
 ///
 /// Collective: over `world`
 /// Errors:     Error{communication} if a rank is missing, or does not join within
-///             Liveness::first_patience_seconds
-WatchList find_peers(MPI_Comm world);
+///             Liveness::first_timeout_seconds
+MonitoredRanks find_peers(MPI_Comm world);
 
 }  // namespace ziggurat::comm

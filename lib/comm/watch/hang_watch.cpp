@@ -10,33 +10,33 @@ namespace ziggurat::comm {
 namespace {
 
 /// Number of polls within the timeout, so that a stopped rank is reported before the timeout ends.
-constexpr int looks_per_patience = 20;
+constexpr int polls_per_timeout = 20;
 constexpr std::int64_t longest_tick_ns = 1'000'000'000;
 /// A rank that used less than this share of the time does not compute.
-constexpr double least_cpu_share = 0.01;
+constexpr double min_cpu_share = 0.01;
 
 }  // namespace
 
-HangWatch::HangWatch(const WatchList& list, std::int64_t now_ns)
+HangWatch::HangWatch(const MonitoredRanks& list, std::int64_t now_ns)
     : list_{list},
       ticks_before_(list.peers.size(), 0),
       io_before_(list.peers.size(), 0),
       last_look_ns_{now_ns} {}
 
-std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
-    return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));
+std::int64_t HangWatch::tick_ns(double timeout_seconds) noexcept {
+    return std::min(longest_tick_ns, static_cast<std::int64_t>(timeout_seconds * 1e9 / polls_per_timeout));
 }
 
-std::int64_t HangWatch::longest_pause_ns(double patience_seconds) noexcept {
-    return 3 * tick_ns(patience_seconds) + longest_tick_ns;
+std::int64_t HangWatch::longest_pause_ns(double timeout_seconds) noexcept {
+    return 3 * tick_ns(timeout_seconds) + longest_tick_ns;
 }
 
-std::optional<HangVerdict> HangWatch::look(std::int64_t now_ns,
-                                           double patience_seconds,
+std::optional<HangDiagnosis> HangWatch::poll_once(std::int64_t now_ns,
+                                           double timeout_seconds,
                                            const std::vector<bool>& ended) {
     now_ns_ = now_ns;
     const bool is_stopped = is_launcher_stopped();
-    if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(patience_seconds)) {
+    if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(timeout_seconds)) {
         patient_since_ns_ = now_ns_;
         neighbour_stopped_ns_ = 0;
         noted_ns_ = 0;
@@ -45,8 +45,8 @@ std::optional<HangVerdict> HangWatch::look(std::int64_t now_ns,
     if (is_stopped) {
         return std::nullopt;
     }
-    auto verdict = check_neighbour(patience_seconds, ended);
-    return verdict ? verdict : check_own_wait(patience_seconds);
+    auto verdict = check_neighbour(timeout_seconds, ended);
+    return verdict ? verdict : check_own_wait(timeout_seconds);
 }
 
 bool HangWatch::is_launcher_stopped() const {
@@ -54,7 +54,7 @@ bool HangWatch::is_launcher_stopped() const {
     return state && state->is_stopped();
 }
 
-std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
+std::optional<HangDiagnosis> HangWatch::check_neighbour(double timeout_seconds,
                                                       const std::vector<bool>& ended) {
     const std::size_t ranks = list_.peers.size();
     std::size_t next = (list_.me + 1) % ranks;
@@ -67,33 +67,33 @@ std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
         return std::nullopt;
     }
     neighbour_stopped_ns_ = neighbour_stopped_ns_ == 0 ? now_ns_ : neighbour_stopped_ns_;
-    if (seconds_between(neighbour_stopped_ns_, now_ns_) < judged_share * patience_seconds) {
+    if (seconds_between(neighbour_stopped_ns_, now_ns_) < diagnosed_share * timeout_seconds) {
         return std::nullopt;
     }
     const std::vector<RankReport> both{list_.report_of(next, now_ns_), list_.report_of(list_.me, now_ns_)};
-    return judge_hang(both, 1, 0, 0);
+    return diagnose_hang(both, 1, 0, 0);
 }
 
-std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
+std::optional<HangDiagnosis> HangWatch::check_own_wait(double timeout_seconds) {
     const auto& mine = list_.my_line().activity;
-    const bool is_waiting = mine.doing.load(std::memory_order_acquire) != Doing::works;
+    const bool is_waiting = mine.doing.load(std::memory_order_acquire) != ActivityState::works;
     const std::int64_t since = mine.since_ns.load();
-    if (!is_waiting || since != judged_wait_) {
-        judged_wait_ = is_waiting ? since : 0;
+    if (!is_waiting || since != diagnosed_wait_) {
+        diagnosed_wait_ = is_waiting ? since : 0;
         noted_ns_ = 0;
         rounds_ = 0;
     }
     const double waited = seconds_between(std::max(since, patient_since_ns_), now_ns_);
-    if (!is_waiting || waited < noted_share * patience_seconds) {
+    if (!is_waiting || waited < noted_share * timeout_seconds) {
         return std::nullopt;
     }
     if (noted_ns_ == 0) {
         note_work();
     }
-    if (waited < judged_share * patience_seconds) {
+    if (waited < diagnosed_share * timeout_seconds) {
         return std::nullopt;
     }
-    return judge(waited, patience_seconds);
+    return diagnose(waited, timeout_seconds);
 }
 
 void HangWatch::note_work() {
@@ -105,21 +105,21 @@ void HangWatch::note_work() {
     noted_ns_ = now_ns_;
 }
 
-std::optional<HangVerdict> HangWatch::judge(double waited, double patience_seconds) {
+std::optional<HangDiagnosis> HangWatch::diagnose(double waited, double timeout_seconds) {
     const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
-    const double least_ticks = least_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
+    const double min_ticks = min_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
     std::vector<RankReport> reports;
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         reports.push_back(list_.report_of(p, now_ns_));
         if (const auto& state = reports.back().state) {
             reports.back().has_moved =
-                static_cast<double>(state->cpu_ticks - ticks_before_[p]) > least_ticks ||
+                static_cast<double>(state->cpu_ticks - ticks_before_[p]) > min_ticks ||
                 list_.sight.io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
-    const std::string silent = list_.link ? list_.board.silent_elsewhere() : std::string{};
-    const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_, silent);
-    if (verdict.leaves && verdict.culprit < 0 && list_.link && waited < patience_seconds) {
+    const std::string silent = list_.link ? list_.board.silent_remote_ranks() : std::string{};
+    const HangDiagnosis verdict = diagnose_hang(reports, list_.me, list_.num_remote(), rounds_, silent);
+    if (verdict.leaves && verdict.culprit < 0 && list_.link && waited < timeout_seconds) {
         return std::nullopt;  // a rank of another node that knows the cause may report it first
     }
     ++rounds_;
@@ -128,7 +128,7 @@ std::optional<HangVerdict> HangWatch::judge(double waited, double patience_secon
     // Only the first waiting rank prints a warning.
     const bool others_warn =
         std::any_of(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(list_.me),
-                    [](const RankReport& report) { return report.is_waiting || report.works_beside; });
+                    [](const RankReport& report) { return report.is_waiting || report.device_busy; });
     return !verdict.leaves && others_warn ? std::nullopt : std::optional{verdict};
 }
 

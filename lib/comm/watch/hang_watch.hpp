@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "comm/watch/watch_list.hpp"
+#include "comm/watch/monitored_ranks.hpp"
 
 namespace ziggurat::comm {
 
@@ -19,23 +19,23 @@ class HangWatch {
   public:
     /// \param list    outlives this
     /// \param now_ns  monotonic_ns(), here and below
-    HangWatch(const WatchList& list, std::int64_t now_ns);
+    HangWatch(const MonitoredRanks& list, std::int64_t now_ns);
 
     /// Polls once. Call it about once per tick_ns().
     ///
     /// \param ended  by peer: it has finished
     /// \returns the diagnosis that this rank should report or act on, if any
-    std::optional<HangVerdict> look(std::int64_t now_ns,
-                                    double patience_seconds,
+    std::optional<HangDiagnosis> poll_once(std::int64_t now_ns,
+                                    double timeout_seconds,
                                     const std::vector<bool>& ended);
 
     /// Returns the polling interval: short compared with the timeout, but long enough to be cheap.
-    static std::int64_t tick_ns(double patience_seconds) noexcept;
+    static std::int64_t tick_ns(double timeout_seconds) noexcept;
     /// Returns the longest interval between two polls of a process that runs.
-    static std::int64_t longest_pause_ns(double patience_seconds) noexcept;
+    static std::int64_t longest_pause_ns(double timeout_seconds) noexcept;
 
     /// Share of the timeout after which a wait is diagnosed; the rest is a margin for polls.
-    static constexpr double judged_share = 0.8;
+    static constexpr double diagnosed_share = 0.8;
     /// Share of the timeout after which the activity of other ranks is compared and other nodes are asked.
     ///
     /// Shorter waits cost nothing.
@@ -43,12 +43,12 @@ class HangWatch {
 
   private:
     bool is_launcher_stopped() const;
-    std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);
-    std::optional<HangVerdict> check_own_wait(double patience_seconds);
+    std::optional<HangDiagnosis> check_neighbour(double timeout_seconds, const std::vector<bool>& ended);
+    std::optional<HangDiagnosis> check_own_wait(double timeout_seconds);
     void note_work();
-    std::optional<HangVerdict> judge(double waited, double patience_seconds);
+    std::optional<HangDiagnosis> diagnose(double waited, double timeout_seconds);
 
-    const WatchList& list_;
+    const MonitoredRanks& list_;
     std::vector<std::int64_t> ticks_before_;  ///< CPU time of each peer at noted_ns_
     std::vector<std::int64_t> io_before_;  ///< bytes that each peer had transferred at noted_ns_
     std::int64_t now_ns_ = 0;  ///< time of this poll
@@ -56,7 +56,7 @@ class HangWatch {
     std::int64_t last_look_ns_;
     std::int64_t patient_since_ns_ = 0;  ///< start of the time that counts for the timeout
     std::int64_t neighbour_stopped_ns_ = 0;  ///< time when it was first seen stopped; 0: it runs
-    std::int64_t judged_wait_ = 0;  ///< wait that rounds_ counts, identified by its start
+    std::int64_t diagnosed_wait_ = 0;  ///< wait that rounds_ counts, identified by its start
     int rounds_ = 0;
 };
 

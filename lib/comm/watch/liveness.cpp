@@ -51,7 +51,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-Liveness::Liveness(WatchList list)
+Liveness::Liveness(MonitoredRanks list)
     : list_{std::move(list)},
       processes_(list_.peers.size()),
       ended_(list_.peers.size(), false),
@@ -91,28 +91,28 @@ void Liveness::wake() noexcept {
     [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
 }
 
-void Liveness::set_patience(double seconds) noexcept {
-    patience_seconds_ = seconds;
+void Liveness::set_hang_timeout(double seconds) noexcept {
+    timeout_seconds_ = seconds;
     wake();
 }
 
-void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
+void Liveness::begin_activity(std::string_view what, std::int64_t since_ns) noexcept {
     auto& activity = list_.my_line().activity;
-    activity.doing.store(Doing::works, std::memory_order_relaxed);
+    activity.doing.store(ActivityState::works, std::memory_order_relaxed);
     activity.since_ns.store(since_ns, std::memory_order_relaxed);
     activity.what.store(what);
-    doing_ = Doing::works;
+    doing_ = ActivityState::works;
 }
 
 void Liveness::waits_for(std::string_view what) noexcept {
-    begin_wait(Doing::waits, what);
+    begin_wait(ActivityState::waits, what);
 }
 
-void Liveness::works_beside(std::string_view what) noexcept {
-    begin_wait(Doing::works_beside, what);
+void Liveness::device_busy(std::string_view what) noexcept {
+    begin_wait(ActivityState::device_busy, what);
 }
 
-void Liveness::begin_wait(Doing doing, std::string_view what) noexcept {
+void Liveness::begin_wait(ActivityState doing, std::string_view what) noexcept {
     if (doing_ == doing) {
         return;
     }
@@ -123,16 +123,16 @@ void Liveness::begin_wait(Doing doing, std::string_view what) noexcept {
     doing_ = doing;
 }
 
-void Liveness::moves() noexcept {
-    if (doing_ != Doing::works) {
-        list_.my_line().activity.doing.store(Doing::works, std::memory_order_relaxed);
+void Liveness::end_wait() noexcept {
+    if (doing_ != ActivityState::works) {
+        list_.my_line().activity.doing.store(ActivityState::works, std::memory_order_relaxed);
         list_.my_line().activity.what.store("looking for its next op");
-        doing_ = Doing::works;
+        doing_ = ActivityState::works;
     }
 }
 
-void Liveness::takes_leave() noexcept {
-    does("the end of the job", monotonic_ns());
+void Liveness::announce_exit() noexcept {
+    begin_activity("the end of the job", monotonic_ns());
     is_finishing_ = true;
     if (!list_.is_shared) {
         // Without a shared board, a rank that ends normally cannot be distinguished from a failed one.
@@ -140,13 +140,13 @@ void Liveness::takes_leave() noexcept {
     }
 }
 
-void Liveness::look() {
+void Liveness::poll_once() {
     const std::lock_guard lock{looking_};
     if (stops_) {
         return;
     }
     if (const auto far = list_.link ? list_.link->receive() : std::nullopt) {
-        reasons_.told_from_elsewhere(*far);
+        reasons_.remote_abort(*far);
     }
     if (launcher_ && is_ended(launcher_)) {
         reasons_.lost_launcher();
@@ -205,7 +205,7 @@ bool Liveness::is_dead(std::size_t peer) const {
     return state->is_dead() || state->started_at != list_.peers[peer].started_at;
 }
 
-bool Liveness::sleep_until_news() {
+bool Liveness::wait_for_event() {
     bool must_poll = false;
     {
         const std::lock_guard lock{looking_};
@@ -220,39 +220,39 @@ bool Liveness::sleep_until_news() {
             }
         }
     }
-    const std::int64_t tick_ns = HangWatch::tick_ns(patience_seconds_);
-    const std::int64_t most_ns = must_poll ? std::min(tick_ns, polling_tick_ns) : tick_ns;
-    const int news = ::poll(asked_.data(), asked_.size(), static_cast<int>(most_ns / 1'000'000));
+    const std::int64_t tick_ns = HangWatch::tick_ns(timeout_seconds_);
+    const std::int64_t max_ns = must_poll ? std::min(tick_ns, polling_tick_ns) : tick_ns;
+    const int event = ::poll(asked_.data(), asked_.size(), static_cast<int>(max_ns / 1'000'000));
     if (asked_.front().revents != 0) {
         std::uint64_t drained = 0;
         [[maybe_unused]] const ssize_t ignored = ::read(wake_.get(), &drained, sizeof drained);
     }
-    return news != 0 || must_poll;
+    return event != 0 || must_poll;
 }
 
 void Liveness::run() {
     pthread_setname_np(pthread_self(), "zg-watch");
     while (!stops_) {
-        if (sleep_until_news()) {
-            look();
+        if (wait_for_event()) {
+            poll_once();
         }
         if (!stops_) {
-            judge();
+            diagnose();
         }
     }
 }
 
-void Liveness::judge() {
+void Liveness::diagnose() {
     const std::lock_guard lock{looking_};
     const std::int64_t now_ns = monotonic_ns();
-    questions_.look(now_ns, patience_seconds_);
+    questions_.poll_once(now_ns, timeout_seconds_);
     reasons_.note_kills(now_ns);
-    const auto verdict = hangs_.look(now_ns, patience_seconds_, ended_);
+    const auto verdict = hangs_.poll_once(now_ns, timeout_seconds_, ended_);
     if (verdict && verdict->leaves) {
         reasons_.hang(*verdict);
     }
     if (verdict) {
-        say_on_stderr("warning: " + list_.own_work() + ": " + verdict->text);
+        print_on_stderr("warning: " + list_.own_work() + ": " + verdict->text);
     }
 }
 
@@ -260,7 +260,7 @@ void Liveness::fail(int exit_code, const std::string& message) {
     // A failed call may be the result of the death of a peer, which is detected only a moment later. Its
     // error (a connection reset, a missing file of that peer) is less specific.
     for (int i = 0; i < loss_tries; ++i) {
-        look();
+        poll_once();
         std::this_thread::sleep_for(loss_pause);
     }
     const bool is_first = reasons_.claim_failure(exit_code, message);

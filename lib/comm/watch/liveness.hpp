@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "comm/watch/departure.hpp"
-#include "comm/watch/far_questions.hpp"
+#include "comm/watch/process_abort.hpp"
+#include "comm/watch/remote_heartbeat.hpp"
 #include "comm/watch/hang_watch.hpp"
-#include "comm/watch/reasons_to_leave.hpp"
-#include "comm/watch/watch_list.hpp"
+#include "comm/watch/abort_handler.hpp"
+#include "comm/watch/monitored_ranks.hpp"
 
 namespace ziggurat::comm {
 
@@ -34,17 +34,17 @@ namespace ziggurat::comm {
 /// that exceeds the timeout is diagnosed (watchdog.hpp).
 class Liveness {
   public:
-    /// Timeout until set_patience() is called: the default of a run.
-    static constexpr double first_patience_seconds = 600;
+    /// Timeout until set_hang_timeout() is called: the default of a run.
+    static constexpr double first_timeout_seconds = 600;
 
     /// Errors: Error{resource} if the thread cannot be started
-    explicit Liveness(WatchList list);
+    explicit Liveness(MonitoredRanks list);
     /// Marks the rank as finished: its end is no longer reported as a failure.
     ~Liveness();
     Liveness(const Liveness&) = delete;
     Liveness& operator=(const Liveness&) = delete;
 
-    void set_patience(double seconds) noexcept;
+    void set_hang_timeout(double seconds) noexcept;
 
     /// Sets the file in which this rank records an abort for its own reason, in addition to printing it.
     ///
@@ -57,7 +57,7 @@ class Liveness {
     ///
     /// It must be short, because the process ends soon even if it has not returned. It must not access data
     /// that another thread may change.
-    void before_leaving(Departure::TellLastWords told) { departure_.before_leaving(std::move(told)); }
+    void set_last_message(ProcessAbort::WriteLastMessage last_message) { departure_.set_last_message(std::move(last_message)); }
 
     /// Sets a function that returns the launcher's name if the launcher ends this job on request, else "".
     ///
@@ -67,18 +67,18 @@ class Liveness {
     /// Publishes that this rank starts to do `what`.
     ///
     /// For every op of a step: some stores, no clock, no lock.
-    void does(std::string_view what, std::int64_t since_ns) noexcept;
+    void begin_activity(std::string_view what, std::int64_t since_ns) noexcept;
     /// Publishes that this rank waits for others, for `what`. Further calls in a wait have no effect.
     void waits_for(std::string_view what) noexcept;
     /// Publishes that this rank waits for its own device or compute thread: it counts as busy.
     ///
     /// It diagnoses such waits itself.
-    void works_beside(std::string_view what) noexcept;
+    void device_busy(std::string_view what) noexcept;
     /// Publishes that the wait has ended.
-    void moves() noexcept;
+    void end_wait() noexcept;
 
     /// Polls once, in the calling thread: aborts if a peer is dead, otherwise returns.
-    void look();
+    void poll_once();
     /// True if the job is being aborted: signals of the launcher and errors of libraries can be ignored.
     bool is_ending() const noexcept { return departure_.has_begun(); }
 
@@ -87,37 +87,37 @@ class Liveness {
     /// Prints `message` unless another rank has already printed the same.
     [[noreturn]] void fail(int exit_code, const std::string& message);
 
-    const WatchList& watch_list() const noexcept { return list_; }
+    const MonitoredRanks& watch_list() const noexcept { return list_; }
 
     /// Marks this rank as finishing.
     ///
     /// Call it before MPI_Finalize: from then on, peers may exit without a report.
-    void takes_leave() noexcept;
+    void announce_exit() noexcept;
 
   private:
-    void begin_wait(Doing doing, std::string_view what) noexcept;
+    void begin_wait(ActivityState doing, std::string_view what) noexcept;
     void run();
     /// Sleeps until a process ends or a poll is due. Returns true if a process may have ended.
-    bool sleep_until_news();
+    bool wait_for_event();
     void wake() noexcept;
-    void judge();
+    void diagnose();
     bool is_dead(std::size_t peer) const;
     [[noreturn]] void leave_dead_peer(std::size_t peer);
 
-    WatchList list_;
+    MonitoredRanks list_;
     std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and if not supported
     std::vector<bool> ended_;  ///< by peer: it has finished
     FileHandle launcher_;
     FileHandle wake_;  ///< ends the thread's sleep
-    std::atomic<double> patience_seconds_{first_patience_seconds};
+    std::atomic<double> timeout_seconds_{first_timeout_seconds};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
     std::function<std::string()> ending_launcher_;
-    std::atomic<bool> is_finishing_{false};  ///< takes_leave() was called
-    Doing doing_ = Doing::works;  ///< cached value of the board, used by the publishing thread
-    Departure departure_;
-    ReasonsToLeave reasons_;
-    FarQuestions questions_;  ///< used by the monitoring thread
+    std::atomic<bool> is_finishing_{false};  ///< announce_exit() was called
+    ActivityState doing_ = ActivityState::works;  ///< cached value of the board, used by the publishing thread
+    ProcessAbort departure_;
+    AbortHandler reasons_;
+    RemoteHeartbeat questions_;  ///< used by the monitoring thread
     HangWatch hangs_;  ///< used by the monitoring thread
     std::vector<pollfd> asked_;  ///< used by the monitoring thread
     std::thread thread_;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
                                                          "SLURM_PROCID"};
 /// Bound on nested wrapper processes, which ends the loop.
-constexpr int most_wrappers = 16;
+constexpr int max_wrappers = 16;
 
 // Fields of /proc/<pid>/stat, counted from 1 (proc(5)).
 constexpr int field_of_state = 3;
@@ -196,9 +196,9 @@ std::optional<int> killing_signal(pid_t pid, const FileHandle& watched) {
     std::optional<int> status = state && state->is_dead() ? state->exit_status : std::nullopt;
     if ((!status || !WIFSIGNALED(*status)) && watched) {
         PidfdInfo info;
-        const bool is_told =
+        const bool is_reported =
             ::ioctl(watched.get(), get_pidfd_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0;
-        status = is_told ? std::optional{static_cast<int>(info.exit_code)} : std::nullopt;
+        status = is_reported ? std::optional{static_cast<int>(info.exit_code)} : std::nullopt;
     }
     return status && WIFSIGNALED(*status) ? std::optional{WTERMSIG(*status)} : std::nullopt;
 }
@@ -209,7 +209,7 @@ std::optional<pid_t> find_launcher() {
         return std::nullopt;
     }
     pid_t ancestor = ::getppid();
-    for (int i = 0; i < most_wrappers && ancestor > 1; ++i) {
+    for (int i = 0; i < max_wrappers && ancestor > 1; ++i) {
         // The environment of another user's process, such as a daemon of the batch system, is not readable.
         if (!sets(read_proc_file(proc_file(ancestor, "environ")), variable)) {
             return ancestor;

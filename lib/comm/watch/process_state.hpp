@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/watch/machine_board.hpp"
+#include "comm/watch/node_status_board.hpp"
 
 namespace ziggurat::comm {
 

@@ -7,7 +7,7 @@
 namespace ziggurat::comm {
 namespace {
 
-constexpr const char* patience_advice = "or raise run.hang_timeout";
+constexpr const char* timeout_advice = "or raise run.hang_timeout";
 
 /// Returns the first report, except mine, for which `is_it` is true; else nullptr.
 template <class Predicate>
@@ -30,43 +30,43 @@ std::string with_state(const RankReport& report) {
 }
 
 /// Describes a deadlock: the wait of each rank shows the cycle.
-std::string everybody_waits(std::span<const RankReport> reports,
+std::string describe_deadlock(std::span<const RankReport> reports,
                             std::size_t me,
-                            int num_elsewhere,
+                            int num_remote,
                             const std::string& silent) {
     std::string text =
         !silent.empty()     ? "no rank on this node is the cause, and " + silent + " does not respond"
-        : num_elsewhere > 0 ? "no rank on this node is the cause, and the state of the " +
-                                  std::to_string(num_elsewhere) + " ranks on other nodes is unknown here"
+        : num_remote > 0 ? "no rank on this node is the cause, and the state of the " +
+                                  std::to_string(num_remote) + " ranks on other nodes is unknown here"
         : reports.size() == 1 ? "this rank " + describe_work(reports[0]) + ", a transfer of its own"
                               : std::string{"deadlock: every rank waits for another rank or for a transfer"};
-    constexpr std::size_t most = 4;
-    std::size_t told = 0;
-    for (std::size_t i = 0; i < reports.size() && told < most; ++i) {
+    constexpr std::size_t max = 4;
+    std::size_t num_reported = 0;
+    for (std::size_t i = 0; i < reports.size() && num_reported < max; ++i) {
         if (i != me) {
-            text += (told == 0 ? " (" : "; ") + name_of_rank(reports[i].rank, reports[i].pid) + " " +
+            text += (num_reported == 0 ? " (" : "; ") + name_of_rank(reports[i].rank, reports[i].pid) + " " +
                     describe_work(reports[i]);
-            ++told;
+            ++num_reported;
         }
     }
-    text += told > 0 ? ")" : "";
+    text += num_reported > 0 ? ")" : "";
     return text +
            (!silent.empty() ? ". Check that node and the network, "
-            : num_elsewhere > 0
+            : num_remote > 0
                 ? ". Check the messages of the other nodes, "
                 : ". Check the disks if it is a transfer, otherwise report a bug with the deck, ") +
-           patience_advice + ".";
+           timeout_advice + ".";
 }
 
 /// Diagnoses a wait of this rank for its own device or host thread.
-HangVerdict judge_own_processor(const RankReport& mine, int rounds) {
+HangDiagnosis check_own_processor(const RankReport& mine, int rounds) {
     const std::string problem = "'" + mine.what +
                                 "' has not completed on this rank's own device or in its host-kernel "
                                 "thread";
-    if (rounds < most_rounds) {
+    if (rounds < max_rounds) {
         return {false, mine.rank, problem + ". Still waiting."};
     }
-    return {true, mine.rank, problem + ". Check the device, " + patience_advice + ".", ErrorKind::resource};
+    return {true, mine.rank, problem + ". Check the device, " + timeout_advice + ".", ErrorKind::resource};
 }
 
 }  // namespace
@@ -94,25 +94,25 @@ std::string describe_work(const RankReport& report) {
            report.what + "'";
 }
 
-HangVerdict judge_hang(std::span<const RankReport> reports,
+HangDiagnosis diagnose_hang(std::span<const RankReport> reports,
                        std::size_t me,
-                       int num_elsewhere,
+                       int num_remote,
                        int rounds,
                        const std::string& silent) {
     const auto is_stopped = [](const RankReport& r) { return r.state && r.state->is_stopped(); };
     const auto is_traced = [](const RankReport& r) { return r.state && r.state->is_traced(); };
     const auto is_stuck = [](const RankReport& r) {
-        return !r.is_waiting && !r.works_beside && !r.has_moved;
+        return !r.is_waiting && !r.device_busy && !r.has_moved;
     };
     const auto is_busy = [](const RankReport& r) { return !r.is_waiting; };
 
     if (const auto* stopped = find_other(reports, me, is_stopped)) {
         return {true, stopped->rank,
                 with_state(*stopped) + ". Resume it ('kill -CONT " + std::to_string(stopped->pid) +
-                    "') before the other ranks abort, " + patience_advice + "."};
+                    "') before the other ranks abort, " + timeout_advice + "."};
     }
-    if (reports[me].works_beside) {
-        return judge_own_processor(reports[me], rounds);
+    if (reports[me].device_busy) {
+        return check_own_processor(reports[me], rounds);
     }
     if (const auto* traced = find_other(reports, me, is_traced)) {
         return {false, traced->rank, with_state(*traced) + ". Still waiting."};
@@ -120,19 +120,19 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
     if (const auto* stuck = find_other(reports, me, is_stuck)) {
         return {true, stuck->rank,
                 with_state(*stuck) + ", and uses no CPU time. Attach a debugger (gdb -p " +
-                    std::to_string(stuck->pid) + "), " + patience_advice + "."};
+                    std::to_string(stuck->pid) + "), " + timeout_advice + "."};
     }
     if (const auto* busy = find_other(reports, me, is_busy)) {
-        if (rounds < most_rounds) {
+        if (rounds < max_rounds) {
             return {false, busy->rank,
                     with_state(*busy) + ", and computes or accesses files. Still waiting."};
         }
         return {true, busy->rank,
                 with_state(*busy) + ", and is busy but does not finish. Attach a debugger (gdb -p " +
-                    std::to_string(busy->pid) + "), " + patience_advice + ".",
-                busy->works_beside ? ErrorKind::resource : ErrorKind::communication};
+                    std::to_string(busy->pid) + "), " + timeout_advice + ".",
+                busy->device_busy ? ErrorKind::resource : ErrorKind::communication};
     }
-    return {true, -1, everybody_waits(reports, me, num_elsewhere, silent)};
+    return {true, -1, describe_deadlock(reports, me, num_remote, silent)};
 }
 
 }  // namespace ziggurat::comm

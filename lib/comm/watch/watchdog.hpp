@@ -18,14 +18,14 @@ struct RankReport {
     pid_t pid = 0;
     std::optional<ProcessState> state = {};  ///< nullopt: the process does not exist
     bool is_waiting = false;  ///< waits for other ranks, according to the board
-    bool works_beside = false;  ///< its device or compute thread does `what`, according to the board
+    bool device_busy = false;  ///< its device or compute thread does `what`, according to the board
     double seconds = 0;  ///< duration of the wait or of `what`
     std::string what = {};  ///< object of the wait, or activity; empty: unknown
     bool has_moved = true;  ///< has recently used CPU time or accessed files
 };
 
 /// Diagnosis by a rank that has waited too long.
-struct HangVerdict {
+struct HangDiagnosis {
     bool leaves = false;  ///< the rank aborts; else it prints a warning and continues to wait
     int culprit = -1;  ///< a rank; -1: unknown
     std::string text = {};
@@ -40,18 +40,18 @@ struct HangVerdict {
 ///
 /// \param reports       of all ranks of this node
 /// \param me            index of the rank that diagnoses
-/// \param num_elsewhere number of ranks on other nodes, whose state is unknown here
+/// \param num_remote number of ranks on other nodes, whose state is unknown here
 /// \param silent        human-readable list of ranks on other nodes that do not answer; may be empty
 /// \param rounds        number of diagnoses of this wait so far that only warned; a busy rank is the culprit
-///                      after `most_rounds`
-HangVerdict judge_hang(std::span<const RankReport> reports,
+///                      after `max_rounds`
+HangDiagnosis diagnose_hang(std::span<const RankReport> reports,
                        std::size_t me,
-                       int num_elsewhere,
+                       int num_remote,
                        int rounds,
                        const std::string& silent = {});
 
 /// Multiple of the timeout that a busy rank may take.
-inline constexpr int most_rounds = 10;
+inline constexpr int max_rounds = 10;
 
 /// Formats `rank 2 (pid 15730)`.
 std::string name_of_rank(int rank, pid_t pid);

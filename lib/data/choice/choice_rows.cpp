@@ -45,7 +45,7 @@ class TaskEncoder {
         expect_utf8(task.context);
         const auto context = without_last_space(task.context);
         context_.clear();
-        encode_behind_begin(context, context_);
+        encode_after_begin(context, context_);
         const auto in_whole = context_.size();
         if (context_.empty() && empty_context_) {
             context_.push_back(*empty_context_);
@@ -58,7 +58,7 @@ class TaskEncoder {
         expect_known(context_);
         for (std::size_t i = 0; i < task.endings.size(); ++i) {
             ending_.clear();
-            encode_behind_begin(task.context + " " + task.endings[i], ending_);
+            encode_after_begin(task.context + " " + task.endings[i], ending_);
             ending_.erase(ending_.begin(),
                           ending_.begin() + static_cast<std::ptrdiff_t>(std::min(in_whole, ending_.size())));
             if (ending_.empty()) {
@@ -78,7 +78,7 @@ class TaskEncoder {
     /// Appends the begin token and a text.
     ///
     /// A text that already begins with that token does not get a second one, as in lm-evaluation-harness.
-    void encode_behind_begin(std::string_view text, std::vector<std::int32_t>& ids) {
+    void encode_after_begin(std::string_view text, std::vector<std::int32_t>& ids) {
         const auto first = std::ssize(ids);
         encoder_->encode(text, ids);
         if (begin_token_ &&
@@ -99,15 +99,15 @@ class TaskEncoder {
     }
 
     void add_row(std::size_t index, EncodedChoices& into) const {
-        const auto most = limits_.most_read;
-        if (std::ssize(ending_) > most) {
+        const auto max = limits_.max_read;
+        if (std::ssize(ending_) > max) {
             throw Error{ErrorKind::deck,
                         fmt::format("ending {} has {} tokens (the model reads {} at a time: model.max_seq). "
                                     "Shorten it, or remove the task.",
-                                    index, ending_.size(), most)};
+                                    index, ending_.size(), max)};
         }
-        // The limit is `most` + 1, because the last token of the ending is only predicted, not read.
-        const auto kept = std::min(std::ssize(context_), most + 1 - std::ssize(ending_));
+        // The limit is `max` + 1, because the last token of the ending is only predicted, not read.
+        const auto kept = std::min(std::ssize(context_), max + 1 - std::ssize(ending_));
         into.cut_rows += kept < std::ssize(context_) ? 1 : 0;
         into.rows.rows.push_back(
             {static_cast<std::int32_t>(kept), static_cast<std::int32_t>(ending_.size())});
@@ -129,7 +129,7 @@ EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
                               const ChoiceLimits& limits,
                               const std::string& path,
                               spec::AddBos add_bos) {
-    ZG_EXPECTS(limits.vocab >= 1 && limits.most_read >= 1);
+    ZG_EXPECTS(limits.vocab >= 1 && limits.max_read >= 1);
     TaskEncoder encoder{tokenizer, limits, add_bos};
     EncodedChoices encoded;
     for (const auto& task : tasks) {

@@ -29,7 +29,7 @@ ChoiceSequences::ChoiceSequences(ChoiceRows rows, std::int64_t seq) : rows_{std:
     ZG_ENSURES(token == std::ssize(rows_.tokens));
 }
 
-std::span<const ChoiceSequences::Place> ChoiceSequences::places(std::int64_t sequence) const {
+std::span<const ChoiceSequences::Place> ChoiceSequences::target_positions(std::int64_t sequence) const {
     if (sequence >= num_sequences()) {
         return {};
     }
@@ -45,8 +45,8 @@ void ChoiceSequences::fill(Batch& batch, std::int64_t first) const {
     std::ranges::fill(batch.mask, std::uint8_t{0});
     batch.num_targets = 0;
     for (std::int64_t slot = 0; slot < batch.batch; ++slot) {
-        const bool is_there = first + slot < num_sequences();
-        batch.samples[static_cast<std::size_t>(slot)] = is_there ? first + slot : -1;
+        const bool is_present = first + slot < num_sequences();
+        batch.samples[static_cast<std::size_t>(slot)] = is_present ? first + slot : -1;
         fill_sequence(batch, slot, first + slot);
     }
 }
@@ -61,13 +61,13 @@ void ChoiceSequences::fill_sequence(Batch& batch, std::int64_t slot, std::int64_
         std::iota(positions, positions + tokens, 0);
         used += tokens;
     };
-    for (const auto& place : places(sequence)) {
-        const auto& lengths = rows_.rows[static_cast<std::size_t>(place.row)];
-        const auto tokens = rows_.tokens.begin() + first_token_[static_cast<std::size_t>(place.row)];
+    for (const auto& position : target_positions(sequence)) {
+        const auto& lengths = rows_.rows[static_cast<std::size_t>(position.row)];
+        const auto tokens = rows_.tokens.begin() + first_token_[static_cast<std::size_t>(position.row)];
         std::copy_n(tokens, lengths.read(), batch.tokens.begin() + begin + used);
         std::copy_n(tokens + 1, lengths.read(), batch.targets.begin() + begin + used);
-        std::fill_n(batch.mask.begin() + begin + place.first_loss, place.losses, std::uint8_t{1});
-        batch.num_targets += place.losses;
+        std::fill_n(batch.mask.begin() + begin + position.first_loss, position.losses, std::uint8_t{1});
+        batch.num_targets += position.losses;
         begin_document(lengths.read());
     }
     begin_document(seq_ - used);

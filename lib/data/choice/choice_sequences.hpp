@@ -41,7 +41,7 @@ class ChoiceSequences {
     void fill(Batch& batch, std::int64_t first) const;
 
     /// Returns the rows of a sequence; empty beyond num_sequences().
-    std::span<const Place> places(std::int64_t sequence) const;
+    std::span<const Place> target_positions(std::int64_t sequence) const;
 
   private:
     void fill_sequence(Batch& batch, std::int64_t slot, std::int64_t sequence) const;

@@ -27,8 +27,8 @@ TaskChoice choose_one(const ChoiceTask& task, std::span<const ChoiceRow> rows, s
     if (!std::ranges::all_of(sums, [](double sum) { return std::isfinite(sum); })) {
         return choice;
     }
-    const auto by = [&](Normalisation way) -> auto& {
-        return choice.chosen[static_cast<std::size_t>(way)];
+    const auto by = [&](Normalisation normalisation) -> auto& {
+        return choice.chosen[static_cast<std::size_t>(normalisation)];
     };
     by(Normalisation::none) = most_likely(choice, [](std::size_t) { return 1.0; });
     by(Normalisation::tokens) =
@@ -61,13 +61,13 @@ std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
     return choices;
 }
 
-double ChoiceCounts::accuracy(Normalisation way) const {
+double ChoiceCounts::accuracy(Normalisation normalisation) const {
     ZG_EXPECTS(labelled > 0);
-    return static_cast<double>(right[static_cast<std::size_t>(way)]) / static_cast<double>(labelled);
+    return static_cast<double>(right[static_cast<std::size_t>(normalisation)]) / static_cast<double>(labelled);
 }
 
-double ChoiceCounts::standard_error(Normalisation way) const {
-    const double share = accuracy(way);
+double ChoiceCounts::standard_error(Normalisation normalisation) const {
+    const double share = accuracy(normalisation);
     return labelled == 1 ? 0 : std::sqrt(share * (1 - share) / static_cast<double>(labelled - 1));
 }
 
@@ -78,9 +78,9 @@ ChoiceCounts count_right(std::span<const ChoiceTask> tasks, std::span<const Task
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         counts.undecided += choices[i].by(Normalisation::none) ? 0 : 1;
         counts.labelled += tasks[i].label ? 1 : 0;
-        for (std::size_t way = 0; way < num_normalisations; ++way) {
-            const auto& chosen = choices[i].chosen[way];
-            counts.right[way] += tasks[i].label && chosen == tasks[i].label ? 1 : 0;
+        for (std::size_t normalisation = 0; normalisation < num_normalisations; ++normalisation) {
+            const auto& chosen = choices[i].chosen[normalisation];
+            counts.right[normalisation] += tasks[i].label && chosen == tasks[i].label ? 1 : 0;
         }
     }
     return counts;

@@ -28,8 +28,8 @@ struct TaskChoice {
     /// By Normalisation: the most likely ending, the first one of equals; empty if a sum is not finite.
     std::array<std::optional<std::int64_t>, num_normalisations> chosen;
 
-    const std::optional<std::int64_t>& by(Normalisation way) const {
-        return chosen[static_cast<std::size_t>(way)];
+    const std::optional<std::int64_t>& by(Normalisation normalisation) const {
+        return chosen[static_cast<std::size_t>(normalisation)];
     }
 };
 
@@ -54,9 +54,9 @@ struct ChoiceCounts {
     std::array<std::int64_t, num_normalisations> right = {};  ///< by Normalisation
 
     /// Returns the correct share of the tasks with a label. \pre there is such a task
-    double accuracy(Normalisation way) const;
+    double accuracy(Normalisation normalisation) const;
     /// Returns its standard error for independent tasks; 0 for a single task.
-    double standard_error(Normalisation way) const;
+    double standard_error(Normalisation normalisation) const;
 };
 
 ChoiceCounts count_right(std::span<const ChoiceTask> tasks, std::span<const TaskChoice> choices);

@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int deepest_line = 64;
-constexpr int told_columns = 120;
+constexpr int reported_columns = 120;
 
 [[noreturn]] void refuse(const std::string& what) {
     throw Error{ErrorKind::deck, what};
@@ -36,7 +36,7 @@ Json parse(std::string_view line) {
         json = Json::parse(line);
     } catch (const Json::exception& problem) {
         refuse(fmt::format("not JSON ({}). Write one object on each line.",
-                           shortened(printable(problem.what()), told_columns)));
+                           shortened(printable(problem.what()), reported_columns)));
     }
     if (!json.is_object()) {
         refuse("not an object. Write one object on each line, with a context and endings.");
@@ -126,7 +126,7 @@ std::optional<std::int64_t> label_of(const Json& object, std::size_t endings) {
         refuse(fmt::format(
             "label {} is not one of its endings (0 to {}). Write the index of the correct one, from 0, or "
             "omit the label.",
-            shortened(printable(value->dump()), told_columns), endings - 1));
+            shortened(printable(value->dump()), reported_columns), endings - 1));
     }
     return label;
 }

@@ -20,15 +20,15 @@ namespace {
 
 constexpr std::size_t read_bytes = std::size_t{256} << 10;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why, const std::string& remedy) {
-    throw Error{ErrorKind::deck, fmt::format("cannot read '{}' ({}). {}", printable(path), why, remedy)};
+[[noreturn]] void refuse(const std::string& path, const std::string& reason, const std::string& remedy) {
+    throw Error{ErrorKind::deck, fmt::format("cannot read '{}' ({}). {}", printable(path), reason, remedy)};
 }
 
 FileHandle open_input(const std::string& path) {
     FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!file) {
-        const auto place = errno == ENOENT ? " in " + looked_in(path) : "";
-        refuse(path, std::strerror(errno) + place, "Name a file or pipe that can be read.");
+        const auto position = errno == ENOENT ? " in " + looked_in(path) : "";
+        refuse(path, std::strerror(errno) + position, "Name a file or pipe that can be read.");
     }
     struct stat status {};
     if (::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -100,8 +100,8 @@ bool TextStream::unpack_next(std::string& text) {
     return !has_ended_;
 }
 
-std::string_view TextStream::beginning(std::size_t least) {
-    while (ahead_.size() < least && unpack_next(ahead_)) {}
+std::string_view TextStream::beginning(std::size_t min) {
+    while (ahead_.size() < min && unpack_next(ahead_)) {}
     return ahead_;
 }
 

@@ -41,7 +41,7 @@ class TextStream {
     /// Returns the first bytes of the decompressed text, at least the given number if it has them.
     ///
     /// The next read() returns them again. Errors: those of read()
-    std::string_view beginning(std::size_t least);
+    std::string_view beginning(std::size_t min);
 
     /// Appends the next part of the text, of any length. Returns false at its end.
     ///

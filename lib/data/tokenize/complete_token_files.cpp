@@ -61,7 +61,7 @@ class PieceWriter {
     template <class T>
     void add(T value) {
         data::add(bytes_, value);
-        if (bytes_.size() >= most_bytes) {
+        if (bytes_.size() >= max_bytes) {
             write();
         }
     }
@@ -72,7 +72,7 @@ class PieceWriter {
     }
 
   private:
-    static constexpr std::size_t most_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t max_bytes = std::size_t{1} << 20;
 
     void write() {
         write_output(file_.get(), path_, bytes_);
@@ -87,11 +87,11 @@ class PieceWriter {
 /// Calls `use` with the number of tokens of each document.
 template <class Use>
 void each_length(const std::string& path, std::int64_t documents, const Use& use) {
-    constexpr std::int64_t most_at_once = 1 << 16;
+    constexpr std::int64_t max_at_once = 1 << 16;
     const auto file = open_for_reading(path);
     std::vector<std::int32_t> lengths;
     for (std::int64_t done = 0; done < documents; done += std::ssize(lengths)) {
-        lengths.resize(static_cast<std::size_t>(std::min(most_at_once, documents - done)));
+        lengths.resize(static_cast<std::size_t>(std::min(max_at_once, documents - done)));
         const auto bytes = lengths.size() * sizeof lengths[0];
         const auto offset = done * static_cast<std::int64_t>(sizeof lengths[0]);
         for (std::size_t have = 0; have < bytes;) {

@@ -44,7 +44,7 @@ std::optional<DocumentBatch> DocumentReader::next(std::optional<InputPosition> u
     return batch.runs.empty() ? std::nullopt : std::optional{std::move(batch)};
 }
 
-std::int64_t DocumentReader::add_run(DocumentBatch& batch, std::int64_t least_bytes) {
+std::int64_t DocumentReader::add_run(DocumentBatch& batch, std::int64_t min_bytes) {
     if (input().is_empty()) {
         if (!input().has_lines) {
             batch.runs.push_back({.owner = nullptr, .text = {}, .input = &input()});
@@ -52,10 +52,10 @@ std::int64_t DocumentReader::add_run(DocumentBatch& batch, std::int64_t least_by
         end_input(0);
         return 1;  // so that batches of empty files end
     }
-    return input().is_mapped() ? add_mapped_run(batch, least_bytes) : add_streamed_run(batch, least_bytes);
+    return input().is_mapped() ? add_mapped_run(batch, min_bytes) : add_streamed_run(batch, min_bytes);
 }
 
-std::int64_t DocumentReader::add_mapped_run(DocumentBatch& batch, std::int64_t least_bytes) {
+std::int64_t DocumentReader::add_mapped_run(DocumentBatch& batch, std::int64_t min_bytes) {
     if (file_ == nullptr) {
         file_ = std::make_shared<const MappedFile>(input().path, key);
         if (file_->stamp() != input().stamp || at_.offset > file_->bytes()) {
@@ -66,7 +66,7 @@ std::int64_t DocumentReader::add_mapped_run(DocumentBatch& batch, std::int64_t l
     const auto begin = static_cast<std::size_t>(at_.offset);
     auto end = text.size();
     if (input().has_lines) {
-        end = end_of_line(text, begin + static_cast<std::size_t>(least_bytes - 1)).value_or(text.size());
+        end = end_of_line(text, begin + static_cast<std::size_t>(min_bytes - 1)).value_or(text.size());
     }
     batch.runs.push_back({.owner = file_,
                           .text = text.substr(begin, end - begin),
@@ -94,12 +94,12 @@ void DocumentReader::open_stream() {
     }
 }
 
-std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t least_bytes) {
+std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t min_bytes) {
     if (stream_ == nullptr) {
         open_stream();
     }
     std::optional<std::size_t> end;
-    auto searched = static_cast<std::size_t>(least_bytes - 1);
+    auto searched = static_cast<std::size_t>(min_bytes - 1);
     // The cut must not depend on how the bytes arrive.
     while (!has_ended_ && (!end || *end == ahead_->size())) {
         if (!end && input().has_lines) {
@@ -116,7 +116,7 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
         }
     }
     if (!end && input().has_lines) {
-        end = end_of_line(*ahead_, static_cast<std::size_t>(least_bytes - 1));
+        end = end_of_line(*ahead_, static_cast<std::size_t>(min_bytes - 1));
     }
     auto whole = std::exchange(ahead_, std::make_shared<std::string>());
     const auto bytes = end.value_or(whole->size());

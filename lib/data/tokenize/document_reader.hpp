@@ -60,9 +60,9 @@ class DocumentReader {
 
   private:
     const TextInput& input() const { return inputs_[static_cast<std::size_t>(at_.file)]; }
-    std::int64_t add_run(DocumentBatch& batch, std::int64_t least_bytes);
-    std::int64_t add_mapped_run(DocumentBatch& batch, std::int64_t least_bytes);
-    std::int64_t add_streamed_run(DocumentBatch& batch, std::int64_t least_bytes);
+    std::int64_t add_run(DocumentBatch& batch, std::int64_t min_bytes);
+    std::int64_t add_mapped_run(DocumentBatch& batch, std::int64_t min_bytes);
+    std::int64_t add_streamed_run(DocumentBatch& batch, std::int64_t min_bytes);
     void open_stream();
     void end_input(std::int64_t file_bytes);
 

@@ -151,7 +151,7 @@ EncodePool::~EncodePool() {
     }
 }
 
-void EncodePool::give(DocumentBatch batch) {
+void EncodePool::submit(DocumentBatch batch) {
     auto job = std::make_shared<Job>();
     job->batch = std::move(batch);
     order_.push_back(job);
@@ -162,7 +162,7 @@ void EncodePool::give(DocumentBatch batch) {
     has_work_.notify_one();
 }
 
-EncodedBatch EncodePool::take() {
+EncodedBatch EncodePool::next_result() {
     ZG_EXPECTS(!order_.empty());
     const auto job = std::move(order_.front());
     order_.pop_front();

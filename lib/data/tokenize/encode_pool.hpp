@@ -88,12 +88,12 @@ class EncodePool {
     EncodePool& operator=(const EncodePool&) = delete;
 
     /// Returns the number of batches that were submitted and not yet returned.
-    std::size_t under_way() const noexcept { return order_.size(); }
-    void give(DocumentBatch batch);
-    /// Waits for the oldest batch and returns it. \pre under_way() > 0
+    std::size_t in_flight() const noexcept { return order_.size(); }
+    void submit(DocumentBatch batch);
+    /// Waits for the oldest batch and returns it. \pre in_flight() > 0
     ///
     /// Errors: those of DocumentEncoder
-    EncodedBatch take();
+    EncodedBatch next_result();
 
   private:
     struct Job {

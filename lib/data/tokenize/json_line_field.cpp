@@ -72,7 +72,7 @@ class FieldReader final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::string json_line_field(std::string_view line, const std::string& field) {
-    constexpr int told_columns = 120;
+    constexpr int reported_columns = 120;
     FieldReader reader{field};
     if (!Json::sax_parse(line.begin(), line.end(), &reader)) {
         if (reader.problem.find(": surrogate U+D") != std::string::npos) {
@@ -82,7 +82,7 @@ std::string json_line_field(std::string_view line, const std::string& field) {
                 "text in UTF-8 can hold. Remove it or write U+FFFD, or use --skip-bad-lines."};
         }
         throw Error{ErrorKind::deck, fmt::format("not JSON ({}). Write one object on each line.",
-                                                 shortened(printable(reader.problem), told_columns))};
+                                                 shortened(printable(reader.problem), reported_columns))};
     }
     if (!reader.text) {
         throw Error{ErrorKind::deck, fmt::format("not an object with a text '{}'. Name the text's field "

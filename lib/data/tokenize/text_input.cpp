@@ -20,8 +20,8 @@ constexpr const char* key = "tokenize";
 constexpr std::size_t looked_at_bytes = std::size_t{64} << 10;
 constexpr const char* as_text = "Give --input text if the file itself is the text.";
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why, const std::string& remedy) {
-    throw Error{ErrorKind::deck, fmt::format("cannot tokenize '{}' ({}). {}", printable(path), why, remedy)};
+[[noreturn]] void refuse(const std::string& path, const std::string& reason, const std::string& remedy) {
+    throw Error{ErrorKind::deck, fmt::format("cannot tokenize '{}' ({}). {}", printable(path), reason, remedy)};
 }
 
 /// Returns a name in lower case, without compression suffixes: `web.jsonl` of `Web.JSONL.gz`.
@@ -125,10 +125,10 @@ bool decide_lines(const std::string& path, std::string_view beginning, bool is_a
     if (has_object_lines(beginning, is_all)) {
         return true;
     }
-    const auto look = look_for_json(beginning);
+    const auto probed = look_for_json(beginning);
     const bool is_meant_as_lines = kind == InputKind::json_lines || name.ends_with(".json");
-    if ((look == JsonLook::one_value_on_lines && is_meant_as_lines) ||
-        (look == JsonLook::begins_as_json && name.ends_with(".json") && kind == InputKind::by_content)) {
+    if ((probed == JsonLook::one_value_on_lines && is_meant_as_lines) ||
+        (probed == JsonLook::begins_as_json && name.ends_with(".json") && kind == InputKind::by_content)) {
         refuse(path, "it is JSON, but not one object on each line",
                std::string{"Write JSON lines: jq -c '.[]' FILE > FILE.jsonl. "} + as_text);
     }

@@ -21,7 +21,7 @@ namespace ziggurat::data {
 namespace {
 
 /// Maximum number of tokens that the header of llm.c can count.
-constexpr std::int64_t most_llmc_tokens = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t max_llmc_tokens = std::numeric_limits<std::uint32_t>::max();
 
 /// Opens a file, truncates it to its first `bytes`, and appends from there.
 FileHandle open_at(const std::string& path, std::int64_t bytes) {
@@ -56,9 +56,9 @@ void write_output(int file, const std::string& path, std::string_view bytes) {
 }
 
 TokenLayout layout_for(spec::TokenFormat format, std::int64_t vocab_size) noexcept {
-    constexpr std::int64_t most_of_16_bits = 65536;
+    constexpr std::int64_t max_of_16_bits = 65536;
     const auto wide = format == spec::TokenFormat::llmc ? TokenType::uint32 : TokenType::int32;
-    return {format, vocab_size <= most_of_16_bits ? TokenType::uint16 : wide};
+    return {format, vocab_size <= max_of_16_bits ? TokenType::uint16 : wide};
 }
 
 void pack(std::span<const std::int32_t> ids, TokenType type, std::string& bytes) {
@@ -104,12 +104,12 @@ void TokenOutput::append(std::string_view packed,
                          std::span<const std::int32_t> lengths,
                          UnknownText unknown) {
     const auto tokens = std::ssize(packed) / bytes_of(layout_.type);
-    if (layout_.format == spec::TokenFormat::llmc && tokens > most_llmc_tokens - written_.tokens) {
+    if (layout_.format == spec::TokenFormat::llmc && tokens > max_llmc_tokens - written_.tokens) {
         throw Error{
             ErrorKind::deck,
             fmt::format("'{}' would have more than {} tokens, which llm.c's format cannot count. Write "
                         "several files, or use --format megatron.",
-                        printable(name_), most_llmc_tokens)};
+                        printable(name_), max_llmc_tokens)};
     }
     write_output(tokens_.get(), name_ + bin_ending + unfinished_ending, packed);
     if (lengths_) {

@@ -146,11 +146,11 @@ class Tokenization {
 
     void fill_pool() {
         const auto max_batches = batches_per_thread * static_cast<std::size_t>(job_.threads);
-        while (has_more_ && pool_.under_way() < max_batches) {
+        while (has_more_ && pool_.in_flight() < max_batches) {
             auto batch = reader_.next();
             has_more_ = batch.has_value();
             if (batch) {
-                pool_.give(std::move(*batch));
+                pool_.submit(std::move(*batch));
             }
         }
     }
@@ -161,8 +161,8 @@ class Tokenization {
             all_bytes += input.stamp.bytes;
         }
         recorded_ns_ = monotonic_ns();
-        for (fill_pool(); pool_.under_way() > 0; fill_pool()) {
-            auto encoded = pool_.take();
+        for (fill_pool(); pool_.in_flight() > 0; fill_pool()) {
+            auto encoded = pool_.next_result();
             output_->append(encoded.packed, encoded.lengths, encoded.unknown);
             record_.next = encoded.next;
             record_.text_bytes += encoded.text_bytes;

@@ -103,7 +103,7 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
 
     void take(TextPiece taken) override {
         const auto piece = taken.text;
-        if (piece.size() > PieceCache::most_bytes) {
+        if (piece.size() > PieceCache::max_bytes) {
             append_merged(piece);
             return;
         }
@@ -206,7 +206,7 @@ void BpeTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes)
     const auto& stripped = parts_.stripped;
     const auto within = stripped.of_first_token ? end_of_first : text.size();
     std::size_t begin = 0;
-    while (begin < within && std::cmp_less(begin, stripped.most) && text[begin] == stripped.content) {
+    while (begin < within && std::cmp_less(begin, stripped.max) && text[begin] == stripped.content) {
         ++begin;
     }
     bytes += std::string_view{text}.substr(begin);

@@ -19,7 +19,7 @@ namespace ziggurat::data {
 /// Characters that decoding removes from the beginning of a text.
 struct StrippedBeginning {
     char content = ' ';
-    std::int64_t most = 0;  ///< maximum number
+    std::int64_t max = 0;  ///< maximum number
     bool of_first_token = false;  ///< only from the first token
 };
 

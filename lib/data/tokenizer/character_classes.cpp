@@ -17,7 +17,7 @@ void mark(std::vector<CharacterClass>& classes, std::string_view name, Character
 
 }  // namespace
 
-CharacterClasses::CharacterClasses() : classes_(most_code + 1, CharacterClass::other) {
+CharacterClasses::CharacterClasses() : classes_(max_code + 1, CharacterClass::other) {
     mark(classes_, "L", CharacterClass::letter);
     mark(classes_, "N", CharacterClass::number);
     mark(classes_, "Space", CharacterClass::space);

@@ -15,7 +15,7 @@ class CharacterClasses {
   public:
     CharacterClasses();
 
-    /// \param code  at most `most_code`
+    /// \param code  at most `max_code`
     CharacterClass operator[](std::uint32_t code) const noexcept { return classes_[code]; }
 
   private:

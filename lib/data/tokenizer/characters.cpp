@@ -28,7 +28,7 @@ std::size_t length_at(std::string_view text, std::size_t at) noexcept {
     const auto code = character_at(text, at).code;
     const bool is_too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
     const bool is_surrogate = code >= 0xD800 && code < 0xE000;
-    return is_too_long || is_surrogate || code > most_code ? 0 : length;
+    return is_too_long || is_surrogate || code > max_code ? 0 : length;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace ziggurat::data {
 
-inline constexpr std::uint32_t most_code = 0x10FFFF;
+inline constexpr std::uint32_t max_code = 0x10FFFF;
 
 /// A character and its number of bytes.
 struct Utf8Character {
@@ -50,7 +50,7 @@ std::size_t first_invalid_utf8(std::string_view text) noexcept;
 /// Errors: Error{deck} that names the first byte that is not UTF-8
 void expect_utf8(std::string_view text);
 
-/// Appends the UTF-8 of a code, at most `most_code`.
+/// Appends the UTF-8 of a code, at most `max_code`.
 void append_utf8(std::string& text, std::uint32_t code);
 
 /// Returns true for Unicode's White_Space.

@@ -25,7 +25,7 @@ std::uint64_t pair_of(std::uint32_t first, std::uint32_t second) {
 
 }  // namespace
 
-ComposedForm::ComposedForm() : class_of_(most_code + 1), may_change_(most_code + 1) {
+ComposedForm::ComposedForm() : class_of_(max_code + 1), may_change_(max_code + 1) {
     for (const auto& range : combining_ranges) {
         for (auto code = range.first; code <= range.last; ++code) {
             class_of_[code] = range.combining_class;
@@ -115,10 +115,10 @@ std::string ComposedForm::of(std::string_view text) const {
     constexpr std::size_t none = ~std::size_t{0};
     std::size_t starter = none;
     for (const auto& mark : marks) {
-        const bool is_behind_starter = starter != none && composed.size() == starter + 1;
-        const bool is_reached =
-            is_behind_starter || (starter != none && composed.back().combining_class < mark.combining_class);
-        if (const auto whole = is_reached ? whole_of(composed[starter].code, mark.code) : 0; whole != 0) {
+        const bool is_under_starter = starter != none && composed.size() == starter + 1;
+        const bool is_done =
+            is_under_starter || (starter != none && composed.back().combining_class < mark.combining_class);
+        if (const auto whole = is_done ? whole_of(composed[starter].code, mark.code) : 0; whole != 0) {
             composed[starter].code = whole;
             continue;
         }

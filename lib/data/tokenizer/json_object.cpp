@@ -12,15 +12,15 @@
 
 namespace ziggurat::data {
 
-std::string told(std::string_view text) {
-    constexpr int most_columns = 100;
-    return shortened(printable(text), most_columns);
+std::string for_display(std::string_view text) {
+    constexpr int max_columns = 100;
+    return shortened(printable(text), max_columns);
 }
 
-void refuse_tokenizer(const std::string& path, const std::string& why) {
+void refuse_tokenizer(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::deck,
                 fmt::format("cannot use '{}' ({}). Fetch the tokenizer again, or name another.",
-                            printable(path), why)};
+                            printable(path), reason)};
 }
 
 void expect_tokenizer(const std::string& path, std::string_view content) {
@@ -47,7 +47,7 @@ TokenizerJson parse_json_file(const MappedFile& file) {
     try {
         return TokenizerJson::parse(text);
     } catch (const TokenizerJson::exception& problem) {
-        refuse_tokenizer(file.path(), fmt::format("it is not JSON: {}", told(problem.what())));
+        refuse_tokenizer(file.path(), fmt::format("it is not JSON: {}", for_display(problem.what())));
     } catch (const std::bad_alloc&) {
         throw Error{ErrorKind::resource, fmt::format("out of memory for '{}' ({} bytes). Free some.",
                                                      printable(file.path()), file.bytes())};
@@ -77,19 +77,19 @@ std::vector<JsonObject> steps_of(const JsonObject& file, const char* name, const
     return steps;
 }
 
-JsonObject::JsonObject(const TokenizerJson& json, std::string place, const std::string& path)
-    : json_{&json}, place_{std::move(place)}, path_{path} {
+JsonObject::JsonObject(const TokenizerJson& json, std::string location, const std::string& path)
+    : json_{&json}, location_{std::move(location)}, path_{path} {
     if (!json.is_object()) {
-        refuse_tokenizer(path, fmt::format("its {} is not an object", place_.empty() ? "content" : place_));
+        refuse_tokenizer(path, fmt::format("its {} is not an object", location_.empty() ? "content" : location_));
     }
 }
 
-void JsonObject::refuse(const std::string& why) const {
-    refuse_tokenizer(path_, fmt::format("its {} {}", place_.empty() ? "content" : place_, why));
+void JsonObject::refuse(const std::string& reason) const {
+    refuse_tokenizer(path_, fmt::format("its {} {}", location_.empty() ? "content" : location_, reason));
 }
 
-void JsonObject::not_built(const std::string& what) const {
-    tokenizer_is_not_built(path_, fmt::format("its {} {}", place_.empty() ? "content" : place_, what));
+void JsonObject::unsupported(const std::string& what) const {
+    tokenizer_is_not_built(path_, fmt::format("its {} {}", location_.empty() ? "content" : location_, what));
 }
 
 bool JsonObject::has(const char* key) const {
@@ -113,7 +113,7 @@ std::string JsonObject::text(const char* key) const {
     return value.get<std::string>();
 }
 
-bool JsonObject::truth(const char* key) const {
+bool JsonObject::boolean(const char* key) const {
     const auto& value = at(key);
     if (!value.is_boolean()) {
         refuse(fmt::format("has a {} that is neither true nor false", key));
@@ -121,12 +121,12 @@ bool JsonObject::truth(const char* key) const {
     return value.get<bool>();
 }
 
-bool JsonObject::truth(const char* key, bool otherwise) const {
-    return has(key) ? truth(key) : otherwise;
+bool JsonObject::boolean(const char* key, bool default_value) const {
+    return has(key) ? boolean(key) : default_value;
 }
 
 JsonObject JsonObject::object(const char* key) const {
-    return {at(key), place_.empty() ? key : place_ + "." + key, path_};
+    return {at(key), location_.empty() ? key : location_ + "." + key, path_};
 }
 
 std::vector<JsonObject> JsonObject::list(const char* key) const {
@@ -136,7 +136,7 @@ std::vector<JsonObject> JsonObject::list(const char* key) const {
     }
     std::vector<JsonObject> objects;
     for (std::size_t i = 0; i < value.size(); ++i) {
-        objects.emplace_back(value[i], fmt::format("{}{}{}[{}]", place_, place_.empty() ? "" : ".", key, i),
+        objects.emplace_back(value[i], fmt::format("{}{}{}[{}]", location_, location_.empty() ? "" : ".", key, i),
                              path_);
     }
     return objects;
@@ -145,7 +145,7 @@ std::vector<JsonObject> JsonObject::list(const char* key) const {
 void JsonObject::has_only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : json_->items()) {
         if (std::ranges::find(keys, std::string_view{key}) == keys.end()) {
-            not_built(fmt::format("has {}", told(key)));
+            unsupported(fmt::format("has {}", for_display(key)));
         }
     }
 }

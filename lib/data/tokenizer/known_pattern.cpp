@@ -21,7 +21,7 @@ class Cursor {
   public:
     Cursor(const CharacterClasses& classes, std::string_view text, std::size_t at)
         : classes_{classes}, text_{text}, at_{at} {
-        look();
+        advance_class();
     }
 
     std::size_t at() const noexcept { return at_; }
@@ -32,7 +32,7 @@ class Cursor {
 
     void step() noexcept {
         at_ += character_.bytes;
-        look();
+        advance_class();
     }
     void skip(CharacterClass of) noexcept {
         while (is(of)) {
@@ -41,7 +41,7 @@ class Cursor {
     }
 
   private:
-    void look() noexcept {
+    void advance_class() noexcept {
         if (!is_at_end()) {
             character_ = character_at(text_, at_);
             class_ = classes_[character_.code];
@@ -60,7 +60,7 @@ class Cursor {
 /// Every character belongs to some match, so a search always matches at its start.
 class KnownPattern : public Pattern {
   public:
-    bool search(std::string_view text, std::size_t from, ByteRange& match) const final {
+    bool search(std::string_view text, std::size_t from, MatchRange& match) const final {
         if (from >= text.size()) {
             return false;
         }
@@ -117,8 +117,8 @@ class WordsPattern final : public KnownPattern {
 
 class NumberedWordsPattern final : public KnownPattern {
   public:
-    /// \param most_digits  maximum length of a match of numbers
-    explicit NumberedWordsPattern(int most_digits) : most_digits_{most_digits} {}
+    /// \param max_digits  maximum length of a match of numbers
+    explicit NumberedWordsPattern(int max_digits) : max_digits_{max_digits} {}
 
   private:
     std::size_t end_of_match(std::string_view text, std::size_t from) const override {
@@ -140,7 +140,7 @@ class NumberedWordsPattern final : public KnownPattern {
             }
         }
         if (cursor.is(CharacterClass::number)) {
-            for (int i = 0; i < most_digits_ && cursor.is(CharacterClass::number); ++i) {
+            for (int i = 0; i < max_digits_ && cursor.is(CharacterClass::number); ++i) {
                 cursor.step();
             }
             return cursor.at();
@@ -161,13 +161,13 @@ class NumberedWordsPattern final : public KnownPattern {
 
     /// Returns the end of `\s*[\r\n]+` at the last newline of the white space, else as end_of_space().
     static std::size_t end_of_lines(std::string_view text, std::size_t from, Cursor cursor) noexcept {
-        std::size_t behind_newline = from;
+        std::size_t after_newline = from;
         while (cursor.is(CharacterClass::space)) {
             const bool is_newline = cursor.is_newline();
             cursor.step();
-            behind_newline = is_newline ? cursor.at() : behind_newline;
+            after_newline = is_newline ? cursor.at() : after_newline;
         }
-        return behind_newline > from ? behind_newline : end_of_space(text, from, cursor.at());
+        return after_newline > from ? after_newline : end_of_space(text, from, cursor.at());
     }
 
     /// Returns the end of the contraction at `from`, in either case; `from` if there is no contraction.
@@ -192,7 +192,7 @@ class NumberedWordsPattern final : public KnownPattern {
         return from;
     }
 
-    int most_digits_;
+    int max_digits_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ std::optional<std::int32_t> id_of(const std::vector<AddedToken>& tokens, const s
 void expect_byte_level_decoder(const JsonObject& file) {
     for (const auto& step : steps_of(file, "decoder", "decoders")) {
         if (step.type() != "ByteLevel") {
-            step.not_built(fmt::format("is a {}", told(step.type())));
+            step.unsupported(fmt::format("is a {}", for_display(step.type())));
         }
     }
 }
@@ -36,7 +36,7 @@ std::optional<std::int32_t> document_token_of(const std::vector<AddedToken>& tok
         if (!id) {
             refuse_tokenizer(config.path, fmt::format("its eos_token '{}' is not among the added_tokens of "
                                                       "tokenizer.json",
-                                                      told(config.end)));
+                                                      for_display(config.end)));
         }
         return id;
     }
@@ -57,7 +57,7 @@ void choose_begin_token(const JsonObject& file, const TokenizerConfig& config, B
         return;
     }
     if (tokens.size() > 1) {
-        file.not_built(fmt::format("has a post_processor that adds {} tokens before a text", tokens.size()));
+        file.unsupported(fmt::format("has a post_processor that adds {} tokens before a text", tokens.size()));
     }
     if (!tokens.empty()) {
         parts.begin_token = tokens.front();
@@ -72,11 +72,11 @@ std::unique_ptr<const TextTokenizer> open_tokenizer_json(const fs::path& path) {
     fields.has_only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                      "post_processor", "decoder", "model"});
     if (fields.has("version") && fields.text("version") != "1.0") {
-        fields.not_built(fmt::format("has version {}", told(fields.text("version"))));
+        fields.unsupported(fmt::format("has version {}", for_display(fields.text("version"))));
     }
     for (const char* cut : {"truncation", "padding"}) {
         if (fields.has(cut)) {
-            fields.not_built(fmt::format("has {}", cut));
+            fields.unsupported(fmt::format("has {}", cut));
         }
     }
     const auto config = read_tokenizer_config(path.parent_path().string());
@@ -106,16 +106,16 @@ std::unique_ptr<const TextTokenizer> open_hf_tokenizer(const std::string& path) 
     const auto model = fs::path{path} / "tokenizer.model";
     try {
         return open_tokenizer_json(fs::path{path} / "tokenizer.json");
-    } catch (const TokenizerNotBuilt& not_built) {
+    } catch (const TokenizerNotBuilt& unsupported) {
         if (!fs::exists(model, problem)) {
             throw;
         }
         try {
-            return open_sentencepiece_tokenizer(model.string(), not_built.what());
+            return open_sentencepiece_tokenizer(model.string(), unsupported.what());
         } catch (const Error& error) {
-            const std::string why = not_built.what();
+            const std::string reason = unsupported.what();
             throw Error{error.kind(),
-                        fmt::format("{} Its tokenizer.model cannot be used either: {}", why, error.what())};
+                        fmt::format("{} Its tokenizer.model cannot be used either: {}", reason, error.what())};
         }
     }
 }

@@ -69,7 +69,7 @@ std::string hash_text(const TextTokenizer& tokenizer) {
     return fmt::format("xxh3:{:016x}", tokenizer.hash());
 }
 
-std::string decoded_behind(const TextTokenizer& tokenizer,
+std::string decoded_after(const TextTokenizer& tokenizer,
                            std::span<const std::int32_t> before,
                            std::span<const std::int32_t> ids) {
     std::vector<std::int32_t> all{before.begin(), before.end()};

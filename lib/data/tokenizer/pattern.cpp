@@ -65,7 +65,7 @@ class OnigPattern final : public Pattern {
         regex_ = UniqueHandle<RegexTraits>{regex};
     }
 
-    bool search(std::string_view text, std::size_t from, ByteRange& match) const override {
+    bool search(std::string_view text, std::size_t from, MatchRange& match) const override {
         const UniqueHandle<RegionTraits> region{onig_region_new()};
         const auto* const end = bytes_at(text, text.size());
         const int code = onig_search(regex_.get(), bytes_at(text, 0), end, bytes_at(text, from), end,
@@ -91,7 +91,7 @@ class LiteralPattern final : public Pattern {
   public:
     explicit LiteralPattern(std::string text) : text_{std::move(text)} {}
 
-    bool search(std::string_view text, std::size_t from, ByteRange& match) const override {
+    bool search(std::string_view text, std::size_t from, MatchRange& match) const override {
         const auto at = text.find(text_, from);
         match = {at, at + text_.size()};
         return at != std::string_view::npos;
@@ -111,7 +111,7 @@ std::unique_ptr<const Pattern> compile_pattern(const std::string& expression) {
     return std::make_unique<OnigPattern>(with_unicode_classes(expression));
 }
 
-bool MatchIterator::next(ByteRange& match) {
+bool MatchIterator::next(MatchRange& match) {
     while (from_ <= text_.size() && pattern_.search(text_, from_, match)) {
         if (match.is_empty() && match.end == end_of_last_) {
             from_ += from_ < text_.size() ? character_at(text_, from_).bytes : 1;

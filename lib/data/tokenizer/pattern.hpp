@@ -11,12 +11,12 @@
 namespace ziggurat::data {
 
 /// Half-open range of bytes of a text.
-struct ByteRange {
+struct MatchRange {
     std::size_t begin = 0;
     std::size_t end = 0;
 
     bool is_empty() const noexcept { return begin == end; }
-    bool operator==(const ByteRange&) const = default;
+    bool operator==(const MatchRange&) const = default;
 };
 
 /// A compiled pattern. Several threads may use it.
@@ -29,7 +29,7 @@ class Pattern {
     /// Returns false if no match exists.
     ///
     /// Errors: Error{deck} if the search takes more steps than the engine allows
-    virtual bool search(std::string_view text, std::size_t from, ByteRange& match) const = 0;
+    virtual bool search(std::string_view text, std::size_t from, MatchRange& match) const = 0;
 };
 
 /// Compiles a regular expression.
@@ -56,7 +56,7 @@ class MatchIterator {
     MatchIterator(const Pattern& pattern, std::string_view text) : pattern_{pattern}, text_{text} {}
 
     /// Finds the next match. Returns false if no more match exists.
-    bool next(ByteRange& match);
+    bool next(MatchRange& match);
 
   private:
     const Pattern& pattern_;

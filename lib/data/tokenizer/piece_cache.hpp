@@ -16,15 +16,15 @@ namespace ziggurat::data {
 /// For one thread.
 class PieceCache {
   public:
-    static constexpr std::size_t most_bytes = 31;
-    static constexpr std::size_t most_tokens = 7;
+    static constexpr std::size_t max_bytes = 31;
+    static constexpr std::size_t max_tokens = 7;
 
     /// Key of a piece: its bytes, zeros, and its length in the last byte.
     using Key = std::array<std::uint64_t, 4>;
 
     PieceCache() : entries_(num_entries) {}
 
-    /// \param piece  of 1 to `most_bytes` bytes
+    /// \param piece  of 1 to `max_bytes` bytes
     static Key key_of(std::string_view piece) noexcept {
         Key key{};
         std::memcpy(key.data(), piece.data(), piece.size());
@@ -40,7 +40,7 @@ class PieceCache {
 
     /// Stores the tokens if they fit into a slot.
     void put(const Key& key, std::span<const std::int32_t> ids) noexcept {
-        if (ids.size() <= most_tokens) {
+        if (ids.size() <= max_tokens) {
             Entry& entry = entries_[slot_of(key)];
             entry.key = key;
             entry.tokens = static_cast<std::uint32_t>(ids.size());
@@ -54,7 +54,7 @@ class PieceCache {
     struct alignas(64) Entry {
         Key key{};
         std::uint32_t tokens = 0;
-        std::array<std::int32_t, most_tokens> ids{};
+        std::array<std::int32_t, max_tokens> ids{};
     };
     static_assert(sizeof(Entry) == 64);
 

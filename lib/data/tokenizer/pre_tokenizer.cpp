@@ -8,7 +8,7 @@ namespace {
 
 /// A part of a piece, and a flag for delimiters.
 struct SplitPart {
-    ByteRange range;
+    MatchRange range;
     bool is_match = false;
 };
 
@@ -19,7 +19,7 @@ class Split final : public CuttingStep {
 
     void cut(TextPiece whole, PieceSink& sink) const override {
         const auto piece = whole.text;
-        const auto give = [&](ByteRange range) {
+        const auto give = [&](MatchRange range) {
             if (!range.is_empty()) {
                 sink.take({piece.substr(range.begin, range.end - range.begin),
                            whole.begins_text && range.begin == 0});
@@ -51,7 +51,7 @@ class Split final : public CuttingStep {
     void each_part(std::string_view piece, const Take& take) const {
         MatchIterator matches{*pattern_, piece};
         std::size_t done = 0;
-        for (ByteRange match; matches.next(match); done = match.end) {
+        for (MatchRange match; matches.next(match); done = match.end) {
             if (done != match.begin) {
                 take(SplitPart{{done, match.begin}, is_inverted_});
             }
@@ -63,14 +63,14 @@ class Split final : public CuttingStep {
     }
 
     // Merges parts as NormalizedString::split() of Hugging Face's tokenizers does.
-    std::vector<ByteRange> merged_parts(std::string_view piece) const {
+    std::vector<MatchRange> merged_parts(std::string_view piece) const {
         std::vector<SplitPart> parts;
         each_part(piece, [&](SplitPart part) { parts.push_back(part); });
-        const bool is_from_behind = behavior_ == SplitBehavior::merged_with_next;
-        if (is_from_behind) {
+        const bool is_from_end = behavior_ == SplitBehavior::merged_with_next;
+        if (is_from_end) {
             std::ranges::reverse(parts);
         }
-        std::vector<ByteRange> merged;
+        std::vector<MatchRange> merged;
         bool was_match = false;
         for (const auto& part : parts) {
             const bool joins = behavior_ == SplitBehavior::contiguous ? part.is_match == was_match
@@ -78,13 +78,13 @@ class Split final : public CuttingStep {
             was_match = part.is_match;
             if (!joins || merged.empty()) {
                 merged.push_back(part.range);
-            } else if (is_from_behind) {
+            } else if (is_from_end) {
                 merged.back().begin = part.range.begin;
             } else {
                 merged.back().end = part.range.end;
             }
         }
-        if (is_from_behind) {
+        if (is_from_end) {
             std::ranges::reverse(merged);
         }
         return merged;

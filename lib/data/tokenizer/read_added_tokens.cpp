@@ -21,14 +21,14 @@ AddedToken read_added_token(const JsonObject& token) {
     AddedToken read;
     read.content = token.text("content");
     read.id = static_cast<std::int32_t>(id_of(token));
-    read.takes_left_space = token.truth("lstrip");
-    read.takes_right_space = token.truth("rstrip");
-    read.is_normalized = token.truth("normalized");
+    read.takes_left_space = token.boolean("lstrip");
+    read.takes_right_space = token.boolean("rstrip");
+    read.is_normalized = token.boolean("normalized");
     if (read.content.empty()) {
         token.refuse("has no content");
     }
-    if (token.truth("single_word")) {
-        token.not_built("has single_word = true");
+    if (token.boolean("single_word")) {
+        token.unsupported("has single_word = true");
     }
     return read;
 }
@@ -46,7 +46,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& file,
         const std::int64_t expected = known != vocabulary.end() ? known->second : next_id++;
         if (read.id != expected) {
             token.refuse(fmt::format("gives '{}' the id {}, but the vocabulary gives it {}",
-                                     told(read.content), read.id, expected));
+                                     for_display(read.content), read.id, expected));
         }
         tokens.push_back(std::move(read));
     };
@@ -54,7 +54,7 @@ std::vector<AddedToken> read_added_tokens(const JsonObject& file,
          file.has("added_tokens") ? file.list("added_tokens") : std::vector<JsonObject>{}) {
         auto read = read_added_token(token);
         if (!seen.insert(read.content).second) {
-            token.refuse(fmt::format("is '{}', which occurs twice", told(read.content)));
+            token.refuse(fmt::format("is '{}', which occurs twice", for_display(read.content)));
         }
         add(std::move(read), token);
     }

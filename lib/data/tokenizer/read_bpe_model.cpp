@@ -13,19 +13,19 @@ namespace {
 /// Checks that the model is BPE: by its type, or by the keys of its content if it has no type.
 void expect_bpe(const JsonObject& model) {
     if (model.has("type") && model.type() != "BPE") {
-        model.not_built(fmt::format("is a {}", told(model.type())));
+        model.unsupported(fmt::format("is a {}", for_display(model.type())));
     }
     if (!model.has("merges")) {
-        model.not_built("has no merges, so it is not BPE");
+        model.unsupported("has no merges, so it is not BPE");
     }
     model.has_only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                     "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
     if (model.has("dropout") && model.at("dropout") != 0.0) {
-        model.not_built(fmt::format("has dropout = {}", told(model.at("dropout").dump())));
+        model.unsupported(fmt::format("has dropout = {}", for_display(model.at("dropout").dump())));
     }
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
         if (model.has(key) && !model.text(key).empty()) {
-            model.not_built(fmt::format("has {} = '{}'", key, told(model.text(key))));
+            model.unsupported(fmt::format("has {} = '{}'", key, for_display(model.text(key))));
         }
     }
 }
@@ -40,13 +40,13 @@ Vocabulary read_vocabulary(const JsonObject& model) {
     std::vector<bool> is_taken(vocab.size());
     for (const auto& [text, id] : vocab.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab.size()) {
-            model.refuse(fmt::format("gives '{}' the id {}, but {} tokens have ids 0 to {}", told(text),
-                                     told(id.dump()), vocab.size(), vocab.size() - 1));
+            model.refuse(fmt::format("gives '{}' the id {}, but {} tokens have ids 0 to {}", for_display(text),
+                                     for_display(id.dump()), vocab.size(), vocab.size() - 1));
         }
         const auto number = id.get<std::size_t>();
         if (is_taken[number]) {
             model.refuse(
-                fmt::format("gives the id {} to two tokens, one of which is '{}'", number, told(text)));
+                fmt::format("gives the id {} to two tokens, one of which is '{}'", number, for_display(text)));
         }
         is_taken[number] = true;
         vocabulary.emplace(text, static_cast<std::int32_t>(number));
@@ -66,13 +66,13 @@ std::pair<std::string, std::string> parts_of(const JsonObject& model, const Toke
             return {both.substr(0, space), both.substr(space + 1)};
         }
     }
-    model.refuse(fmt::format("has a merge {} that is not a pair of tokens", told(merge.dump())));
+    model.refuse(fmt::format("has a merge {} that is not a pair of tokens", for_display(merge.dump())));
 }
 
 std::int32_t id_of(const JsonObject& model, const Vocabulary& vocabulary, const std::string& text) {
     const auto found = vocabulary.find(text);
     if (found == vocabulary.end()) {
-        model.refuse(fmt::format("has a merge with '{}', which is not in its vocab", told(text)));
+        model.refuse(fmt::format("has a merge with '{}', which is not in its vocab", for_display(text)));
     }
     return found->second;
 }
@@ -100,30 +100,30 @@ void read_byte_tokens(const JsonObject& model, const Vocabulary& vocabulary, Bpe
         const auto letter = letter_of(static_cast<unsigned char>(byte));
         const auto found = vocabulary.find(letter);
         if (found == vocabulary.end()) {
-            model.not_built(fmt::format("has no token for the byte 0x{:02x} ('{}')", byte, letter));
+            model.unsupported(fmt::format("has no token for the byte 0x{:02x} ('{}')", byte, letter));
         }
         parts.token_of_byte[static_cast<std::size_t>(byte)] = found->second;
     }
 }
 
 void read_character_tokens(const JsonObject& model, const Vocabulary& vocabulary, BpeParts& parts) {
-    parts.token_of_character.assign(most_code + 1, -1);
+    parts.token_of_character.assign(max_code + 1, -1);
     for (const auto& [text, id] : vocabulary) {
         if (!text.empty() && character_at(text, 0).bytes == text.size()) {
             parts.token_of_character[character_at(text, 0).code] = id;
         }
     }
-    parts.falls_back_to_bytes = model.truth("byte_fallback", false);
+    parts.falls_back_to_bytes = model.boolean("byte_fallback", false);
     for (std::size_t byte = 0; byte < parts.token_of_byte.size(); ++byte) {
         const auto found = vocabulary.find(fmt::format("<0x{:02X}>", byte));
         parts.token_of_byte[byte] = found == vocabulary.end() ? -1 : found->second;
     }
-    parts.fuses_unknown = model.truth("fuse_unk", false);
+    parts.fuses_unknown = model.boolean("fuse_unk", false);
     if (model.has("unk_token")) {
         const auto found = vocabulary.find(model.text("unk_token"));
         if (found == vocabulary.end()) {
             model.refuse(
-                fmt::format("has unk_token '{}', which is not in its vocab", told(model.text("unk_token"))));
+                fmt::format("has unk_token '{}', which is not in its vocab", for_display(model.text("unk_token"))));
         }
         parts.unknown_token = found->second;
     }
@@ -136,8 +136,8 @@ void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpePa
     expect_bpe(model);
     const auto vocabulary = read_vocabulary(model);
     const bool is_of_bytes = has_byte_level(file);
-    if (is_of_bytes && model.truth("byte_fallback", false)) {
-        model.not_built("has byte_fallback = true with a pre_tokenizer ByteLevel");
+    if (is_of_bytes && model.boolean("byte_fallback", false)) {
+        model.unsupported("has byte_fallback = true with a pre_tokenizer ByteLevel");
     }
     if (is_of_bytes) {
         read_byte_tokens(model, vocabulary, parts);
@@ -147,7 +147,7 @@ void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpePa
     parts.merges = read_merges(model, vocabulary);
     parts.added_tokens = read_added_tokens(file, config, vocabulary);
 
-    const bool ignores_merges = model.truth("ignore_merges", false);
+    const bool ignores_merges = model.boolean("ignore_merges", false);
     parts.bytes_of_token.resize(vocabulary.size());
     for (const auto& [text, id] : vocabulary) {
         const auto bytes = is_of_bytes ? spelled_bytes(text) : std::optional{text};

@@ -22,7 +22,7 @@ std::unique_ptr<const Pattern> compiled(const JsonObject& step, const std::strin
         if (problem.kind() != ErrorKind::deck) {
             throw;
         }
-        step.refuse(fmt::format("has a pattern that Oniguruma rejects: {}", told(problem.what())));
+        step.refuse(fmt::format("has a pattern that Oniguruma rejects: {}", for_display(problem.what())));
     }
 }
 
@@ -39,7 +39,7 @@ std::unique_ptr<const Pattern> read_pattern(const JsonObject& step) {
     }
     const auto text = pattern.text("String");
     if (text.empty()) {
-        pattern.not_built("is an empty text");
+        pattern.unsupported("is an empty text");
     }
     return make_literal_pattern(text);
 }
@@ -59,26 +59,26 @@ SplitBehavior behavior_of(const JsonObject& step) {
             return behavior;
         }
     }
-    step.not_built(fmt::format("has behavior '{}'", told(name)));
+    step.unsupported(fmt::format("has behavior '{}'", for_display(name)));
 }
 
 void add_byte_level(const JsonObject& step, PreTokenizer& made) {
     step.has_only({"type", "add_prefix_space", "trim_offsets", "use_regex"});
-    if (step.truth("add_prefix_space")) {
+    if (step.boolean("add_prefix_space")) {
         made.add(make_prefix_space());
     }
-    if (step.truth("use_regex", true)) {
+    if (step.boolean("use_regex", true)) {
         made.add(make_split(known_pattern(words_expression), SplitBehavior::isolated, false));
     }
 }
 
 MarkedPieces marked_pieces_of(const JsonObject& step) {
-    const bool is_old = step.has("add_prefix_space") && !step.truth("add_prefix_space");
+    const bool is_old = step.has("add_prefix_space") && !step.boolean("add_prefix_space");
     const auto scheme = step.has("prepend_scheme") ? step.text("prepend_scheme")
                         : is_old                   ? "never"
                                                    : "always";
     if (is_old && scheme != "never") {
-        step.refuse(fmt::format("has add_prefix_space = false and prepend_scheme '{}'", told(scheme)));
+        step.refuse(fmt::format("has add_prefix_space = false and prepend_scheme '{}'", for_display(scheme)));
     }
     if (scheme == "always") {
         return MarkedPieces::all;
@@ -87,35 +87,35 @@ MarkedPieces marked_pieces_of(const JsonObject& step) {
         return MarkedPieces::first_of_text;
     }
     if (scheme != "never") {
-        step.not_built(fmt::format("has prepend_scheme '{}'", told(scheme)));
+        step.unsupported(fmt::format("has prepend_scheme '{}'", for_display(scheme)));
     }
     return MarkedPieces::none;
 }
 
 void add_metaspace(const JsonObject& step, PreTokenizer& made) {
     step.has_only({"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
-    made.add(make_metaspace(step.text("replacement"), marked_pieces_of(step), step.truth("split", true)));
+    made.add(make_metaspace(step.text("replacement"), marked_pieces_of(step), step.boolean("split", true)));
 }
 
 void add_step(const JsonObject& step, bool is_last, PreTokenizer& made) {
     const auto type = step.type();
     if (type == "ByteLevel") {
         if (!is_last) {
-            step.not_built("is a ByteLevel before other steps");
+            step.unsupported("is a ByteLevel before other steps");
         }
         add_byte_level(step, made);
     } else if (type == "Split") {
         step.has_only({"type", "pattern", "behavior", "invert"});
-        made.add(make_split(read_pattern(step), behavior_of(step), step.truth("invert")));
+        made.add(make_split(read_pattern(step), behavior_of(step), step.boolean("invert")));
     } else if (type == "Digits") {
         step.has_only({"type", "individual_digits"});
         made.add(make_split(
             compile_pattern(number_expression),
-            step.truth("individual_digits") ? SplitBehavior::isolated : SplitBehavior::contiguous, false));
+            step.boolean("individual_digits") ? SplitBehavior::isolated : SplitBehavior::contiguous, false));
     } else if (type == "Metaspace") {
         add_metaspace(step, made);
     } else {
-        step.not_built(fmt::format("is a {}", told(type)));
+        step.unsupported(fmt::format("is a {}", for_display(type)));
     }
 }
 

@@ -22,7 +22,7 @@ std::string replaced_text(const JsonObject& step) {
     pattern.has_only({"String"});
     const auto text = pattern.text("String");
     if (text.empty()) {
-        pattern.not_built("is an empty text");
+        pattern.unsupported("is an empty text");
     }
     return text;
 }
@@ -53,7 +53,7 @@ void add_begin_tokens(const JsonObject& step, std::vector<std::int32_t>& tokens)
         const auto& ids = step.object("special_tokens").object(name.c_str()).at("ids");
         for (const auto& id : ids) {
             if (!id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-                step.refuse(fmt::format("gives '{}' an invalid id", told(name)));
+                step.refuse(fmt::format("gives '{}' an invalid id", for_display(name)));
             }
             tokens.push_back(id.get<std::int32_t>());
         }
@@ -76,9 +76,9 @@ TextNormalizer read_normalizer(const JsonObject& file) {
             made.add(make_prefix(step.text("prepend")));
         } else if (type == "Strip") {
             step.has_only({"type", "strip_left", "strip_right"});
-            made.add(make_strip(step.truth("strip_left"), step.truth("strip_right")));
+            made.add(make_strip(step.boolean("strip_left"), step.boolean("strip_right")));
         } else {
-            step.not_built(fmt::format("is {}", told(type)));
+            step.unsupported(fmt::format("is {}", for_display(type)));
         }
     }
     return made;
@@ -110,7 +110,7 @@ void read_character_decoder(const JsonObject& file, BpeParts& parts) {
             parts.stripped = {step.text("content").front(), count_of(step, "start"), false};
         } else if (type == "Metaspace" && steps.size() == 1) {
             const auto mark = step.text("replacement");
-            const bool is_old = step.has("add_prefix_space") && !step.truth("add_prefix_space");
+            const bool is_old = step.has("add_prefix_space") && !step.boolean("add_prefix_space");
             const bool is_marked =
                 step.has("prepend_scheme") ? step.text("prepend_scheme") != "never" : !is_old;
             for (auto& token : parts.bytes_of_token) {
@@ -120,7 +120,7 @@ void read_character_decoder(const JsonObject& file, BpeParts& parts) {
                 parts.stripped = {' ', std::numeric_limits<std::int64_t>::max(), true};
             }
         } else {
-            step.not_built(fmt::format("is a {} in this position", told(type)));
+            step.unsupported(fmt::format("is a {} in this position", for_display(type)));
         }
     }
 }
@@ -131,7 +131,7 @@ std::vector<std::int32_t> read_begin_tokens(const JsonObject& file) {
         if (step.type() == "TemplateProcessing") {
             add_begin_tokens(step, tokens);
         } else if (step.type() != "ByteLevel") {
-            step.not_built(fmt::format("is a {}", told(step.type())));
+            step.unsupported(fmt::format("is a {}", for_display(step.type())));
         }
     }
     return tokens;

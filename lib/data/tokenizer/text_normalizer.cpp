@@ -22,7 +22,7 @@ class Replacement final : public NormalizingStep {
         : pattern_{std::move(pattern)}, content_{std::move(content)} {}
 
     bool changes(std::string_view text) const override {
-        ByteRange match;
+        MatchRange match;
         return pattern_->search(text, 0, match);
     }
     std::string changed(std::string_view text) const override {
@@ -30,7 +30,7 @@ class Replacement final : public NormalizingStep {
         made.reserve(text.size() + text.size() / 2);
         MatchIterator matches{*pattern_, text};
         std::size_t done = 0;
-        for (ByteRange match; matches.next(match); done = match.end) {
+        for (MatchRange match; matches.next(match); done = match.end) {
             made += text.substr(done, match.begin - done);
             made += content_;
         }

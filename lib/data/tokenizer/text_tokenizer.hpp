@@ -133,7 +133,7 @@ void encode_whole_text(const TextTokenizer& tokenizer,
 std::string hash_text(const TextTokenizer& tokenizer);
 
 /// Returns the text that `ids` add to the text of `before`.
-std::string decoded_behind(const TextTokenizer& tokenizer,
+std::string decoded_after(const TextTokenizer& tokenizer,
                            std::span<const std::int32_t> before,
                            std::span<const std::int32_t> ids);
 

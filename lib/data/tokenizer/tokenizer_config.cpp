@@ -54,7 +54,7 @@ std::int32_t id_of(const JsonObject& file, const std::string& text) {
     const auto* const end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, id);
     if (read.ec != std::errc{} || read.ptr != end || id < 0) {
-        file.refuse(fmt::format("has '{}' instead of an id from 0 to 2147483647", told(text)));
+        file.refuse(fmt::format("has '{}' instead of an id from 0 to 2147483647", for_display(text)));
     }
     return id;
 }
@@ -63,14 +63,14 @@ AddedToken added_token(const JsonObject& token, std::int32_t id) {
     AddedToken added;
     added.content = token.text("content");
     added.id = id;
-    added.takes_left_space = token.truth("lstrip", false);
-    added.takes_right_space = token.truth("rstrip", false);
-    added.is_normalized = token.truth("normalized", !token.truth("special", false));
+    added.takes_left_space = token.boolean("lstrip", false);
+    added.takes_right_space = token.boolean("rstrip", false);
+    added.is_normalized = token.boolean("normalized", !token.boolean("special", false));
     if (added.content.empty()) {
         token.refuse("has no content");
     }
-    if (token.truth("single_word", false)) {
-        token.not_built("has single_word = true");
+    if (token.boolean("single_word", false)) {
+        token.unsupported("has single_word = true");
     }
     return added;
 }
@@ -89,9 +89,9 @@ void read_config(const std::string& path, TokenizerConfig& config) {
     read_special_tokens(json, config);
     config.tokenizer_class = fields.has("tokenizer_class") ? fields.text("tokenizer_class") : "";
     if (fields.has("add_bos_token")) {
-        config.adds_begin = fields.truth("add_bos_token");
+        config.adds_begin = fields.boolean("add_bos_token");
     }
-    config.is_legacy = fields.truth("legacy", true);
+    config.is_legacy = fields.boolean("legacy", true);
     if (fields.has("added_tokens_decoder")) {
         read_added_tokens_decoder(fields, config);
     }
@@ -103,7 +103,7 @@ void read_added_tokens_file(const std::string& path, TokenizerConfig& config) {
     const JsonObject fields{json, "", file.path()};
     for (const auto& [text, id] : json.items()) {
         if (text.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-            fields.refuse(fmt::format("gives '{}' an id that is not from 0 to 2147483647", told(text)));
+            fields.refuse(fmt::format("gives '{}' an id that is not from 0 to 2147483647", for_display(text)));
         }
         const bool is_special = std::ranges::find(config.special, text) != config.special.end();
         config.added.push_back({.content = text, .id = id.get<std::int32_t>(), .is_normalized = !is_special});

@@ -25,16 +25,16 @@ using TokenizerJson = nlohmann::json;
 class JsonObject {
   public:
     /// \param json  must outlive this, as must `path`
-    JsonObject(const TokenizerJson& json, std::string place, const std::string& path);
+    JsonObject(const TokenizerJson& json, std::string location, const std::string& path);
 
-    const std::string& place() const noexcept { return place_; }
+    const std::string& location() const noexcept { return location_; }
     const std::string& path() const noexcept { return path_; }
 
     bool has(const char* key) const;  ///< true if it exists and is not null
     const TokenizerJson& at(const char* key) const;
     std::string text(const char* key) const;
-    bool truth(const char* key) const;
-    bool truth(const char* key, bool otherwise) const;
+    bool boolean(const char* key) const;
+    bool boolean(const char* key, bool default_value) const;
     std::vector<JsonObject> list(const char* key) const;
     JsonObject object(const char* key) const;
 
@@ -44,14 +44,14 @@ class JsonObject {
     /// Rejects all other keys, because they could change the meaning of the object.
     void has_only(std::initializer_list<std::string_view> keys) const;
 
-    /// Reports that the file is invalid: `why` completes "cannot use 'PATH' (...)".
-    [[noreturn]] void refuse(const std::string& why) const;
+    /// Reports that the file is invalid: `reason` completes "cannot use 'PATH' (...)".
+    [[noreturn]] void refuse(const std::string& reason) const;
     /// Reports that the file is valid but needs a feature that is not implemented.
-    [[noreturn]] void not_built(const std::string& what) const;
+    [[noreturn]] void unsupported(const std::string& what) const;
 
   private:
     const TokenizerJson* json_;
-    std::string place_;
+    std::string location_;
     const std::string& path_;
 };
 
@@ -62,7 +62,7 @@ class TokenizerNotBuilt : public Error {
 };
 
 /// Reports an invalid file without naming an object.
-[[noreturn]] void refuse_tokenizer(const std::string& path, const std::string& why);
+[[noreturn]] void refuse_tokenizer(const std::string& path, const std::string& reason);
 /// Errors: TokenizerNotBuilt
 [[noreturn]] void tokenizer_is_not_built(const std::string& path, const std::string& what);
 
@@ -72,7 +72,7 @@ class TokenizerNotBuilt : public Error {
 void expect_tokenizer(const std::string& path, std::string_view content);
 
 /// Returns a text of the file for messages: shortened, without control characters.
-std::string told(std::string_view text);
+std::string for_display(std::string_view text);
 
 /// Parses a JSON file.
 ///

@@ -119,8 +119,8 @@ std::vector<CodeRange> inverted(const std::vector<CodeRange>& ranges) {
         }
         next = range.last + 1;
     }
-    if (next <= most_code) {
-        made.push_back({next, most_code});
+    if (next <= max_code) {
+        made.push_back({next, max_code});
     }
     return made;
 }

@@ -57,27 +57,27 @@ class Override {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos || text.size() > longest_override ||
             text.find('\n') != std::string::npos) {
-            complain(fmt::format("{} is not an override", in_quotes(text)),
+            report_finding(fmt::format("{} is not an override", in_quotes(text)),
                      "an override is path.to.key=value");
             return;
         }
         const DocumentSource source{command_line_name, Writer::command_line, at_.line,
                                     static_cast<int>(equals) + 2};
-        const std::string_view said = std::string_view{text}.substr(equals + 1);
-        if (said.find_first_not_of(' ') == std::string_view::npos) {
+        const std::string_view written = std::string_view{text}.substr(equals + 1);
+        if (written.find_first_not_of(' ') == std::string_view::npos) {
             found_.error(at_, fmt::format("{} has no value", in_quotes(text.substr(0, equals))),
                          "the text after '=' is empty", "Write a value there, or null for the default.");
             return;
         }
-        auto value = parse_document(said, source, found_);
-        if (!value || !is_taken_whole(said, *value, static_cast<int>(equals) + 2)) {
+        auto value = parse_document(written, source, found_);
+        if (!value || !is_taken_whole(written, *value, static_cast<int>(equals) + 2)) {
             return;
         }
         const std::string path = full_path(text.substr(0, equals), *value);
-        said_ = text;
+        printed_ = text;
         const auto steps = steps_of(path);
         if (!steps) {
-            complain(fmt::format("{} is not a path", in_quotes(path)),
+            report_finding(fmt::format("{} is not a path", in_quotes(path)),
                      "a path is train.steps or data.train[0].path");
             return;
         }
@@ -113,22 +113,22 @@ class Override {
     }
 
     /// Reports values that YAML would truncate at '#' or parse as something else than a value.
-    bool is_taken_whole(std::string_view said, const Node& value, int column) {
-        const std::size_t space = said.find(" #");
-        const std::size_t comment = said.starts_with('#') ? 0 : space == said.npos ? space : space + 1;
+    bool is_taken_whole(std::string_view written, const Node& value, int column) {
+        const std::size_t space = written.find(" #");
+        const std::size_t comment = written.starts_with('#') ? 0 : space == written.npos ? space : space + 1;
         const bool is_plain =
             value.kind == NodeKind::null || (value.kind == NodeKind::scalar && !value.is_quoted);
-        const bool is_null = said == "null" || said == "~" || said == "Null" || said == "NULL";
+        const bool is_null = written == "null" || written == "~" || written == "Null" || written == "NULL";
         if (is_plain && comment != std::string::npos) {
             found_.error({at_.file, at_.line, column + static_cast<int>(comment)}, "a comment in an override",
                          "YAML reads text after '#' as a comment",
-                         fmt::format("Put the value in quotes: '{}'.", said));
+                         fmt::format("Put the value in quotes: '{}'.", written));
             return false;
         }
         if (value.kind == NodeKind::null && !is_null) {
-            found_.error(at_, fmt::format("{} is not a value", in_quotes(said)),
+            found_.error(at_, fmt::format("{} is not a value", in_quotes(written)),
                          "its first character has another meaning in YAML",
-                         fmt::format("Put it in quotes: '{}'.", said));
+                         fmt::format("Put it in quotes: '{}'.", written));
             return false;
         }
         return true;
@@ -136,22 +136,22 @@ class Override {
 
     /// Returns the override with list indices in brackets: `a[0].b=1` for `a.0.b=1`.
     std::string with_brackets() const {
-        const auto end = said_.find('=');
+        const auto end = printed_.find('=');
         std::string path;
         for (std::size_t at = 0; at <= end;) {
-            const auto dot = std::min(said_.find('.', at), end);
-            const auto key = said_.substr(at, dot - at);
+            const auto dot = std::min(printed_.find('.', at), end);
+            const auto key = printed_.substr(at, dot - at);
             const bool is_place = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
             path += is_place ? "[" + key + "]" : (path.empty() ? "" : ".") + key;
             at = dot + 1;
         }
-        return path + said_.substr(end);
+        return path + printed_.substr(end);
     }
 
     Node* walk(Node& from, const Step& step, std::string& walked) {
         if (step.index) {
             if (from.kind != NodeKind::list || *step.index >= from.items.size()) {
-                complain(fmt::format("{}[{}] does not exist", walked, *step.index),
+                report_finding(fmt::format("{}[{}] does not exist", walked, *step.index),
                          from.kind == NodeKind::list
                              ? fmt::format("the list in the deck ends at [{}]",
                                            static_cast<std::ptrdiff_t>(from.items.size()) - 1)
@@ -172,7 +172,7 @@ class Override {
             return nullptr;
         }
         if (from.kind != NodeKind::map) {
-            complain(fmt::format("'{}.{}' cannot be set", walked, step.key),
+            report_finding(fmt::format("'{}.{}' cannot be set", walked, step.key),
                      fmt::format("{} is not a map in the deck", in_quotes(walked)));
             return nullptr;
         }
@@ -185,13 +185,13 @@ class Override {
         return &from.entries.back().value;
     }
 
-    void complain(std::string problem, std::string why) {
-        found_.error(at_, std::move(problem), std::move(why), "Correct it, or put the value into the deck.");
+    void report_finding(std::string problem, std::string reason) {
+        found_.error(at_, std::move(problem), std::move(reason), "Correct it, or put the value into the deck.");
     }
 
     const Schema& schema_;
     Node& root_;
-    std::string said_;  ///< text of the override
+    std::string printed_;  ///< text of the override
     SourceLocation at_;
     Diagnostics& found_;
 };

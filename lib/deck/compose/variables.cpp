@@ -29,12 +29,12 @@ struct Expansion {
 };
 
 /// Environment variables that Expansion::with_variables keeps.
-enum class Left { all, secrets };
+enum class KeptVariables { all, secrets };
 
 /// Substitutes variables in texts; expands each variable once.
 class Substitution {
   public:
-    Substitution(const Node* variables, const Environment& environment, Left left, Diagnostics& found)
+    Substitution(const Node* variables, const Environment& environment, KeptVariables left, Diagnostics& found)
         : variables_{variables}, environment_{environment}, left_{left}, found_{found} {}
 
     Expansion expanded(const std::string& text) { return expanded(text, {}); }
@@ -78,7 +78,7 @@ class Substitution {
             } else if (text.compare(i, 2, "${") == 0) {
                 const std::size_t end = text.find('}', i);
                 if (end == std::string::npos) {
-                    complain(at, "'${' without '}'", "a variable is ${name}",
+                    report_finding(at, "'${' without '}'", "a variable is ${name}",
                              "Close it, or write $${ for the text itself.");
                     return out;
                 }
@@ -94,7 +94,7 @@ class Substitution {
         }
         total_ += out.text.size();
         if (out.text.size() > Limits::scalar_bytes || total_ > Limits::expanded_bytes) {
-            complain(at,
+            report_finding(at,
                      fmt::format("a value of more than {} KiB, or {} KiB in all", Limits::scalar_bytes / 1024,
                                  Limits::expanded_bytes / 1024),
                      "variables made it grow", "Shorten them.");
@@ -123,7 +123,7 @@ class Substitution {
             return {};
         }
         if (std::find(open_.begin(), open_.end(), name) != open_.end() || open_.size() > deepest_chain) {
-            complain(node->at, fmt::format("the variable {} contains itself", in_quotes(name)),
+            report_finding(node->at, fmt::format("the variable {} contains itself", in_quotes(name)),
                      "directly or through a long chain of others", "Remove one of the references.");
             return values_[name] = {};
         }
@@ -140,15 +140,15 @@ class Substitution {
         const bool is_set = value && !value->empty();
         Diagnostics unused;
         if (is_set && !is_plain_text(*value, {name}, unused)) {
-            complain(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
+            report_finding(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
                      "a deck is UTF-8 without control characters", "Set it again.");
             return {};
         }
-        if (is_set && left_ == Left::secrets && is_secret(name)) {
+        if (is_set && left_ == KeptVariables::secrets && is_secret(name)) {
             secrets_[name] = *value;
             return {*value, as_variable(name), true};
         }
-        if (left_ == Left::all && (!value || value->find_first_of("${}") == std::string::npos)) {
+        if (left_ == KeptVariables::all && (!value || value->find_first_of("${}") == std::string::npos)) {
             return {value.value_or(""),
                     is_set ? "${env:" + name + ":-" + *value + "}" : "${env:" + text + "}", true};
         }
@@ -156,10 +156,10 @@ class Substitution {
             return {*value, escape_variables(*value)};
         }
         if (cut != std::string::npos) {
-            const auto otherwise = text.substr(cut + 2);
-            return {otherwise, escape_variables(otherwise)};
+            const auto default_value = text.substr(cut + 2);
+            return {default_value, escape_variables(default_value)};
         }
-        complain(at, fmt::format("the environment has no {}", in_quotes(name)),
+        report_finding(at, fmt::format("the environment has no {}", in_quotes(name)),
                  "the deck uses it without a default",
                  fmt::format("Set it, or write ${{env:{}:-default}}.", name));
         return {};
@@ -173,18 +173,18 @@ class Substitution {
             }
         }
         const std::string meant = nearest(name, names);
-        complain(at, fmt::format("no variable {}", in_quotes(name)), "`vars` does not have it",
+        report_finding(at, fmt::format("no variable {}", in_quotes(name)), "`vars` does not have it",
                  meant.empty() ? "Add it to vars, or write $${ for the text itself."
                                : fmt::format("Did you mean '{}'?", meant));
     }
 
-    void complain(const SourceLocation& at, std::string problem, std::string why, std::string advice) {
-        found_.error(at, std::move(problem), std::move(why), std::move(advice));
+    void report_finding(const SourceLocation& at, std::string problem, std::string reason, std::string advice) {
+        found_.error(at, std::move(problem), std::move(reason), std::move(advice));
     }
 
     const Node* variables_;
     const Environment& environment_;
-    Left left_;
+    KeptVariables left_;
     Diagnostics& found_;
     std::map<std::string, Expansion> values_;
     std::map<std::string, std::string> secrets_;
@@ -214,7 +214,7 @@ std::vector<Secret> substitute_variables(Node& root, const Environment& environm
                         "variables are used inside of values", "Give it a number or a text.");
         }
     }
-    Substitution substitution{&variables, environment, Left::secrets, found};
+    Substitution substitution{&variables, environment, KeptVariables::secrets, found};
     for (MapEntry& entry : root.entries) {
         if (entry.key != "vars" && entry.key != "include") {
             substitution.tree(entry.value);
@@ -229,11 +229,11 @@ std::vector<Secret> substitute_variables(Node& root, const Environment& environm
     return substitution.secrets();
 }
 
-std::optional<std::string> leave_environment(const Node& root,
+std::optional<std::string> keep_env_variables(const Node& root,
                                              const std::string& text,
                                              const Environment& environment) {
     Diagnostics unused;
-    auto left = Substitution{root.find("vars"), environment, Left::all, unused}.expanded(text);
+    auto left = Substitution{root.find("vars"), environment, KeptVariables::all, unused}.expanded(text);
     return left.has_variables ? std::optional{std::move(left.with_variables)} : std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "deck/document/json_escapes.hpp"
-#include "deck/document/yaml_trouble.hpp"
+#include "deck/document/yaml_error.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -103,8 +103,8 @@ class TreeBuilder final : public YAML::EventHandler {
                 std::max(mark.column, 0) + (is_first_line ? source_.column : 1)};
     }
 
-    [[noreturn]] void stop(SourceLocation at, std::string problem, std::string why, std::string advice) {
-        found_.error(std::move(at), std::move(problem), std::move(why), std::move(advice));
+    [[noreturn]] void stop(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+        found_.error(std::move(at), std::move(problem), std::move(reason), std::move(advice));
         throw Stop{};
     }
 
@@ -252,14 +252,14 @@ std::optional<Node> parse_document(std::string_view text, const DocumentSource& 
     } catch (const Stop&) {
         return std::nullopt;
     } catch (const YAML::Exception& error) {
-        const auto trouble = explain_yaml(text,
+        const auto reason = explain_yaml(text,
                                           {static_cast<std::size_t>(std::max(error.mark.line, 0)),
                                            static_cast<std::size_t>(std::max(error.mark.column, 0))},
                                           error.msg);
-        const auto line = static_cast<int>(trouble.at.line);
+        const auto line = static_cast<int>(reason.at.line);
         found.error({source.file, source.line + line,
-                     static_cast<int>(trouble.at.column) + (line == 0 ? source.column : 1)},
-                    trouble.problem, trouble.why, trouble.advice);
+                     static_cast<int>(reason.at.column) + (line == 0 ? source.column : 1)},
+                    reason.problem, reason.reason, reason.advice);
         return std::nullopt;
     }
     if (!builder.root) {

@@ -33,11 +33,11 @@ void ConfigReading::record(const std::string& deck_key, std::string text, const 
     config_.values.push_back({deck_key, std::move(text), key, key.empty() ? 0 : line_of(key)});
 }
 
-void ConfigReading::complain(const std::string& key,
+void ConfigReading::report_finding(const std::string& key,
                              std::string problem,
-                             std::string why,
+                             std::string reason,
                              std::string advice) {
-    config_.troubles.push_back({std::move(problem), std::move(why), std::move(advice), line_of(key)});
+    config_.reasons.push_back({std::move(problem), std::move(reason), std::move(advice), line_of(key)});
 }
 
 std::optional<std::string> ConfigReading::text_of(const std::string& key, const Json& value) {
@@ -47,7 +47,7 @@ std::optional<std::string> ConfigReading::text_of(const std::string& key, const 
     if (value.is_number()) {
         return value.dump();
     }
-    complain(key, fmt::format("{} = {}", key, shown(value)), "a number is expected there",
+    report_finding(key, fmt::format("{} = {}", key, shown(value)), "a number is expected there",
              "Fetch or export the model again.");
     return std::nullopt;
 }

@@ -5,20 +5,20 @@
 #include <optional>
 #include <string>
 
-#include "deck/files/published_config.hpp"
+#include "deck/files/hf_config.hpp"
 
 namespace ziggurat::deck {
 
 /// Returns a value of config.json, shortened for messages.
 std::string shown(const nlohmann::json& value);
 
-/// One document and the PublishedConfig that it fills.
+/// One document and the HfConfig that it fills.
 class ConfigReading {
   public:
     using Json = nlohmann::json;
 
     // Parentheses: with braces the document would become the element of a list.
-    ConfigReading(PublishedConfig& config, Json document) : config_{config}, document_(std::move(document)) {}
+    ConfigReading(HfConfig& config, Json document) : config_{config}, document_(std::move(document)) {}
 
     const Json& document() const noexcept { return document_; }
 
@@ -32,7 +32,7 @@ class ConfigReading {
     void record(const std::string& deck_key, std::string text, const std::string& key);
 
     /// Adds an error about `key`.
-    void complain(const std::string& key, std::string problem, std::string why, std::string advice);
+    void report_finding(const std::string& key, std::string problem, std::string reason, std::string advice);
 
     /// Returns a number or a boolean in deck syntax; nullopt, after an error, for other values.
     std::optional<std::string> text_of(const std::string& key, const Json& value);
@@ -41,7 +41,7 @@ class ConfigReading {
     /// Returns the line of the first mention of a key; 0 if it does not occur.
     int line_of(const std::string& key) const;
 
-    PublishedConfig& config_;
+    HfConfig& config_;
     Json document_;
 };
 

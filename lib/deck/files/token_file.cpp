@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-NamedFiles missing(std::string why) {
-    return {.trouble = std::move(why), .is_missing = true};
+NamedFiles missing(std::string reason) {
+    return {.reason = std::move(reason), .is_missing = true};
 }
 
 /// Returns true if the path does not exist. Other problems of access are reported by the reader.
@@ -25,7 +25,7 @@ bool is_missing(const std::string& path) {
 NamedFiles look_for_pair(const std::string& prefix) {
     const bool has_suffix = prefix.ends_with(".bin") || prefix.ends_with(".idx");
     if (has_suffix && is_missing(prefix + ".idx")) {
-        return {.trouble = "the path of a pair of files has no suffix",
+        return {.reason = "the path of a pair of files has no suffix",
                 .advice = fmt::format("Write '{}'.", prefix.substr(0, prefix.size() - 4))};
     }
     for (const char* suffix : {".idx", ".bin"}) {
@@ -60,7 +60,7 @@ NamedFiles look_for(const spec::Source& source) {
     // Patterns for folders are not supported: they could search a whole disk.
     const auto folder_end = path.rfind('/');
     if (folder_end != std::string::npos && wildcard < folder_end) {
-        return {.trouble = "patterns can match file names, not folders"};
+        return {.reason = "patterns can match file names, not folders"};
     }
     return has_match(path) ? NamedFiles{} : missing("no file matches this pattern");
 }

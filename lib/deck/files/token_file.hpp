@@ -8,7 +8,7 @@
 namespace ziggurat::deck {
 
 struct NamedFiles {
-    std::string trouble = {};  ///< reason for an error message; empty: the files exist
+    std::string reason = {};  ///< reason for an error message; empty: the files exist
     bool is_missing = false;   ///< true if the reason is that no such file exists
     std::string advice = {};   ///< the correct spelling, if known
 };

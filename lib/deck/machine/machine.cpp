@@ -27,7 +27,7 @@ bool is_complete(const Values& values, Diagnostics& found) {
     bool complete = true;
     for (const Row& row : machine_schema().rows()) {
         const bool is_needed = row.fallback == nullptr &&
-                               (std::string_view{row.path} != "device_memory" || values.truth("has_device"));
+                               (std::string_view{row.path} != "device_memory" || values.boolean("has_device"));
         if (is_needed && !values.has(row.path) && !values.is_bad(row.path)) {
             found.error(values.location(row.path), fmt::format("missing key '{}'", row.path), row.doc,
                         "Add it.");
@@ -56,7 +56,7 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
     }
     return spec::MachineSpec{
         .name = values.text("name"),
-        .has_device = values.truth("has_device"),
+        .has_device = values.boolean("has_device"),
         .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
         .cores_per_node = static_cast<int>(values.integer("cores_per_node")),
         .device_bytes = values.integer("device_memory"),

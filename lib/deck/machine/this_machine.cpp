@@ -53,7 +53,7 @@ spec::MachineSpec this_machine(const device::Discovery& devices) {
         static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
     return {.name = "this machine",
             .has_device = devices.count > 0,
-            .why_no_device = devices.why_none,
+            .no_device_reason = devices.unavailable_reason,
             .is_device_broken = devices.count == 0 && devices.is_hardware_there,
             .ranks_per_node = 1,
             .cores_per_node = usable_cores(),

@@ -6,7 +6,7 @@
 
 namespace ziggurat::deck {
 
-std::vector<std::int64_t> divisors(std::int64_t number, std::size_t most) {
+std::vector<std::int64_t> divisors(std::int64_t number, std::size_t max) {
     std::vector<std::int64_t> all;
     for (std::int64_t small = 1; small * small <= number; ++small) {
         if (number % small == 0) {
@@ -17,7 +17,7 @@ std::vector<std::int64_t> divisors(std::int64_t number, std::size_t most) {
         }
     }
     std::sort(all.begin(), all.end());
-    all.resize(std::min(all.size(), most));
+    all.resize(std::min(all.size(), max));
     return all;
 }
 

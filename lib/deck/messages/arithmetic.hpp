@@ -7,8 +7,8 @@
 
 namespace ziggurat::deck {
 
-/// Returns the smallest `most` divisors of `number`, ascending. For 1 <= number <= 2^40.
-std::vector<std::int64_t> divisors(std::int64_t number, std::size_t most = 24);
+/// Returns the smallest `max` divisors of `number`, ascending. For 1 <= number <= 2^40.
+std::vector<std::int64_t> divisors(std::int64_t number, std::size_t max = 24);
 
 /// Returns a list such as `1, 2, 4, 8 or 16`.
 std::string list_or(const std::vector<std::int64_t>& numbers);

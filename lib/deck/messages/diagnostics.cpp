@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/printable.hpp"
-#include "deck/messages/alike.hpp"
-#include "deck/messages/look_alikes.hpp"
+#include "deck/messages/grouped_problems.hpp"
+#include "deck/messages/confusables.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -47,12 +47,12 @@ std::string SourceLocation::text() const {
 }
 
 std::string Problem::sentence() const {
-    if (!has_place()) {
+    if (!has_slot()) {
         return problem;
     }
     std::string sentence = problem;
-    if (!why.empty()) {
-        sentence += fmt::format(" ({})", why);
+    if (!reason.empty()) {
+        sentence += fmt::format(" ({})", reason);
     }
     sentence += ".";
     if (!advice.empty()) {
@@ -62,21 +62,21 @@ std::string Problem::sentence() const {
 }
 
 std::string Problem::text() const {
-    return message(severity, has_place() ? printable(at.text()) + ": " + sentence() : sentence());
+    return message(severity, has_slot() ? printable(at.text()) + ": " + sentence() : sentence());
 }
 
 const std::string* Diagnostics::line_at(const SourceLocation& at) const {
     const auto found = lines_.find(at.file);
-    const bool is_there =
+    const bool is_present =
         found != lines_.end() && at.line >= 1 && static_cast<std::size_t>(at.line) <= found->second.size();
-    return is_there ? &found->second[static_cast<std::size_t>(at.line) - 1] : nullptr;
+    return is_present ? &found->second[static_cast<std::size_t>(at.line) - 1] : nullptr;
 }
 
 void Diagnostics::add(Problem problem) {
     switch (problem.severity) {
         case Severity::error:
             if (const std::string* line = line_at(problem.at)) {
-                const std::string letters = look_alikes(*line, problem.at.column);
+                const std::string letters = confusables(*line, problem.at.column);
                 problem.advice += (problem.advice.empty() || letters.empty() ? "" : " ") + letters;
             }
             ++errors_;
@@ -89,17 +89,17 @@ void Diagnostics::add(Problem problem) {
             ++notes_;
             break;
     }
-    if (kept_.size() < most_kept) {
+    if (kept_.size() < max_kept) {
         kept_.push_back(std::move(problem));
     }
 }
 
-void Diagnostics::error(SourceLocation at, std::string problem, std::string why, std::string advice) {
-    add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+void Diagnostics::error(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+    add({Severity::error, std::move(at), std::move(problem), std::move(reason), std::move(advice)});
 }
 
-void Diagnostics::lack(SourceLocation at, std::string problem, std::string why, std::string advice) {
-    add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice),
+void Diagnostics::add_resource_error(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+    add({Severity::error, std::move(at), std::move(problem), std::move(reason), std::move(advice),
          ErrorKind::resource});
 }
 
@@ -107,15 +107,15 @@ int Diagnostics::exit_code() const noexcept {
     return ok() ? 0 : static_cast<int>(lacks_ == errors_ ? ErrorKind::resource : ErrorKind::deck);
 }
 
-void Diagnostics::warning(SourceLocation at, std::string problem, std::string why, std::string advice) {
-    add({Severity::warning, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+void Diagnostics::warning(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+    add({Severity::warning, std::move(at), std::move(problem), std::move(reason), std::move(advice)});
 }
 
-void Diagnostics::note(SourceLocation at, std::string problem, std::string why, std::string advice) {
-    add({Severity::note, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+void Diagnostics::note(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+    add({Severity::note, std::move(at), std::move(problem), std::move(reason), std::move(advice)});
 }
 
-void Diagnostics::tell(Severity severity, std::string text, ErrorKind kind) {
+void Diagnostics::add_message(Severity severity, std::string text, ErrorKind kind) {
     add({severity, SourceLocation{}, std::move(text), "", "", kind});
 }
 
@@ -141,7 +141,7 @@ std::size_t Diagnostics::file_rank(const std::string& file) const {
 
 void Diagnostics::hide(std::span<const Secret> secrets) {
     for (auto& problem : kept_) {
-        for (auto* text : {&problem.problem, &problem.why, &problem.advice}) {
+        for (auto* text : {&problem.problem, &problem.reason, &problem.advice}) {
             *text = without_secrets(*text, secrets);
         }
     }
@@ -180,18 +180,18 @@ std::string Diagnostics::caret(const SourceLocation& at) const {
     return fmt::format("{:>4} | {}\n     | {:>{}}\n", at.line, shown, "^", characters + 1);
 }
 
-std::string Diagnostics::print(std::size_t most) const {
+std::string Diagnostics::print(std::size_t max) const {
     std::vector<Problem> ordered = sorted();
-    if (ordered.size() > most) {
+    if (ordered.size() > max) {
         std::stable_partition(ordered.begin(), ordered.end(),
                               [](const Problem& p) { return p.severity == Severity::error; });
-        ordered.resize(most);
+        ordered.resize(max);
     }
     const std::size_t shown = ordered.size();
     std::string text;
-    for (const AlikeProblems& alike : group_alike(std::move(ordered))) {
-        text += alike.first.text() + "\n" + caret(alike.first.at);
-        text += alike.others.empty() ? "" : "     = " + others_like_it(alike) + "\n";
+    for (const GroupedProblems& similar : group_problems(std::move(ordered))) {
+        text += similar.first.text() + "\n" + caret(similar.first.at);
+        text += similar.others.empty() ? "" : "     = " + others_like_it(similar) + "\n";
     }
     const std::size_t total = errors_ + warnings_ + notes_;
     if (total > shown) {

@@ -35,17 +35,17 @@ struct SourceLocation {
 
 /// One message about a deck.
 ///
-/// `why` and `advice` may be empty. Without a location, the problem concerns the run, and `problem` is the
+/// `reason` and `advice` may be empty. Without a location, the problem concerns the run, and `problem` is the
 /// complete message of one or more lines.
 struct Problem {
     Severity severity = Severity::error;
     SourceLocation at;
     std::string problem;
-    std::string why;
+    std::string reason;
     std::string advice;
     ErrorKind kind = ErrorKind::deck;  ///< for errors: determines the exit code
 
-    bool has_place() const noexcept { return !at.file.empty(); }
+    bool has_slot() const noexcept { return !at.file.empty(); }
     /// Returns `problem (why). Advice.`
     std::string sentence() const;
     /// Returns `ziggurat: error: decks/a.yaml:31:10: problem (why). Advice.`
@@ -57,17 +57,17 @@ struct Problem {
 /// Problems beyond the first thousand are counted but not kept, to bound memory for hostile decks.
 class Diagnostics {
   public:
-    static constexpr std::size_t most_kept = 1000;
+    static constexpr std::size_t max_kept = 1000;
 
-    /// Adds a problem. Errors also list confusable characters in their line (look_alikes.hpp).
+    /// Adds a problem. Errors also list confusable characters in their line (confusables.hpp).
     void add(Problem problem);
-    void error(SourceLocation at, std::string problem, std::string why, std::string advice);
+    void error(SourceLocation at, std::string problem, std::string reason, std::string advice);
     /// Adds an error that no change of the deck can fix: the machine lacks something.
-    void lack(SourceLocation at, std::string problem, std::string why, std::string advice);
-    void warning(SourceLocation at, std::string problem, std::string why, std::string advice);
-    void note(SourceLocation at, std::string problem, std::string why = {}, std::string advice = {});
+    void add_resource_error(SourceLocation at, std::string problem, std::string reason, std::string advice);
+    void warning(SourceLocation at, std::string problem, std::string reason, std::string advice);
+    void note(SourceLocation at, std::string problem, std::string reason = {}, std::string advice = {});
     /// Adds a complete message without a location.
-    void tell(Severity severity, std::string text, ErrorKind kind = ErrorKind::deck);
+    void add_message(Severity severity, std::string text, ErrorKind kind = ErrorKind::deck);
 
     /// Stores the text of `file`, for printing lines with carets.
     ///
@@ -87,10 +87,10 @@ class Diagnostics {
     /// Returns all kept problems, ordered by file and location.
     std::vector<Problem> sorted() const;
 
-    /// Returns up to `most` problems with their lines, errors preferred, and a line with the counts.
+    /// Returns up to `max` problems with their lines, errors preferred, and a line with the counts.
     ///
     /// Equal notes and warnings about several things are printed once.
-    std::string print(std::size_t most = 50) const;
+    std::string print(std::size_t max = 50) const;
 
     /// Returns `2 errors, 1 warning, 1 note. Nothing was started.`
     std::string closing_line() const;

@@ -15,10 +15,10 @@ inline constexpr const char* paths_begin_at =
 ///
 /// Adds no note if `path` is absolute, or if an earlier note has reported the folder.
 ///
-/// \param why  the base of `path`; may be empty
+/// \param reason  the base of `path`; may be empty
 void note_where_looked(Diagnostics& found,
                        const SourceLocation& at,
                        const std::string& path,
-                       const char* why = paths_begin_at);
+                       const char* reason = paths_begin_at);
 
 }  // namespace ziggurat::deck

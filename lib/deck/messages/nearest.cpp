@@ -38,18 +38,18 @@ int edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-    if (word.empty() || word.size() > longest_word) {
+std::string nearest(std::string_view keyword, const std::vector<std::string_view>& candidates) {
+    if (keyword.empty() || keyword.size() > longest_word) {
         return {};
     }
     std::string best;
-    const int furthest = static_cast<int>(std::max<std::size_t>(1, word.size() / 3));
+    const int furthest = static_cast<int>(std::max<std::size_t>(1, keyword.size() / 3));
     int best_distance = furthest + 1;
     for (const std::string_view candidate : candidates) {
         // A longer form (zero_stage for zero) counts at most as much as the worst accepted misspelling.
-        const bool is_longer_form = candidate.size() > 2 && word.size() > 2 &&
-                                    (word.starts_with(candidate) || candidate.starts_with(word));
-        const int slips = edit_distance(in_small_letters(word), in_small_letters(candidate));
+        const bool is_longer_form = candidate.size() > 2 && keyword.size() > 2 &&
+                                    (keyword.starts_with(candidate) || candidate.starts_with(keyword));
+        const int slips = edit_distance(in_small_letters(keyword), in_small_letters(candidate));
         const int distance = is_longer_form ? std::min(slips, furthest) : slips;
         if (distance < best_distance) {
             best = candidate;

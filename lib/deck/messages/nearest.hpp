@@ -16,7 +16,7 @@ int edit_distance(std::string_view a, std::string_view b);
 /// Returns `text` with its ASCII letters in lower case.
 std::string in_small_letters(std::string_view text);
 
-/// Returns the candidate closest to `word`, ignoring case, or "" if no candidate is close enough.
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+/// Returns the candidate closest to `keyword`, ignoring case, or "" if no candidate is close enough.
+std::string nearest(std::string_view keyword, const std::vector<std::string_view>& candidates);
 
 }  // namespace ziggurat::deck

@@ -229,8 +229,8 @@ constexpr std::pair<std::string_view, std::string_view> values[] = {
 
 }  // namespace
 
-std::vector<std::string_view> find_peer_values(std::string_view word) {
-    const auto name = in_small_letters(word);
+std::vector<std::string_view> find_peer_values(std::string_view keyword) {
+    const auto name = in_small_letters(keyword);
     std::vector<std::string_view> found;
     for (const auto& [theirs, ours] : values) {
         if (theirs == name) {
@@ -250,9 +250,9 @@ std::string describe(const PeerName& peer) {
                        peer.note.empty() ? "" : fmt::format(" ({})", peer.note));
 }
 
-const PeerName* find_peer_name(std::string_view word) {
-    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
-    auto name = in_small_letters(word);
+const PeerName* find_peer_name(std::string_view keyword) {
+    keyword.remove_prefix(std::min(keyword.find_first_not_of('-'), keyword.size()));
+    auto name = in_small_letters(keyword);
     std::ranges::replace(name, '-', '_');
     const auto* at = std::ranges::find(names, name, &PeerName::name);
     return at == std::end(names) ? nullptr : at;

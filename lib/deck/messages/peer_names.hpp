@@ -21,10 +21,10 @@ std::span<const PeerName> peer_names();
 /// Finds a name, ignoring case, leading dashes, and the difference of dashes and underscores.
 ///
 /// Returns nullptr if the name is unknown.
-const PeerName* find_peer_name(std::string_view word);
+const PeerName* find_peer_name(std::string_view keyword);
 
 /// Translates a value of another program: bf16 for bfloat16, host for cpu; empty if unknown.
-std::vector<std::string_view> find_peer_values(std::string_view word);
+std::vector<std::string_view> find_peer_values(std::string_view keyword);
 
 /// Returns `Here that is optimizer.lr, as in optimizer.lr=3.0e-4.`
 std::string describe(const PeerName& peer);

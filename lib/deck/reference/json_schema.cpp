@@ -60,12 +60,12 @@ Json by_type(const Row& row) {
         case Type::integers:
             return {{"anyOf",
                      {bounded(row, "integer"), {{"type", "array"}, {"items", bounded(row, "integer")}}}}};
-        case Type::word_list: {
-            Json words = Json::array();
-            for (const auto word : split_words(row.words)) {
-                words.push_back(word);
+        case Type::keyword_list: {
+            Json keywords = Json::array();
+            for (const auto keyword : split_words(row.keywords)) {
+                keywords.push_back(keyword);
             }
-            return {{"type", "array"}, {"items", {{"enum", std::move(words)}}}};
+            return {{"type", "array"}, {"items", {{"enum", std::move(keywords)}}}};
         }
         case Type::interval:
             return one_of_types({"string", "array"});
@@ -73,7 +73,7 @@ Json by_type(const Row& row) {
             return one_of_types({"string", "object"});
         case Type::text:
         case Type::path:
-        case Type::word:
+        case Type::keyword:
         case Type::size:
         case Type::size_or_share:
         case Type::share:
@@ -87,14 +87,14 @@ Json by_type(const Row& row) {
 
 Json value_of_row(const Row& row) {
     Json choices = Json::array();
-    if (row.type != Type::word) {
+    if (row.type != Type::keyword) {
         choices.push_back(by_type(row));
     }
-    const auto words = split_words(row.words);
-    if (!words.empty() && row.type != Type::word_list) {
+    const auto keywords = split_words(row.keywords);
+    if (!keywords.empty() && row.type != Type::keyword_list) {
         Json list = Json::array();
-        for (const auto word : words) {
-            list.push_back(word);
+        for (const auto keyword : keywords) {
+            list.push_back(keyword);
         }
         choices.push_back({{"enum", std::move(list)}});
     }

@@ -45,7 +45,7 @@ std::string takes(const Row& row) {
 
 /// Returns a sentence about the part of the key that is not implemented; empty if all is.
 std::string missing_of(const Row& row) {
-    if (row.built == Built::no) {
+    if (row.implemented == Implemented::no) {
         return "Not implemented: only the default is accepted.";
     }
     std::vector<std::string_view> missing;

@@ -6,7 +6,7 @@
 
 namespace ziggurat::deck {
 
-bool Resolution::require(const std::string& path, const std::string& why) const {
+bool Resolution::require(const std::string& path, const std::string& reason) const {
     if (values.is_bad(path)) {
         return false;
     }
@@ -16,10 +16,10 @@ bool Resolution::require(const std::string& path, const std::string& why) const 
     if (values.is_empty(path)) {
         const SourceLocation at = values.location(path);
         found.error(
-            at, fmt::format("'{}' has no value", path), why,
+            at, fmt::format("'{}' has no value", path), reason,
             at.file == command_line_name ? "Write one after the '='." : "Write one after the colon.");
     } else {
-        found.error(values.location(path), fmt::format("missing key '{}'", path), why, "Add it.");
+        found.error(values.location(path), fmt::format("missing key '{}'", path), reason, "Add it.");
     }
     values.mark_bad(path);
     return false;
@@ -27,8 +27,8 @@ bool Resolution::require(const std::string& path, const std::string& why) const 
 
 void Resolution::set_resolved_integer(const std::string& path,
                                       std::int64_t number,
-                                      const std::string& why) const {
-    values.set_resolved(path, number, fmt::format("{}", number), why);
+                                      const std::string& reason) const {
+    values.set_resolved(path, number, fmt::format("{}", number), reason);
 }
 
 void Resolution::erase_default(const std::string& path) const {

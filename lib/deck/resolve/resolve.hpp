@@ -27,11 +27,11 @@ struct Resolution {
     std::string resumed_root = {};                 ///< deck::resumed_root(), set by resolve_run()
     std::string time_limit_source = "run.time_limit";  ///< source of the run's time limit
 
-    /// Returns false, after an error, if the deck does not set `path`. `why` is the reason for needing it.
-    bool require(const std::string& path, const std::string& why) const;
+    /// Returns false, after an error, if the deck does not set `path`. `reason` is the reason for needing it.
+    bool require(const std::string& path, const std::string& reason) const;
 
     /// Resolves auto at `path` to `number`.
-    void set_resolved_integer(const std::string& path, std::int64_t number, const std::string& why) const;
+    void set_resolved_integer(const std::string& path, std::int64_t number, const std::string& reason) const;
 
     /// Removes an unused default from the effective deck.
     void erase_default(const std::string& path) const;
@@ -39,7 +39,7 @@ struct Resolution {
     /// Returns the length of training at `path` in steps; tokens are rounded up. Call after train and data.
     std::int64_t steps_of(const std::string& path) const;
 
-    bool is_auto(const std::string& path) const { return values.is_word(path, "auto"); }
+    bool is_auto(const std::string& path) const { return values.is_keyword(path, "auto"); }
 };
 
 /// Fills `run` section by section, in the order of their dependencies.
@@ -66,7 +66,7 @@ void resolve_optimizer(Resolution& resolution);
 void resolve_schedule(Resolution& resolution);
 
 /// Returns the RecomputeKind of a keyword; `none` for auto.
-spec::RecomputeKind recompute_kind(const std::string& word);
+spec::RecomputeKind recompute_kind(const std::string& keyword);
 
 /// Resolves recomputation and homes that are set per stage, or that are open in a pipeline.
 ///
@@ -77,15 +77,15 @@ void resolve_stages(Resolution& resolution);
 void resolve_chosen_stages(Resolution& resolution);
 
 /// Distributes layers over stages if parallel.pipeline.each is auto. Call after the rules.
-void resolve_open_stages(Resolution& resolution);
+void resolve_auto_stages(Resolution& resolution);
 
 /// Chooses open homes and recomputation.
 ///
 /// Call after the rules, because it builds a program of the run.
-void resolve_open_homes(Resolution& resolution);
+void resolve_auto_homes(Resolution& resolution);
 
 /// Resolves sharding.leases if it is auto; homes must be known.
-void resolve_open_leases(Resolution& resolution);
+void resolve_auto_leases(Resolution& resolution);
 
 /// Chooses open depths; homes must be known. Returns LoadedDeck::depths.
 std::string resolve_depths(Resolution& resolution);

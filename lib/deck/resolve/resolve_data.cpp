@@ -69,7 +69,7 @@ std::vector<spec::Source> sources(Resolution& resolution,
         const std::string path = fmt::format("{}[{}]", list, i);
         resolution.require(path + ".format", "the file could hold text or token ids");
         resolution.require(path + ".path", "a source is a file");
-        const auto format = spec::token_format_of(values.word(path + ".format"));
+        const auto format = spec::token_format_of(values.keyword(path + ".format"));
         if (format == spec::TokenFormat::raw) {
             resolution.require(path + ".dtype", "a raw file does not contain the type of its token ids");
         }
@@ -77,7 +77,7 @@ std::vector<spec::Source> sources(Resolution& resolution,
             {.format = format.value_or(spec::TokenFormat::text),
              .path = path_from(values, values.text(path + ".path")),
              .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
-             .raw_type = spec::raw_type_of(values.word(path + ".dtype")).value_or(spec::RawType::uint16)});
+             .raw_type = spec::raw_type_of(values.keyword(path + ".dtype")).value_or(spec::RawType::uint16)});
     }
     name_sources(resolution, list, all, held_out);
     return all;
@@ -108,7 +108,7 @@ void resolve_document_token(Resolution& resolution) {
     spec::Data& data = resolution.run.data;
     if (!resolution.is_auto("data.document_token")) {
         data.document_token =
-            values.is_word("data.document_token", "none") ? -1 : values.integer("data.document_token");
+            values.is_keyword("data.document_token", "none") ? -1 : values.integer("data.document_token");
         return;
     }
     const bool is_known = resolution.tokenizer && resolution.tokenizer->document_token;
@@ -139,7 +139,7 @@ void resolve_add_bos(Resolution& resolution) {
         values.set_resolved("data.add_bos", adds, adds ? "true" : "false", "the tokenizer's files");
         data.add_bos = adds ? spec::AddBos::yes : spec::AddBos::no;
     } else {
-        data.add_bos = values.truth("data.add_bos") ? spec::AddBos::yes : spec::AddBos::no;
+        data.add_bos = values.boolean("data.add_bos") ? spec::AddBos::yes : spec::AddBos::no;
     }
     const bool has_none = facts ? !facts->begin_token : data.tokenizer.kind == spec::TokenizerKind::bytes;
     if (data.add_bos == spec::AddBos::yes && has_none) {
@@ -172,8 +172,8 @@ void resolve_data(Resolution& resolution) {
     data.held_out = values.real("data.held_out");
     data.validation =
         sources(resolution, "data.validation", data.held_out > 0 ? data.train : std::vector<spec::Source>{});
-    data.shuffle = values.truth("data.shuffle");
-    data.reset_at_document = values.truth("data.reset_at_document");
+    data.shuffle = values.boolean("data.shuffle");
+    data.reset_at_document = values.boolean("data.reset_at_document");
     resolve_document_token(resolution);
     resolve_add_bos(resolution);
 }

@@ -12,7 +12,7 @@ bool fetches_parameters(const spec::RunSpec& run) {
 }
 
 /// Returns the reason to gather parameters per pass for any budgets; nullptr if budgets decide.
-const char* why_for_each_pass(const Resolution& resolution) {
+const char* for_each_pass_reason(const Resolution& resolution) {
     const auto& run = resolution.run;
     return run.sharding.parameters == 1 ? "parameters are not sharded"
            : run.parallel.stages == 1   ? "one stage: parameters are sharded to save memory"
@@ -24,20 +24,20 @@ const char* why_for_each_pass(const Resolution& resolution) {
 
 }  // namespace
 
-void resolve_open_leases(Resolution& resolution) {
+void resolve_auto_leases(Resolution& resolution) {
     if (!resolution.is_auto("sharding.leases")) {
         return;
     }
     const auto& choose = resolution.options.choose_leases;
-    const char* why = why_for_each_pass(resolution);
-    const bool is_asked = why == nullptr && choose && !resolution.run.tiers.open.any();
+    const char* reason = for_each_pass_reason(resolution);
+    const bool is_asked = reason == nullptr && choose && !resolution.run.tiers.open.any();
     const bool is_held = is_asked && choose(resolution.run, resolution.machine);
     resolution.run.sharding.leases = is_held ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
     if (is_asked) {
-        why = is_held ? "the budgets allow it" : "the budgets do not allow step";
+        reason = is_held ? "the budgets allow it" : "the budgets do not allow step";
     }
     resolution.values.set_resolved("sharding.leases", {}, is_held ? "step" : "pass",
-                                   why == nullptr ? "" : why);
+                                   reason == nullptr ? "" : reason);
 }
 
 }  // namespace ziggurat::deck

@@ -4,7 +4,7 @@ namespace ziggurat::deck {
 
 void resolve_logging(Resolution& resolution) {
     resolution.run.logging.every = resolution.values.as<spec::Interval>("logging.every");
-    resolution.run.logging.tensorboard = resolution.values.truth("logging.tensorboard");
+    resolution.run.logging.tensorboard = resolution.values.boolean("logging.tensorboard");
 }
 
 }  // namespace ziggurat::deck

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "deck/resolve/resolve.hpp"
-#include "deck/resolve/resolve_published.hpp"
+#include "deck/resolve/resolve_hf.hpp"
 #include "deck/schema/family_texts.hpp"
 #include "deck/values/reader.hpp"
 #include "deck/values/working_folder.hpp"
@@ -17,7 +17,7 @@ namespace {
 /// Sets `path` from the preset; adds a note if the deck has its own value.
 void take_from_preset(Resolution& resolution, const std::string& path, const std::string& text) {
     Values& values = resolution.values;
-    const std::string preset = values.word("model.preset");
+    const std::string preset = values.keyword("model.preset");
     if (values.is_bad(path)) {
         return;
     }
@@ -37,7 +37,7 @@ void take_from_preset(Resolution& resolution, const std::string& path, const std
 }
 
 void apply_preset(Resolution& resolution) {
-    const spec::Model* preset = layout::find_preset(resolution.values.word("model.preset"));
+    const spec::Model* preset = layout::find_preset(resolution.values.keyword("model.preset"));
     if (preset == nullptr) {
         return;
     }
@@ -87,7 +87,7 @@ void resolve_widths(Resolution& resolution) {
         values.set_resolved("model.tie_embeddings", is_tied, is_tied ? "true" : "false",
                             "value of the family");
     }
-    model.tie_embeddings = values.truth("model.tie_embeddings");
+    model.tie_embeddings = values.boolean("model.tie_embeddings");
 }
 
 void resolve_vocabulary(Resolution& resolution) {
@@ -141,7 +141,7 @@ void resolve_scaling(Resolution& resolution) {
     scaling.high_freq_factor = values.real("model.rope_scaling.high_freq_factor");
     scaling.original_max_seq = values.integer("model.rope_scaling.original_max_seq");
     const auto is_of_kind = [&](spec::RopeScalingKind kind) {
-        return values.is_word("model.rope_scaling.kind", layout::name_of(kind));
+        return values.is_keyword("model.rope_scaling.kind", layout::name_of(kind));
     };
     if (is_of_kind(spec::RopeScalingKind::linear)) {
         scaling.kind = spec::RopeScalingKind::linear;
@@ -193,7 +193,7 @@ void resolve_model(Resolution& resolution) {
     resolution.require("model.layers", "a model without a preset needs its depth");
     resolution.require("model.hidden", "a model without a preset needs its width");
     resolution.require("model.heads", "a model without a preset needs its attention heads");
-    if (const auto* family = layout::find_family(values.word("model.family")); family != nullptr) {
+    if (const auto* family = layout::find_family(values.keyword("model.family")); family != nullptr) {
         model.family = family->name;
     }
     model.layers = values.integer("model.layers");
@@ -207,9 +207,9 @@ void resolve_model(Resolution& resolution) {
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
     model.embedding_gradient = values.real("model.embedding_gradient");
-    if (!values.is_word("model.init.from", "random") && !values.is_word("model.init.path", "none")) {
+    if (!values.is_keyword("model.init.from", "random") && !values.is_keyword("model.init.path", "none")) {
         model.init_path = path_from(values, values.text("model.init.path"));
-        model.is_init_published = values.is_word("model.init.from", "hf");
+        model.is_init_published = values.is_keyword("model.init.from", "hf");
     }
 }
 

@@ -13,7 +13,7 @@ void resolve_optimizer(Resolution& resolution) {
     optimizer.weight_decay = values.real("optimizer.weight_decay");
     optimizer.no_decay = values.as<std::vector<std::string>>("optimizer.no_decay");
     optimizer.clip =
-        values.is_word("optimizer.clip.policy", "off") ? spec::ClipPolicy::off : spec::ClipPolicy::global;
+        values.is_keyword("optimizer.clip.policy", "off") ? spec::ClipPolicy::off : spec::ClipPolicy::global;
     optimizer.clip_norm = values.real("optimizer.clip.norm");
     if (optimizer.clip == spec::ClipPolicy::off) {
         resolution.erase_default("optimizer.clip.norm");

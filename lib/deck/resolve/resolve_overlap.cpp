@@ -15,8 +15,8 @@ void resolve_overlap(Resolution& resolution) {
         resolution.set_resolved_integer("overlap.bucket", 0, "each unit separately");
     }
     overlap.bucket_elements = values.integer("overlap.bucket");
-    overlap.optimizer_with_backward = values.truth("overlap.optimizer_with_backward");
-    overlap.delayed_update = values.truth("overlap.delayed_update.enabled");
+    overlap.optimizer_with_backward = values.boolean("overlap.optimizer_with_backward");
+    overlap.delayed_update = values.boolean("overlap.delayed_update.enabled");
     overlap.delayed_update_after = resolution.steps_of("overlap.delayed_update.after");
 }
 

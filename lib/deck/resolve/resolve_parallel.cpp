@@ -10,24 +10,24 @@
 namespace ziggurat::deck {
 namespace {
 
-spec::TensorMode tensor_mode(const std::string& word) {
-    return word == "2d"     ? spec::TensorMode::two_d
-           : word == "2.5d" ? spec::TensorMode::two_and_half_d
-           : word == "3d"   ? spec::TensorMode::three_d
+spec::TensorMode tensor_mode(const std::string& keyword) {
+    return keyword == "2d"     ? spec::TensorMode::two_d
+           : keyword == "2.5d" ? spec::TensorMode::two_and_half_d
+           : keyword == "3d"   ? spec::TensorMode::three_d
                             : spec::TensorMode::one_d;
 }
 
-spec::PipelineSchedule pipeline_schedule(const std::string& word) {
-    return word == "gpipe"         ? spec::PipelineSchedule::gpipe
-           : word == "interleaved" ? spec::PipelineSchedule::interleaved
-           : word == "zero_bubble" ? spec::PipelineSchedule::zero_bubble
+spec::PipelineSchedule pipeline_schedule(const std::string& keyword) {
+    return keyword == "gpipe"         ? spec::PipelineSchedule::gpipe
+           : keyword == "interleaved" ? spec::PipelineSchedule::interleaved
+           : keyword == "zero_bubble" ? spec::PipelineSchedule::zero_bubble
                                    : spec::PipelineSchedule::one_f_one_b;
 }
 
-spec::Axis axis(const std::string& word) {
-    return word == "tensor"    ? spec::Axis::tensor
-           : word == "context" ? spec::Axis::context
-           : word == "data"    ? spec::Axis::data
+spec::Axis axis(const std::string& keyword) {
+    return keyword == "tensor"    ? spec::Axis::tensor
+           : keyword == "context" ? spec::Axis::context
+           : keyword == "data"    ? spec::Axis::data
                                : spec::Axis::pipeline;
 }
 
@@ -41,11 +41,11 @@ void resolve_data_degree(Resolution& resolution) {
     const std::int64_t others = stated_degrees(parallel);
     const bool is_free = resolution.is_auto("parallel.data");
     // Maximum number of ranks: the schema bounds each degree by it, but not their product.
-    constexpr std::int64_t most = 1 << 20;
-    const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, most);
+    constexpr std::int64_t max = 1 << 20;
+    const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, max);
     parallel.ranks = resolution.options.ranks > 0
                          ? resolution.options.ranks
-                         : static_cast<int>(std::min(std::min(others, most) * stated, most));
+                         : static_cast<int>(std::min(std::min(others, max) * stated, max));
     if (is_free) {
         const std::int64_t degree = std::max<std::int64_t>(1, parallel.ranks / others);
         resolution.set_resolved_integer(
@@ -103,18 +103,18 @@ void resolve_parallel(Resolution& resolution) {
         return static_cast<int>(std::max<std::int64_t>(1, values.integer(path)));
     };
     parallel.tensor = degree("parallel.tensor.degree");
-    parallel.tensor_mode = tensor_mode(values.word("parallel.tensor.mode"));
-    parallel.sequence = values.truth("parallel.sequence");
+    parallel.tensor_mode = tensor_mode(values.keyword("parallel.tensor.mode"));
+    parallel.sequence = values.boolean("parallel.sequence");
     parallel.context = degree("parallel.context.degree");
-    parallel.context_kind = values.is_word("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
+    parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
                                                                                : spec::ContextKind::ring;
     parallel.stages = degree("parallel.pipeline.stages");
-    parallel.pipeline_schedule = pipeline_schedule(values.word("parallel.pipeline.schedule"));
+    parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
     parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");
     parallel.stage_layers = named_stage_layers(resolution);
     parallel.order.clear();
-    for (const std::string& word : values.as<std::vector<std::string>>("parallel.order")) {
-        parallel.order.push_back(axis(word));
+    for (const std::string& keyword : values.as<std::vector<std::string>>("parallel.order")) {
+        parallel.order.push_back(axis(keyword));
     }
     resolve_data_degree(resolution);
     const int on_a_node = resolution.options.ranks_per_node > 0 ? resolution.options.ranks_per_node

@@ -8,8 +8,8 @@ namespace {
 /// Returns true if any stage recomputes layers, or may do so (auto).
 bool may_redo_layers(const Resolution& resolution) {
     const auto is_so = [&](const std::string& path) {
-        const auto word = resolution.values.word(path);
-        return word == "full" || word == "auto";
+        const auto keyword = resolution.values.keyword(path);
+        return keyword == "full" || keyword == "auto";
     };
     bool may = is_so("recompute.kind");
     for (std::int64_t stage = 0; stage < resolution.values.count("parallel.pipeline.each"); ++stage) {
@@ -23,10 +23,10 @@ bool may_redo_layers(const Resolution& resolution) {
 void resolve_recompute(Resolution& resolution) {
     Values& values = resolution.values;
     auto& recompute = resolution.run.recompute;
-    recompute.kind = recompute_kind(values.word("recompute.kind"));
-    recompute.is_open = resolution.is_auto("recompute.kind");
+    recompute.kind = recompute_kind(values.keyword("recompute.kind"));
+    recompute.is_auto = resolution.is_auto("recompute.kind");
     recompute.every = static_cast<int>(values.integer("recompute.every"));
-    if (values.is_word("recompute.split", "auto")) {
+    if (values.is_keyword("recompute.split", "auto")) {
         const auto& parallel = resolution.run.parallel;
         const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
         const bool is_on = has_copies && may_redo_layers(resolution);
@@ -35,7 +35,7 @@ void resolve_recompute(Resolution& resolution) {
                             : has_copies ? "recompute.kind is not full"
                                          : "tensor ranks store no replicated inputs");
     }
-    recompute.split = values.truth("recompute.split");
+    recompute.split = values.boolean("recompute.split");
 }
 
 }  // namespace ziggurat::deck

@@ -53,14 +53,14 @@ void resolve_run(Resolution& resolution) {
         values.set_resolved("run.working_folder", here, write_text(here), "the current one");
     }
     run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
-    const std::string resume = values.word("run.resume");
+    const std::string resume = values.keyword("run.resume");
     run.resume = resume == "auto"    ? spec::Resume::automatic
                  : resume == "never" ? spec::Resume::never
                  : resume == "must"  ? spec::Resume::must
                                      : spec::Resume::path;
     run.resume_path = path_from(values, values.text("run.resume"));
     resolution.resumed_root = resumed_root(run);
-    run.trace = values.truth("run.trace");
+    run.trace = values.boolean("run.trace");
     if (resolution.is_auto("run.time_limit")) {
         resolve_time_limit(resolution);
     }
@@ -68,7 +68,7 @@ void resolve_run(Resolution& resolution) {
         run.time_limit_seconds = limit;
     }
     run.hang_timeout_seconds = values.real("run.hang_timeout");
-    run.accept_data_change = values.truth("run.accept_data_change");
+    run.accept_data_change = values.boolean("run.accept_data_change");
 }
 
 }  // namespace ziggurat::deck

@@ -7,7 +7,7 @@ namespace ziggurat::deck {
 void resolve_schedule(Resolution& resolution) {
     Values& values = resolution.values;
     spec::LearningRate& schedule = resolution.run.schedule;
-    const std::string kind = values.word("schedule.kind");
+    const std::string kind = values.keyword("schedule.kind");
     schedule.kind = kind == "constant" ? spec::ScheduleKind::constant
                     : kind == "linear" ? spec::ScheduleKind::linear
                     : kind == "wsd"    ? spec::ScheduleKind::warmup_stable_decay
@@ -17,7 +17,7 @@ void resolve_schedule(Resolution& resolution) {
     schedule.is_warmup_in_tokens =
         warmup_unit == TrainingLength::Unit::tokens ||
         (warmup_unit == TrainingLength::Unit::share && resolution.run.train.tokens > 0);
-    const std::string when_extended = values.word("schedule.when_extended");
+    const std::string when_extended = values.keyword("schedule.when_extended");
     schedule.when_extended = when_extended == "restart" ? spec::WhenExtended::restart
                              : when_extended == "hold"  ? spec::WhenExtended::hold
                                                         : spec::WhenExtended::rescale;

@@ -16,10 +16,10 @@ constexpr std::array span_keys = {"sharding.parameters", "sharding.gradients", "
 /// Returns the number of data ranks for a span's keyword or number.
 int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
-    const std::string word = resolution.values.word(path);
-    if (word == "all") {
+    const std::string keyword = resolution.values.keyword(path);
+    if (keyword == "all") {
         resolution.set_resolved_integer(path, parallel.data, "all data ranks");
-    } else if (word == "node") {
+    } else if (keyword == "node") {
         resolution.set_resolved_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
     }
     return resolution.values.has(path) && !resolution.is_auto(path)
@@ -64,9 +64,9 @@ void resolve_spans(Resolution& resolution) {
     spans_of_stage(sharding, values.integer("sharding.zero"), resolution.run.parallel.data);
 }
 
-spec::ReducePlan reduce_plan(const std::string& word) {
-    return word == "each_microbatch" ? spec::ReducePlan::each_microbatch
-           : word == "by_span"       ? spec::ReducePlan::by_span
+spec::ReducePlan reduce_plan(const std::string& keyword) {
+    return keyword == "each_microbatch" ? spec::ReducePlan::each_microbatch
+           : keyword == "by_span"       ? spec::ReducePlan::by_span
                                      : spec::ReducePlan::at_end;
 }
 
@@ -83,8 +83,8 @@ std::vector<std::string> homes_of_gradients(const Values& values) {
 void resolve_reduce(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
-    std::string word = values.word("sharding.reduce");
-    if (word == "auto") {
+    std::string keyword = values.keyword("sharding.reduce");
+    if (keyword == "auto") {
         const auto homes = homes_of_gradients(values);
         resolution.run.tiers.open.reduce =
             std::ranges::any_of(homes, [&](const auto& path) { return resolution.is_auto(path); });
@@ -92,34 +92,34 @@ void resolve_reduce(Resolution& resolution) {
             return !resolution.is_auto(path) && values.as<spec::Home>(path).device < 1;
         });
         const int span = sharding.gradients;
-        word = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
+        keyword = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
                : span > 1                                                          ? "by_span"
                                                                                    : "at_end";
-        values.set_resolved("sharding.reduce", {}, word,
+        values.set_resolved("sharding.reduce", {}, keyword,
                             leaves_device ? "gradients at home away from the device"
                                           : fmt::format("the gradient span is {} of {} data ranks", span,
                                                         resolution.run.parallel.data));
     }
-    sharding.reduce = reduce_plan(word);
+    sharding.reduce = reduce_plan(keyword);
 }
 
 /// Resolves open homes of gradients. Gradients that are not reduced per micro-batch stay on the device.
 void close_home_of_gradients(Resolution& resolution) {
-    const std::string word = resolution.values.word("sharding.reduce");
+    const std::string keyword = resolution.values.keyword("sharding.reduce");
     for (const auto& path : homes_of_gradients(resolution.values)) {
-        if (word != "auto" && word != "each_microbatch" && resolution.is_auto(path)) {
+        if (keyword != "auto" && keyword != "each_microbatch" && resolution.is_auto(path)) {
             resolution.values.set_resolved(path, spec::Home{}, "device",
-                                           fmt::format("sharding.reduce = {} keeps them there", word));
+                                           fmt::format("sharding.reduce = {} keeps them there", keyword));
         }
     }
 }
 
 void resolve_sum_group(Resolution& resolution) {
     const spec::Parallel& parallel = resolution.run.parallel;
-    const std::string word = resolution.values.word("sharding.sum_group");
-    if (word == "flat") {
+    const std::string keyword = resolution.values.keyword("sharding.sum_group");
+    if (keyword == "flat") {
         resolution.set_resolved_integer("sharding.sum_group", parallel.data, "flat: all data ranks");
-    } else if (word == "node") {
+    } else if (keyword == "node") {
         resolution.set_resolved_integer("sharding.sum_group",
                                         std::gcd(parallel.data, data_ranks_per_node(resolution)),
                                         "data ranks of a node");
@@ -134,7 +134,7 @@ void resolve_sum_group(Resolution& resolution) {
 void resolve_secondary(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
-    if (values.is_word("sharding.secondary", "node")) {
+    if (values.is_keyword("sharding.secondary", "node")) {
         const int span = std::gcd(sharding.parameters, data_ranks_per_node(resolution));
         if (span == sharding.parameters) {
             values.set_resolved("sharding.secondary", {}, "none",
@@ -154,7 +154,7 @@ void resolve_sharding(Resolution& resolution) {
     resolve_spans(resolution);
     resolve_secondary(resolution);
     resolution.run.sharding.leases =
-        resolution.values.is_word("sharding.leases", "step") ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
+        resolution.values.is_keyword("sharding.leases", "step") ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
     close_home_of_gradients(resolution);
     resolve_reduce(resolution);
     resolve_sum_group(resolution);

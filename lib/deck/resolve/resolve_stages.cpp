@@ -25,14 +25,14 @@ constexpr const char* each = "parallel.pipeline.each";
 struct HomeKey {
     const char* name;
     spec::Home StageState::*home;
-    bool spec::OpenHomes::*is_open;
+    bool spec::AutoHomes::*is_auto;
 };
 
 constexpr std::array home_keys{
-    HomeKey{"parameters", &StageState::parameters, &spec::OpenHomes::parameters},
-    HomeKey{"gradients", &StageState::gradients, &spec::OpenHomes::gradients},
-    HomeKey{"optimizer", &StageState::optimizer, &spec::OpenHomes::optimizer},
-    HomeKey{"activations", &StageState::activations, &spec::OpenHomes::activations}};
+    HomeKey{"parameters", &StageState::parameters, &spec::AutoHomes::parameters},
+    HomeKey{"gradients", &StageState::gradients, &spec::AutoHomes::gradients},
+    HomeKey{"optimizer", &StageState::optimizer, &spec::AutoHomes::optimizer},
+    HomeKey{"activations", &StageState::activations, &spec::AutoHomes::activations}};
 
 constexpr std::array kinds{"none", "selective", "full"};
 
@@ -40,14 +40,14 @@ constexpr std::array kinds{"none", "selective", "full"};
 StageState state_of_entry(const Values& values, const std::string& entry, const StageState& general) {
     auto state = general;
     auto& recompute = state.recompute;
-    if (const auto word = values.word(entry + ".recompute.kind"); !word.empty()) {
-        recompute.kind = recompute_kind(word);
-        recompute.is_open = word == "auto";
+    if (const auto keyword = values.keyword(entry + ".recompute.kind"); !keyword.empty()) {
+        recompute.kind = recompute_kind(keyword);
+        recompute.is_auto = keyword == "auto";
     }
     const bool is_full = recompute.kind == spec::RecomputeKind::full;
     recompute.every = values.has(entry + ".recompute.every")
                           ? static_cast<int>(values.integer(entry + ".recompute.every"))
-                      : is_full || recompute.is_open ? recompute.every
+                      : is_full || recompute.is_auto ? recompute.every
                                                      : 1;
     for (const auto& key : home_keys) {
         const auto path = entry + ".home." + key.name;
@@ -56,7 +56,7 @@ StageState state_of_entry(const Values& values, const std::string& entry, const 
             continue;
         }
         const auto* home = std::get_if<spec::Home>(&value->data);
-        state.open.*key.is_open = home == nullptr;
+        state.open.*key.is_auto = home == nullptr;
         state.*key.home = home == nullptr ? spec::Home{} : *home;
     }
     return state;
@@ -90,7 +90,7 @@ std::string own_text(const StageState& state, const StageState& general) {
     return homes.empty() ? text : text + fmt::format(", home: {{{}}}", fmt::join(homes, ", "));
 }
 
-void write_stages(Resolution& resolution, const std::string& why) {
+void write_stages(Resolution& resolution, const std::string& reason) {
     const spec::RunSpec& run = resolution.run;
     const auto general = spec::general_state(run);
     std::vector<std::string> entries;
@@ -100,19 +100,19 @@ void write_stages(Resolution& resolution, const std::string& why) {
         entries.push_back(fmt::format("{{layers: {}{}}}", layers_text(run, stage), own));
     }
     resolution.values.set_count(each, 0);
-    resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), why);
+    resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), reason);
 }
 
 /// Clears RunSpec::stages if all stages have the general state and no setting is open.
 ///
 /// Otherwise `split` of each stage follows the general one, and applies only to full recomputation.
-void close_stages_alike(spec::RunSpec& run) {
+void close_stages_equally(spec::RunSpec& run) {
     const auto general = spec::general_state(run);
     for (auto& state : run.stages) {
         state.recompute.split = general.recompute.split;
     }
-    const bool is_any_open = spec::is_any_home_open(run) || spec::is_any_recomputation_open(run);
-    if (!is_any_open &&
+    const bool has_auto = spec::has_auto_home(run) || spec::has_auto_recomputation(run);
+    if (!has_auto &&
         std::ranges::all_of(run.stages, [&](const auto& state) { return state == general; })) {
         run.stages.clear();
         return;
@@ -124,9 +124,9 @@ void close_stages_alike(spec::RunSpec& run) {
 
 }  // namespace
 
-spec::RecomputeKind recompute_kind(const std::string& word) {
-    return word == "selective" ? spec::RecomputeKind::selective
-           : word == "full"    ? spec::RecomputeKind::full
+spec::RecomputeKind recompute_kind(const std::string& keyword) {
+    return keyword == "selective" ? spec::RecomputeKind::selective
+           : keyword == "full"    ? spec::RecomputeKind::full
                                : spec::RecomputeKind::none;
 }
 
@@ -135,18 +135,18 @@ void resolve_stages(Resolution& resolution) {
     const auto general = spec::general_state(run);
     const int stages = run.parallel.stages;
     const auto count = resolution.values.count(each);
-    const bool is_general_open = general.open.any() || general.recompute.is_open;
-    if (count != stages && (count > 0 || stages == 1 || !is_general_open)) {
+    const bool is_general_auto = general.open.any() || general.recompute.is_auto;
+    if (count != stages && (count > 0 || stages == 1 || !is_general_auto)) {
         return;
     }
     for (int stage = 0; stage < stages; ++stage) {
         const auto entry = fmt::format("{}[{}]", each, stage);
         run.stages.push_back(state_of_entry(resolution.values, entry, general));
     }
-    close_stages_alike(run);
+    close_stages_equally(run);
 }
 
-void resolve_open_stages(Resolution& resolution) {
+void resolve_auto_stages(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
     if (!resolution.is_auto(each)) {
         if (run.parallel.stages * run.parallel.chunks_per_stage == 1) {
@@ -170,7 +170,7 @@ void resolve_chosen_stages(Resolution& resolution) {
             home = std::get<spec::Home>(value_of(row, spec::write_home(home)).data);  // rounded as in decks
         }
     }
-    close_stages_alike(resolution.run);
+    close_stages_equally(resolution.run);
     if (resolution.run.parallel.stages > 1 || resolution.values.count(each) > 0) {
         write_stages(resolution, "chosen within the budget of each stage");
     }

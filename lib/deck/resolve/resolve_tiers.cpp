@@ -67,8 +67,8 @@ void resolve_nvme_budget(Resolution& resolution) {
                is_asked ? "free in tiers.nvme.paths" : "of a node");
 }
 
-void resolve_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {
-    if (!is_open) {
+void resolve_home(Resolution& resolution, bool is_auto, const std::string& path, spec::Home& home) {
+    if (!is_auto) {
         return;
     }
     const std::string text = spec::write_home(home);
@@ -78,16 +78,16 @@ void resolve_home(Resolution& resolution, bool is_open, const std::string& path,
 }
 
 /// Resolves recomputation after it was chosen; `split` follows it if it is auto.
-void resolve_chosen_recomputation(Resolution& resolution, bool is_general_open) {
-    constexpr std::array words{"none", "selective", "full"};
+void resolve_chosen_recomputation(Resolution& resolution, bool is_general_auto) {
+    constexpr std::array keywords{"none", "selective", "full"};
     constexpr const char* split = "recompute.split";
     auto& recompute = resolution.run.recompute;
     auto& values = resolution.values;
-    if (is_general_open) {
-        values.set_resolved("recompute.kind", {}, words[static_cast<std::size_t>(recompute.kind)],
+    if (is_general_auto) {
+        values.set_resolved("recompute.kind", {}, keywords[static_cast<std::size_t>(recompute.kind)],
                             "the minimum that fits the budgets");
     }
-    recompute.split = values.truth(split);
+    recompute.split = values.boolean(split);
     const bool is_any_full = spec::is_any_stage(resolution.run, [](const spec::StageState& of) {
         return of.recompute.kind == spec::RecomputeKind::full;
     });
@@ -126,7 +126,7 @@ void resolve_transfers(Resolution& resolution) {
 /// Open homes are split between chunks, so the chunks are small in proportion to the model.
 std::int64_t first_chunk(const Resolution& resolution) {
     const spec::RunSpec& run = resolution.run;
-    if (!spec::is_any_home_open(run)) {
+    if (!spec::has_auto_home(run)) {
         return spec::chunk_at_rest(run.tiers.device);
     }
     const std::int64_t pieces =
@@ -141,24 +141,24 @@ void resolve_device(Resolution& resolution) {
     constexpr const char* key = "tiers.device.kind";
     Values& values = resolution.values;
     spec::MachineSpec& machine = resolution.machine;
-    const bool is_wanted = !values.is_word(key, "host");
-    const bool is_judged = !resolution.options.as_record && !machine.has_device;
-    const auto why =
-        machine.why_no_device.empty() ? fmt::format("{} has no GPUs", machine.name) : machine.why_no_device;
-    if (values.is_word(key, "auto")) {
-        if (is_judged && machine.is_device_broken && device::has_cuda) {
-            resolution.found.lack(values.location(key), "this machine lists GPUs that cannot be used", why,
+    const bool is_wanted = !values.is_keyword(key, "host");
+    const bool is_checked = !resolution.options.as_record && !machine.has_device;
+    const auto reason =
+        machine.no_device_reason.empty() ? fmt::format("{} has no GPUs", machine.name) : machine.no_device_reason;
+    if (values.is_keyword(key, "auto")) {
+        if (is_checked && machine.is_device_broken && device::has_cuda) {
+            resolution.found.add_resource_error(values.location(key), "this machine lists GPUs that cannot be used", reason,
                                   "Fix the GPU driver (nvidia-smi shows more), or set tiers.device.kind: "
                                   "host.");
-        } else if (is_judged && !resolution.options.machine &&
+        } else if (is_checked && !resolution.options.machine &&
                    (machine.is_device_broken || device::has_cuda)) {
-            resolution.found.warning(values.location(key), "the host's cores compute, not a GPU", why,
+            resolution.found.warning(values.location(key), "the host's cores compute, not a GPU", reason,
                                      "Set tiers.device.kind: host if this is intended.");
         }
         values.set_resolved(key, {}, machine.has_device ? "cuda" : "host",
-                            machine.has_device ? fmt::format("{} has GPUs", machine.name) : why);
-    } else if (values.is_word(key, "cuda") && is_judged) {
-        resolution.found.lack(values.location(key), "there is no GPU to compute with", why,
+                            machine.has_device ? fmt::format("{} has GPUs", machine.name) : reason);
+    } else if (values.is_keyword(key, "cuda") && is_checked) {
+        resolution.found.add_resource_error(values.location(key), "there is no GPU to compute with", reason,
                               "Start on a machine with GPUs, or set tiers.device.kind: host.");
     }
     machine.has_device = machine.has_device && is_wanted;
@@ -175,8 +175,8 @@ void resolve_pinning(Resolution& resolution) {
         bytes = machine.has_device ? spec::unlimited : 0;
         values.set_resolved(key, {}, machine.has_device ? "all" : "none",
                             machine.has_device ? "GPUs copy it" : "the host's cores compute");
-    } else if (values.is_word(key, "all") || values.is_word(key, "none")) {
-        bytes = values.is_word(key, "all") ? spec::unlimited : 0;
+    } else if (values.is_keyword(key, "all") || values.is_keyword(key, "none")) {
+        bytes = values.is_keyword(key, "all") ? spec::unlimited : 0;
     } else {
         bytes = budget(resolution, key, machine.host_bytes, "of a node");
     }
@@ -204,10 +204,10 @@ void resolve_tiers(Resolution& resolution) {
     leave_memory_of_processes(resolution, ranks);
     const spec::MachineSpec& machine = resolution.machine;
     if (machine.has_device) {
-        const int sharers = std::max(1, resolution.options.ranks_per_device);
+        const int ranks_on_device = std::max(1, resolution.options.ranks_per_device);
         tiers.device_budget_bytes =
-            budget(resolution, "tiers.device.budget", machine.device_bytes / sharers,
-                   sharers == 1 ? "of a device" : fmt::format("of a device for each of {} ranks", sharers));
+            budget(resolution, "tiers.device.budget", machine.device_bytes / ranks_on_device,
+                   ranks_on_device == 1 ? "of a device" : fmt::format("of a device for each of {} ranks", ranks_on_device));
         tiers.host_budget_bytes = budget(resolution, "tiers.host.budget", machine.host_bytes, "of a node");
     } else {
         // Without GPUs, half of the node's memory serves as device tier, shared by its ranks.
@@ -224,11 +224,11 @@ void resolve_tiers(Resolution& resolution) {
         tiers.nvme_paths.push_back(path_from(resolution.values, path));
     }
     resolve_nvme_budget(resolution);
-    tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
+    tiers.nvme_near = values.is_keyword("tiers.nvme.map", "near");
     resolve_transfers(resolution);
-    tiers.nvme_verify = values.truth("tiers.nvme.verify");
+    tiers.nvme_verify = values.boolean("tiers.nvme.verify");
     tiers.endurance_bytes =
-        values.is_word("tiers.nvme.endurance", "none") ? 0 : values.integer("tiers.nvme.endurance");
+        values.is_keyword("tiers.nvme.endurance", "none") ? 0 : values.integer("tiers.nvme.endurance");
     tiers.parameters = home(resolution, "tiers.home.parameters");
     tiers.gradients = home(resolution, "tiers.home.gradients");
     tiers.optimizer = home(resolution, "tiers.home.optimizer");
@@ -238,23 +238,23 @@ void resolve_tiers(Resolution& resolution) {
     tiers.open.optimizer = resolution.is_auto("tiers.home.optimizer");
     tiers.open.activations = resolution.is_auto("tiers.home.activations");
     tiers.movement =
-        values.is_word("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
+        values.is_keyword("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
     tiers.chunk_elements =
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
-    tiers.open.tiles = values.is_word("tiers.tile", "auto");
+    tiers.open.tiles = values.is_keyword("tiers.tile", "auto");
     tiers.open.prefetch = tiers.open.tiles && resolution.is_auto("overlap.prefetch");
 }
 
-void resolve_open_homes(Resolution& resolution) {
+void resolve_auto_homes(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
-    const bool is_any_open =
-        spec::is_any_home_open(run) || spec::is_any_recomputation_open(run) || run.tiers.open.tiles;
-    if (!is_any_open || !resolution.options.choose_homes) {
+    const bool has_auto =
+        spec::has_auto_home(run) || spec::has_auto_recomputation(run) || run.tiers.open.tiles;
+    if (!has_auto || !resolution.options.choose_homes) {
         return;
     }
-    const spec::OpenHomes open = run.tiers.open;
-    const bool is_recomputation_open = resolution.is_auto("recompute.kind");
+    const spec::AutoHomes open = run.tiers.open;
+    const bool is_recomputation_auto = resolution.is_auto("recompute.kind");
     run = resolution.options.choose_homes(run, resolution.machine);
     resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
     resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
@@ -269,7 +269,7 @@ void resolve_open_homes(Resolution& resolution) {
             "tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
             "the minimum that fits the budgets, or up to twice that number for prefetching");
     }
-    resolve_chosen_recomputation(resolution, is_recomputation_open);
+    resolve_chosen_recomputation(resolution, is_recomputation_auto);
     resolve_chosen_stages(resolution);
     const bool gradients_leave =
         spec::is_any_stage(run, [](const spec::StageState& of) { return of.gradients.device < 1; });

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::int64_t num_bytes = 256;
 
-spec::TokenizerKind kind_of(const std::string& word) {
-    return word == "none"            ? spec::TokenizerKind::none
-           : word == "hf"            ? spec::TokenizerKind::hf
-           : word == "sentencepiece" ? spec::TokenizerKind::sentencepiece
+spec::TokenizerKind kind_of(const std::string& keyword) {
+    return keyword == "none"            ? spec::TokenizerKind::none
+           : keyword == "hf"            ? spec::TokenizerKind::hf
+           : keyword == "sentencepiece" ? spec::TokenizerKind::sentencepiece
                                      : spec::TokenizerKind::bytes;
 }
 
@@ -26,8 +26,8 @@ void resolve_path(Resolution& resolution) {
     if (!resolution.is_auto("data.tokenizer.path")) {
         return;
     }
-    if (values.is_word("model.init.from", "hf") && values.has("model.init.path") &&
-        !values.is_word("model.init.path", "none")) {
+    if (values.is_keyword("model.init.from", "hf") && values.has("model.init.path") &&
+        !values.is_keyword("model.init.path", "none")) {
         const DeckValue folder = *values.find("model.init.path");
         values.set_resolved("data.tokenizer.path", folder.data, folder.written, "model.init.path",
                             folder.without_secrets);
@@ -42,7 +42,7 @@ std::string path_or_copy(const Resolution& resolution, const std::string& path) 
     const Values& values = resolution.values;
     const auto& run_folder = resolution.options.run_folder;
     const auto root = run_folder.empty() ? resolution.resumed_root : run_folder + "/ckpt";
-    const bool is_random = values.is_word("model.init.from", "random");
+    const bool is_random = values.is_keyword("model.init.from", "random");
     auto found =
         tokenizer_or_kept(path, is_random ? "" : path_from(values, values.text("model.init.path")), root);
     if (found != path) {
@@ -91,7 +91,7 @@ void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
 void resolve_tokenizer(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Tokenizer& tokenizer = resolution.run.data.tokenizer;
-    tokenizer.kind = kind_of(values.word("data.tokenizer.kind"));
+    tokenizer.kind = kind_of(values.keyword("data.tokenizer.kind"));
     if (values.is_bad("data.tokenizer") || values.is_bad("data.tokenizer.kind")) {
         return;
     }

@@ -60,10 +60,10 @@ void resolve_lora(Resolution& resolution) {
 }
 
 spec::SpikeAction spike_action_of(const Values& values) {
-    for (const auto& [word, action] :
+    for (const auto& [keyword, action] :
          {std::pair{"warn", spec::SpikeAction::warn}, std::pair{"skip", spec::SpikeAction::skip},
           std::pair{"roll_back", spec::SpikeAction::roll_back}}) {
-        if (values.is_word("train.spikes.action", word)) {
+        if (values.is_keyword("train.spikes.action", keyword)) {
             return action;
         }
     }
@@ -72,11 +72,11 @@ spec::SpikeAction spike_action_of(const Values& values) {
 
 spec::StopWhen stop_when(const Values& values) {
     spec::StopWhen when;
-    if (!values.is_word("train.stop_when.patience", "none")) {
+    if (!values.is_keyword("train.stop_when.patience", "none")) {
         when.patience = values.integer("train.stop_when.patience");
     }
     when.min_delta = values.real("train.stop_when.min_delta");
-    if (!values.is_word("train.stop_when.validation_loss", "none")) {
+    if (!values.is_keyword("train.stop_when.validation_loss", "none")) {
         when.validation_loss = values.real("train.stop_when.validation_loss");
     }
     return when;

@@ -24,10 +24,10 @@ std::optional<spec::Sample> sample(Resolution& resolution) {
 void resolve_validate(Resolution& resolution) {
     const Values& values = resolution.values;
     spec::Validate& validate = resolution.run.validate;
-    if (values.has("validate.every") && !values.is_word("validate.every", "none")) {
+    if (values.has("validate.every") && !values.is_keyword("validate.every", "none")) {
         validate.every = values.as<spec::Interval>("validate.every");
     }
-    validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
+    validate.batches = values.is_keyword("validate.batches", "all") ? 0 : values.integer("validate.batches");
     validate.sample = sample(resolution);
     if (!validate.every) {
         validate.sample.reset();  // samples are generated after validations

@@ -32,13 +32,13 @@ constexpr std::array features = {
             }},
     Feature{
         "sharding.parameters", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("sharding.parameters", "auto"); }},
+        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.parameters", "auto"); }},
     Feature{
         "sharding.gradients", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("sharding.gradients", "auto"); }},
+        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.gradients", "auto"); }},
     Feature{
         "sharding.optimizer", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
+        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.optimizer", "auto"); }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,
@@ -51,7 +51,7 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
     Feature{"optimizer.clip.policy", "a clip policy other than global and off", everywhere,
             [](const RunSpec&, const Values& values) {
-                const std::string policy = values.word("optimizer.clip.policy");
+                const std::string policy = values.keyword("optimizer.clip.policy");
                 return policy != "global" && policy != "off" && !policy.empty();
             }},
 };
@@ -63,10 +63,10 @@ bool is_default(const Row& row, const Values& values) {
         return values.count(row.path) == 0;
     }
     const DeckValue fallback = value_of(row, row.fallback);
-    return value->word == fallback.word && value->data == fallback.data;
+    return value->keyword == fallback.keyword && value->data == fallback.data;
 }
 
-void complain(const Resolution& at,
+void report_finding(const Resolution& at,
               const std::string& key,
               const std::string& problem,
               const std::string& advice) {
@@ -91,13 +91,13 @@ std::string refuse_not_built(const Resolution& at) {
                 fmt::format("{}{} ({})", only_planned.empty() ? "" : ", ", feature.what, feature.key);
             continue;
         }
-        complain(
+        report_finding(
             at, feature.key, fmt::format("{}: {} is not implemented", feature.key, feature.what),
             can_be_planned ? "Leave it out; `ziggurat plan` shows its memory and time." : "Leave it out.");
     }
     for (const Row& row : deck_schema().rows()) {
-        if (row.built == Built::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
-            complain(at, row.path, fmt::format("{} is not implemented", row.path),
+        if (row.implemented == Implemented::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
+            report_finding(at, row.path, fmt::format("{} is not implemented", row.path),
                      fmt::format("Leave it out; its default is {}.", row.fallback));
         }
     }

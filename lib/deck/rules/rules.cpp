@@ -7,7 +7,7 @@
 namespace ziggurat::deck {
 namespace {
 
-bool can_judge(const Rule& rule, const Values& values) {
+bool can_check(const Rule& rule, const Values& values) {
     const auto keys = split_words(rule.keys);
     return std::none_of(keys.begin(), keys.end(),
                         [&](std::string_view key) { return values.has_bad(std::string{key}); });
@@ -15,22 +15,22 @@ bool can_judge(const Rule& rule, const Values& values) {
 
 }  // namespace
 
-void judge_record(const Resolution& resolution) {
+void check_record(const Resolution& resolution) {
     for (const Rule& rule : model_rules()) {
-        if (can_judge(rule, resolution.values)) {
-            rule.judge(resolution);
+        if (can_check(rule, resolution.values)) {
+            rule.check(resolution);
         }
     }
 }
 
-void judge(const Resolution& resolution) {
+void check(const Resolution& resolution) {
     for (const auto rules :
          {run_rules(), model_rules(), parallel_rules(), train_rules(), schedule_rules(), validate_rules(),
           trained_rules(), lora_rules(), sharding_rules(), tier_rules(), tile_rules(), source_rules(),
           data_rules(), checkpoint_rules(), effect_rules(), unusual_rules()}) {
         for (const Rule& rule : rules) {
-            if (can_judge(rule, resolution.values)) {
-                rule.judge(resolution);
+            if (can_check(rule, resolution.values)) {
+                rule.check(resolution);
             }
         }
     }

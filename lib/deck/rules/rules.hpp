@@ -9,7 +9,7 @@ namespace ziggurat::deck {
 
 /// One rule, and the keys that it needs: it is skipped if one of them is bad.
 struct Rule {
-    void (*judge)(const Resolution&);
+    void (*check)(const Resolution&);
     const char* keys;  ///< separated by spaces
 };
 
@@ -31,9 +31,9 @@ std::span<const Rule> effect_rules();
 std::span<const Rule> unusual_rules();
 
 /// Runs only the rules about the model, for the deck of a past run.
-void judge_record(const Resolution& resolution);
+void check_record(const Resolution& resolution);
 
 /// Runs every rule and reports all problems.
-void judge(const Resolution& resolution);
+void check(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

@@ -36,18 +36,18 @@ std::string trouble_with(const fs::path& path) {
 
 void expect_a_checkpoint(
     const Resolution& at, const char* key, const char* use, const std::string& path, const char* advice) {
-    const auto trouble = trouble_with(path);
+    const auto reason = trouble_with(path);
     std::error_code error;
-    if (trouble.empty()) {
+    if (reason.empty()) {
         return;
     }
     const bool is_missing = !fs::exists(path, error);
     if (!at.options.needs_data && is_missing) {
         at.found.note(
             at.values.location(key), fmt::format("{} is not here", in_quotes(path)),
-            fmt::format("{} in {}; a plan does not need it, but a training does", trouble, looked_in(path)));
+            fmt::format("{} in {}; a plan does not need it, but a training does", reason, looked_in(path)));
     } else {
-        at.found.error(at.values.location(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
+        at.found.error(at.values.location(key), fmt::format("cannot {} {}", use, in_quotes(path)), reason,
                        advice);
         if (is_missing) {
             note_where_looked(at.found, at.values.location(key), path);
@@ -79,9 +79,9 @@ void resume_path_is_a_checkpoint(const Resolution& at) {
 }
 
 void initial_weights_are_there(const Resolution& at) {
-    const bool is_published = at.values.is_word("model.init.from", "hf");
-    const bool is_wanted = is_published || at.values.is_word("model.init.from", "checkpoint");
-    const bool has_path = !at.values.is_word("model.init.path", "none");
+    const bool is_published = at.values.is_keyword("model.init.from", "hf");
+    const bool is_wanted = is_published || at.values.is_keyword("model.init.from", "checkpoint");
+    const bool has_path = !at.values.is_keyword("model.init.path", "none");
     const char* advice = is_published
                              ? "Name the folder with config.json and safetensors files."
                              : "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";

@@ -13,7 +13,7 @@ void only_raw_files_have_a_dtype(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         if (source.format != spec::TokenFormat::raw && at.values.is_written(path + ".dtype")) {
             at.found.error(at.values.location(path + ".dtype"),
-                           fmt::format("a dtype with the format {}", at.values.word(path + ".format")),
+                           fmt::format("a dtype with the format {}", at.values.keyword(path + ".format")),
                            "only raw files do not contain the type of their token ids",
                            "Remove it, or use format: raw.");
         }
@@ -47,7 +47,7 @@ void tokenizers_match_formats(const Resolution& at) {
     });
 }
 
-void documents_can_be_told_apart(const Resolution& at) {
+void documents_can_be_distinguished(const Resolution& at) {
     if (!at.run.data.reset_at_document || at.run.data.document_token >= 0) {
         return;
     }
@@ -86,7 +86,7 @@ void document_token_is_in_the_sources(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const bool is_searched = source.format != spec::TokenFormat::own &&
                                  source.format != spec::TokenFormat::megatron &&
-                                 look_for(source).trouble.empty();
+                                 look_for(source).reason.empty();
         if (is_searched && !at.options.has_token(source, path + ".path", token)) {
             at.found.warning(
                 at.values.location(path + ".path"),
@@ -101,7 +101,7 @@ void document_token_is_in_the_sources(const Resolution& at) {
 constexpr std::array rules = {
     Rule{only_raw_files_have_a_dtype, ""},
     Rule{tokenizers_match_formats, "data.tokenizer"},
-    Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
+    Rule{documents_can_be_distinguished, "data.reset_at_document data.document_token"},
     Rule{document_token_is_the_tokenizers, "data.document_token data.tokenizer"},
     Rule{document_token_is_in_the_sources, "data.reset_at_document data.document_token"},
 };

@@ -20,7 +20,7 @@ bool differs(const Resolution& at, const char* key) {
     }
     const Row& row = *deck_schema().find(key);
     const DeckValue fallback = value_of(row, row.fallback);
-    return value->word != fallback.word || value->data != fallback.data;
+    return value->keyword != fallback.keyword || value->data != fallback.data;
 }
 
 bool saves_nothing(const Resolution& at) {
@@ -55,15 +55,15 @@ bool has_no_decay(const Resolution& at) {
 }
 
 bool begins_with_given_weights(const Resolution& at) {
-    return !at.values.is_word("model.init.from", "random");
+    return !at.values.is_keyword("model.init.from", "random");
 }
 
 bool begins_with_random_weights(const Resolution& at) {
-    return at.values.is_word("model.init.from", "random");
+    return at.values.is_keyword("model.init.from", "random");
 }
 
 bool has_no_rope_scaling(const Resolution& at) {
-    return at.values.is_word("model.rope_scaling.kind", "none");
+    return at.values.is_keyword("model.rope_scaling.kind", "none");
 }
 
 bool scales_no_parts(const Resolution& at) {
@@ -116,19 +116,19 @@ bool keeps_parameters_whole(const Resolution& at) {
 
 /// Effective decks have `pass` here.
 bool keeps_for_a_step_what_is_whole(const Resolution& at) {
-    return at.values.is_word("sharding.leases", "step") && keeps_parameters_whole(at);
+    return at.values.is_keyword("sharding.leases", "step") && keeps_parameters_whole(at);
 }
 
 bool moves_and_gathers_nothing(const Resolution& at) {
     return keeps_parameters_whole(at) && !spec::is_any_state_away(at.run) &&
-           !spec::is_any_home_open(at.run) && !at.run.tiers.open.tiles;
+           !spec::has_auto_home(at.run) && !at.run.tiers.open.tiles;
 }
 
 /// A key without effect under a condition.
 struct Idle {
     const char* key;
     bool (*is_idle)(const Resolution&);
-    const char* why;
+    const char* reason;
     const char* advice;
     const char* needs;  ///< keys that the condition depends on, separated by spaces
 };
@@ -190,24 +190,24 @@ constexpr std::array idle_keys = {
 };
 
 /// Warns at `key`, except at a location with an error: the value will change anyway.
-void warn(const Resolution& at, const std::string& key, const char* why, const char* advice) {
+void warn(const Resolution& at, const std::string& key, const char* reason, const char* advice) {
     const SourceLocation location = at.values.location(key);
     const auto problems = at.found.sorted();
     if (std::none_of(problems.begin(), problems.end(), [&](const Problem& problem) {
             return problem.severity == Severity::error && problem.at == location;
         })) {
-        at.found.warning(location, fmt::format("{} has no effect", key), why, advice);
+        at.found.warning(location, fmt::format("{} has no effect", key), reason, advice);
     }
 }
 
 void keys_do_something(const Resolution& at) {
-    for (const auto& [key, is_idle, why, advice, needs] : idle_keys) {
+    for (const auto& [key, is_idle, reason, advice, needs] : idle_keys) {
         const auto needed = split_words(needs);
         const bool can_tell = std::none_of(needed.begin(), needed.end(), [&](std::string_view other) {
             return at.values.has_bad(std::string{other});
         });
         if (can_tell && differs(at, key) && is_idle(at)) {
-            warn(at, key, why, advice);
+            warn(at, key, reason, advice);
         }
     }
 }

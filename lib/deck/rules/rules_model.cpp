@@ -124,12 +124,12 @@ void document_token_is_in_the_vocabulary(const Resolution& at) {
 }
 
 /// Checks `recompute.every`. \param map  key of the recomputation
-void judge_kept_inputs(const Resolution& at, const std::string& map, const spec::Recompute& recompute) {
+void check_kept_inputs(const Resolution& at, const std::string& map, const spec::Recompute& recompute) {
     if (recompute.every == 1) {
         return;
     }
     const auto asked = fmt::format("{}.every = {}", map, recompute.every);
-    if (recompute.kind != spec::RecomputeKind::full && !recompute.is_open) {
+    if (recompute.kind != spec::RecomputeKind::full && !recompute.is_auto) {
         at.found.error(at.values.location(map + ".every"), asked,
                        fmt::format("only {}.kind full stores just the inputs of layers", map),
                        "Use kind full, or leave every out.");
@@ -141,11 +141,11 @@ void judge_kept_inputs(const Resolution& at, const std::string& map, const spec:
 }
 
 void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
-    judge_kept_inputs(at, "recompute", at.run.recompute);
+    check_kept_inputs(at, "recompute", at.run.recompute);
     for (std::size_t stage = 0; stage < at.run.stages.size(); ++stage) {
         const auto map = fmt::format("parallel.pipeline.each[{}].recompute", stage);
         if (at.values.has(map + ".every")) {
-            judge_kept_inputs(at, map, at.run.stages[stage].recompute);
+            check_kept_inputs(at, map, at.run.stages[stage].recompute);
         }
     }
 }

@@ -14,20 +14,20 @@ namespace {
 void degrees_fill_the_ranks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const std::int64_t others = std::int64_t{parallel.tensor} * parallel.context * parallel.stages;
-    constexpr std::int64_t most = std::int64_t{1} << 62;
-    const std::int64_t product = others > most / std::max(1, parallel.data) ? most : others * parallel.data;
+    constexpr std::int64_t max = std::int64_t{1} << 62;
+    const std::int64_t product = others > max / std::max(1, parallel.data) ? max : others * parallel.data;
     if (product == parallel.ranks) {
         return;
     }
     const std::string sum =
         fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
-                    parallel.stages, parallel.data, product, product == most ? " or more" : "");
+                    parallel.stages, parallel.data, product, product == max ? " or more" : "");
     const auto cannot_be_laid_out =
         fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
     const char* key =
         !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
-    constexpr std::int64_t most_ranks = 1 << 20;  // the same as for --ranks
-    if (product > most_ranks) {
+    constexpr std::int64_t max_ranks = 1 << 20;  // the same as for --ranks
+    if (product > max_ranks) {
         at.found.error(at.values.location(key), cannot_be_laid_out, sum, "Use smaller degrees.");
         return;
     }
@@ -39,13 +39,13 @@ void degrees_fill_the_ranks(const Resolution& at) {
 }
 
 /// Reports an error unless the tensor degree divides `number`, the value of `key`.
-void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_t number, const char* why) {
+void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_t number, const char* reason) {
     const int degree = at.run.parallel.tensor;
     if (number % degree == 0) {
         return;
     }
     at.found.error(at.values.location("parallel.tensor.degree"),
-                   fmt::format("parallel.tensor = {} does not divide {} = {}", degree, key, number), why,
+                   fmt::format("parallel.tensor = {} does not divide {} = {}", degree, key, number), reason,
                    fmt::format("Use {}.", list_or(divisors(number))));
 }
 

@@ -16,7 +16,7 @@ void warmup_ends_within_the_run(const Resolution& at) {
     }
 }
 
-void decay_fits_behind_the_warmup(const Resolution& at) {
+void decay_fits_after_the_warmup(const Resolution& at) {
     const spec::LearningRate& schedule = at.run.schedule;
     const bool is_wsd = schedule.kind == spec::ScheduleKind::warmup_stable_decay;
     if (is_wsd && schedule.warmup_steps + schedule.decay_steps > at.run.train.steps) {
@@ -29,7 +29,7 @@ void decay_fits_behind_the_warmup(const Resolution& at) {
 
 constexpr std::array rules = {
     Rule{warmup_ends_within_the_run, "train schedule data.seq"},
-    Rule{decay_fits_behind_the_warmup, "train schedule data.seq"},
+    Rule{decay_fits_after_the_warmup, "train schedule data.seq"},
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ void expect_windows(const Resolution& at, const std::string& path, std::int64_t 
 }
 
 /// Checks a source of tokens without a file.
-void judge_own(const Resolution& at, const std::string& path) {
+void check_own(const Resolution& at, const std::string& path) {
     if (at.options.brings_tokens) {
         return;
     }
@@ -69,18 +69,18 @@ void judge_own(const Resolution& at, const std::string& path) {
 }
 
 /// Returns false, after an error or a note, if files do not exist.
-bool is_there(const Resolution& at, const std::string& path, const spec::Source& source) {
+bool is_present(const Resolution& at, const std::string& path, const spec::Source& source) {
     const NamedFiles named = look_for(source);
     const SourceLocation location = at.values.location(path + ".path");
     if (named.is_missing && !at.options.needs_data) {
         at.found.note(location, fmt::format("{} is not here", in_quotes(source.path)),
                       fmt::format("{}; looked for in {}; a plan does not need it, but a training does",
-                                  named.trouble, looked_in(source.path)));
-    } else if (!named.trouble.empty()) {
+                                  named.reason, looked_in(source.path)));
+    } else if (!named.reason.empty()) {
         at.found.error(
             location,
-            fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
-            named.trouble,
+            fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.keyword(path + ".format")),
+            named.reason,
             !named.advice.empty() ? named.advice
             : named.is_missing
                 ? fmt::format("Check the path and the format, or set {}.path to another.", path)
@@ -89,7 +89,7 @@ bool is_there(const Resolution& at, const std::string& path, const spec::Source&
             note_where_looked(at.found, location, source.path);
         }
     }
-    return named.trouble.empty();
+    return named.reason.empty();
 }
 
 /// Removes key and full stop from a sentence of the reader, because the deck's error adds its own.
@@ -118,7 +118,7 @@ std::optional<SourceFacts> read(const Resolution& at, const std::string& path, c
 }
 
 void warn_of_shared_files(const Resolution& at, const ListedFiles& validated, const ListedFiles& trained) {
-    const auto shared = at.options.find_shared_files(validated.names, trained.names);
+    const auto shared = at.options.find_train_validation_overlap(validated.names, trained.names);
     for (auto first = shared.begin(); first != shared.end();) {
         const std::string& source = validated.sources.at(first->validated);
         const auto next = std::find_if(first, shared.end(), [&](const FileOverlap& file) {
@@ -142,10 +142,10 @@ void sources_are_what_they_are_called(const Resolution& at) {
     ListedFiles validated;
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         if (source.format == spec::TokenFormat::own) {
-            judge_own(at, path);
+            check_own(at, path);
             return;
         }
-        if (!is_there(at, path, source) || !at.options.read_source) {
+        if (!is_present(at, path, source) || !at.options.read_source) {
             return;
         }
         const auto facts = read(at, path, source);
@@ -155,13 +155,13 @@ void sources_are_what_they_are_called(const Resolution& at) {
         if (const auto& doubt = facts->doubt) {
             at.found.warning(
                 at.values.location(path + ".path"),
-                fmt::format("{} is read as {}", in_quotes(doubt->file), at.values.word(path + ".format")),
-                doubt->why, doubt->advice);
+                fmt::format("{} is read as {}", in_quotes(doubt->file), at.values.keyword(path + ".format")),
+                doubt->reason, doubt->advice);
         }
         expect_windows(at, path, facts->tokens);
         (is_of_validation(path) ? validated : trained).add(path, facts->files);
     });
-    if (at.options.find_shared_files && !validated.names.empty() && !trained.names.empty()) {
+    if (at.options.find_train_validation_overlap && !validated.names.empty() && !trained.names.empty()) {
         warn_of_shared_files(at, validated, trained);
     }
 }

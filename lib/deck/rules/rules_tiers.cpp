@@ -43,14 +43,14 @@ void nvme_homes_have_folders(const Resolution& at) {
     }
 }
 
-void warn_of_no_effect(const Resolution& at, const std::string& key, const char* why) {
-    at.found.warning(at.values.location(key), fmt::format("{} has no effect", key), why,
+void warn_of_no_effect(const Resolution& at, const std::string& key, const char* reason) {
+    at.found.warning(at.values.location(key), fmt::format("{} has no effect", key), reason,
                      "Remove it, or set a key of tiers.home.");
 }
 
 void folders_have_residents(const Resolution& at) {
     if (!at.run.tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(at.run) &&
-        !spec::is_any_home_open(at.run)) {
+        !spec::has_auto_home(at.run)) {
         warn_of_no_effect(at, "tiers.nvme.paths", "no state is at home on nvme");
     }
 }
@@ -61,7 +61,7 @@ void folders_have_residents(const Resolution& at) {
 void disks_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     const auto& throttle = at.run.debug.throttle;
-    if (spec::is_any_state_on_nvme(at.run) || spec::is_any_home_open(at.run)) {
+    if (spec::is_any_state_on_nvme(at.run) || spec::has_auto_home(at.run)) {
         return;
     }
     const spec::Tiers usual;
@@ -89,7 +89,7 @@ void disks_have_residents(const Resolution& at) {
 }
 
 void links_have_something_to_carry(const Resolution& at) {
-    if (spec::is_any_home_open(at.run)) {
+    if (spec::has_auto_home(at.run)) {
         return;
     }
     if (!spec::is_any_state_away(at.run)) {
@@ -115,7 +115,7 @@ void folders_are_there(const Resolution& at) {
         std::error_code error;
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
-            at.found.lack(at.values.location("tiers.nvme.paths"),
+            at.found.add_resource_error(at.values.location("tiers.nvme.paths"),
                           fmt::format("cannot use {}", in_quotes(path)),
                           error       ? error.message()
                           : is_folder ? "it is not writable"
@@ -146,7 +146,7 @@ void folders_differ(const Resolution& at) {
 void pinning_has_copies(const Resolution& at) {
     constexpr const char* key = "tiers.host.pinned";
     if (at.run.tiers.device == spec::DeviceKind::host && at.values.is_written(key) &&
-        !at.values.is_word(key, "none") && !at.values.is_word(key, "auto")) {
+        !at.values.is_keyword(key, "none") && !at.values.is_keyword(key, "auto")) {
         at.found.warning(at.values.location(key), fmt::format("{} has no effect", key),
                          "the host's cores compute, and copy nothing to GPUs", "Remove it.");
     }

@@ -25,14 +25,14 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
 
 /// Limits the length of the step program, which lists every operation of every micro-batch.
 void a_step_can_be_listed(const Resolution& at) {
-    constexpr std::int64_t most = 65536;
+    constexpr std::int64_t max = 65536;
     const auto layers = (at.run.model.layers + at.run.parallel.stages - 1) / at.run.parallel.stages;
     const auto passes = layers * at.run.train.micro_batches;
-    if (passes > most) {
+    if (passes > max) {
         at.found.error(
             at.values.location("train.global_batch"),
             fmt::format("{} micro-batches through {} layers in one step", at.run.train.micro_batches, layers),
-            fmt::format("a rank passes {} layers, and its step program can list {}", passes, most),
+            fmt::format("a rank passes {} layers, and its step program can list {}", passes, max),
             "Use a larger train.micro_batch, more ranks, or a smaller train.global_batch.");
     }
 }
@@ -41,13 +41,13 @@ void a_step_can_be_listed(const Resolution& at) {
 ///
 /// Its head is listed by blocks of rows, and all its activations exist at once.
 void a_micro_batch_can_be_listed(const Resolution& at) {
-    constexpr std::int64_t most = std::int64_t{1} << 24;
+    constexpr std::int64_t max = std::int64_t{1} << 24;
     const auto seq = at.run.data.seq;
-    if (at.run.train.micro_batch > most / seq) {
+    if (at.run.train.micro_batch > max / seq) {
         at.found.error(
             at.values.location("train.micro_batch"),
             fmt::format("train.micro_batch = {} sequences of {} tokens", at.run.train.micro_batch, seq),
-            fmt::format("a micro-batch has {} tokens at most", most),
+            fmt::format("a micro-batch has {} tokens at most", max),
             "Use a smaller train.micro_batch: each rank takes the number that train.global_batch needs.");
     }
 }
@@ -64,13 +64,13 @@ void a_micro_batch_can_be_listed(const Resolution& at) {
 /// A bound on the count suffices: the sum over ranks is rounded once more, for any count.
 void sums_in_bf16_keep_their_norm(const Resolution& at) {
     const auto count = at.run.train.micro_batches;
-    if (at.run.precision.gradient == spec::DType::bf16 && count > spec::most_added_in_bf16) {
+    if (at.run.precision.gradient == spec::DType::bf16 && count > spec::max_added_in_bf16) {
         at.found.error(
             at.values.location("precision.gradient"),
             fmt::format("{} micro-batches are added up in bf16", count),
             fmt::format("beyond {} the norm of their sum may be off by more than 1%: it has 8 bits, "
                         "so small gradients are lost",
-                        spec::most_added_in_bf16),
+                        spec::max_added_in_bf16),
             "Use precision.gradient: fp32, or a larger train.micro_batch.");
     }
 }

@@ -82,7 +82,7 @@ void patterns_without_decay_fit_some(const Resolution& at) {
 }
 
 void something_is_trained(const Resolution& at) {
-    if (at.values.is_word("train.only", "all") || !at.run.train.only.empty()) {
+    if (at.values.is_keyword("train.only", "all") || !at.run.train.only.empty()) {
         return;
     }
     at.found.error(at.values.location("train.only"), "train.only is an empty list",

@@ -11,9 +11,9 @@
 namespace ziggurat::deck {
 
 // Bounds far above any real run; products of a few of them fit into 63 bits.
-inline constexpr double most_ranks = 1 << 20;
-inline constexpr double most_elements = 1 << 24;
-inline constexpr double most_count = 1e12;
+inline constexpr double max_ranks = 1 << 20;
+inline constexpr double max_elements = 1 << 24;
+inline constexpr double max_count = 1e12;
 
 std::span<const Row> run_rows();  ///< the top level and `run`
 std::span<const Row> model_rows();
@@ -26,9 +26,9 @@ std::span<const Row> optimizer_rows();   ///< `optimizer` and `schedule`
 std::span<const Row> checkpoint_rows();  ///< `checkpoint`, `logging` and `debug`
 
 /// Returns true if each row with a value declares the effect of a changed value on a resumed run.
-constexpr bool say_what_resumes_do(std::span<const Row> rows) {
+constexpr bool print_resume_notes(std::span<const Row> rows) {
     return std::ranges::all_of(rows, [](const Row& row) {
-        return has_value(row.type) == (row.on_resume != OnResume::unsaid) &&
+        return has_value(row.type) == (row.on_resume != OnResume::unprinted) &&
                (row.on_resume == OnResume::warned) == (*row.from_here != 0);
     });
 }

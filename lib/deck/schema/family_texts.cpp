@@ -49,8 +49,8 @@ Names shared(std::string (*text)(const FamilyDescriptor&), bool (*has)(const Fam
         group->second.emplace_back(family->name);
     }
     Names lines;
-    for (const auto& [said, names] : groups) {
-        lines.push_back(fmt::format("{} ({})", said, fmt::join(names, ", ")));
+    for (const auto& [written, names] : groups) {
+        lines.push_back(fmt::format("{} ({})", written, fmt::join(names, ", ")));
     }
     return lines;
 }

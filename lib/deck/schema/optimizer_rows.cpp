@@ -9,7 +9,7 @@ namespace {
 // clang-format off
 constexpr Row rows[] = {
     {.path = "optimizer", .doc = "The optimizer."},
-    {.path = "optimizer.kind", .type = Type::word, .fallback = "adamw", .words = "adamw",
+    {.path = "optimizer.kind", .type = Type::keyword, .fallback = "adamw", .keywords = "adamw",
      .on_resume = refused, .doc = "AdamW with decoupled decay."},
     {.path = "optimizer.lr", .type = Type::real, .fallback = "3.0e-4", .min = 0, .max = 1000,
      .on_resume = measured, .doc = "Maximum learning rate."},
@@ -29,24 +29,24 @@ constexpr Row rows[] = {
     {.path = "optimizer.clip.norm", .type = Type::real, .fallback = "1.0", .min = 1e-30, .max = 1e30,
      .on_resume = warned, .from_here = "gradients are clipped at the new norm",
      .doc = "Maximum norm; to disable clipping, use clip: {policy: off}."},
-    {.path = "optimizer.clip.policy", .type = Type::word, .fallback = "global",
-     .words = "global off speculate previous_norm per_unit",
+    {.path = "optimizer.clip.policy", .type = Type::keyword, .fallback = "global",
+     .keywords = "global off speculate previous_norm per_unit",
      .on_resume = warned, .from_here = "gradients are clipped by the new policy",
      .doc = "global: by the norm of the whole gradient of this step. off: no clipping."},
     {.path = "optimizer.clip_norm", .type = Type::alias, .shorthand = "optimizer.clip.norm",
      .doc = "Short for optimizer.clip.norm."},
 
     {.path = "schedule", .shorthand = "kind", .doc = "Learning rate over the run."},
-    {.path = "schedule.kind", .type = Type::word, .fallback = "cosine", .words = "constant linear cosine wsd",
+    {.path = "schedule.kind", .type = Type::keyword, .fallback = "cosine", .keywords = "constant linear cosine wsd",
      .on_resume = measured,
      .doc = "Shape of the decay after warm-up; wsd stays at the maximum and decays linearly at the end."},
     {.path = "schedule.warmup", .type = Type::training_length, .fallback = "0 steps", .on_resume = measured,
      .doc = "Linear rise from zero."},
-    {.path = "schedule.decay", .type = Type::training_length, .fallback = "auto", .words = "auto",
+    {.path = "schedule.decay", .type = Type::training_length, .fallback = "auto", .keywords = "auto",
      .on_resume = measured, .doc = "wsd: length of the decay; auto is 20% of the steps."},
     {.path = "schedule.final_fraction", .type = Type::real, .fallback = "0.1", .min = 0, .max = 1,
      .on_resume = measured, .doc = "Learning rate at the end, relative to the maximum."},
-    {.path = "schedule.when_extended", .type = Type::word, .fallback = "rescale", .words = "rescale restart hold",
+    {.path = "schedule.when_extended", .type = Type::keyword, .fallback = "rescale", .keywords = "rescale restart hold",
      .on_resume = measured,
      .doc = "For a run that resumes with another train.steps or train.tokens. rescale: the schedule ends "
             "with the run, so the learning rate may jump. restart: a new schedule, including warm-up, "
@@ -54,7 +54,7 @@ constexpr Row rows[] = {
             "last learning rate is kept."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
+static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

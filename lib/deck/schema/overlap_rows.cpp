@@ -9,7 +9,7 @@ namespace {
 // clang-format off
 constexpr Row rows[] = {
     {.path = "overlap", .doc = "Concurrent transfers and computation."},
-    {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
+    {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .keywords = "auto", .noun = "segments",
      .min = 0, .max = 1024,
      .on_resume = noted,
      .doc = "Segments fetched and gathered ahead of use. auto predicts the time for 1 to 4 segments from "
@@ -17,67 +17,67 @@ constexpr Row rows[] = {
             "takes the smallest number from 2 to 4 that no other one beats; 1 if that is faster or the "
             "budgets allow no more; 0 if they allow none. If all state is at home on the device, it takes "
             "1."},
-    {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
+    {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .keywords = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .on_resume = noted,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read before their "
             "own update, so that disk reads overlap with backward. Never less than twice overlap.prefetch; "
             "each holds a chunk's states on the host. auto: the smallest of 2, 4, 8 and 16 times "
             "overlap.prefetch that no other one beats, predicted in the same way within the budgets."},
-    {.path = "overlap.bucket", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
+    {.path = "overlap.bucket", .type = Type::integer, .fallback = "auto", .keywords = "auto", .noun = "elements",
      .min = 0, .max = 0x1p40, .on_resume = noted,
      .doc = "Gradients per collective, in whole units; 0 sends each unit separately."},
-    {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false", .built = Built::no,
+    {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false", .implemented = Implemented::no,
      .on_resume = noted, .doc = "Updates a chunk as soon as its gradient is complete."},
     {.path = "overlap.delayed_update", .shorthand = "enabled",
      .doc = "Computation with weights that are one step old."},
-    {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .built = Built::no,
+    {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .implemented = Implemented::no,
      .on_resume = warned, .from_here = "updates are applied at another step", .doc = "On or off."},
-    {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps", .built = Built::no,
+    {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps", .implemented = Implemented::no,
      .on_resume = warned, .from_here = "updates are applied at another step",
      .doc = "Training before it begins."},
-    {.path = "overlap.tensor", .type = Type::word, .fallback = "off", .words = "off ring", .built = Built::no,
+    {.path = "overlap.tensor", .type = Type::keyword, .fallback = "off", .keywords = "off ring", .implemented = Implemented::no,
      .on_resume = noted, .doc = "Tensor-parallel collectives in pieces, concurrent with the products."},
 
     {.path = "recompute", .shorthand = "kind",
      .doc = "Recomputation of activations: less memory, more time."},
-    {.path = "recompute.kind", .type = Type::word, .fallback = "none", .words = "none selective full auto",
+    {.path = "recompute.kind", .type = Type::keyword, .fallback = "none", .keywords = "none selective full auto",
      .on_resume = noted,
      .doc = "selective: attention core and pointwise phases. full: everything except the inputs of units. "
             "auto: the minimum with which all state fits the budgets and no activations with home auto "
             "leave the device; in a pipeline, for each stage."},
     {.path = "recompute.every", .type = Type::integer, .fallback = "1", .noun = "units", .min = 1, .max = 10000,
      .on_resume = noted, .doc = "Units between two stored inputs."},
-    {.path = "recompute.split", .type = Type::boolean, .fallback = "auto", .words = "auto", .on_resume = noted,
+    {.path = "recompute.split", .type = Type::boolean, .fallback = "auto", .keywords = "auto", .on_resume = noted,
      .doc = "Shards stored activations that all tensor ranks would replicate, and gathers them in backward "
             "(P_a). auto: true with kind full and tensor ranks without parallel.sequence."},
 
     {.path = "compression", .doc = "Compression of messages."},
-    {.path = "compression.parameters", .type = Type::word, .fallback = "none", .words = "none int8_blocks",
-     .built = Built::no, .on_resume = warned, .from_here = "gathered parameters are rounded differently",
+    {.path = "compression.parameters", .type = Type::keyword, .fallback = "none", .keywords = "none int8_blocks",
+     .implemented = Implemented::no, .on_resume = warned, .from_here = "gathered parameters are rounded differently",
      .doc = "int8_blocks: gathers in 8 bits (qwZ)."},
-    {.path = "compression.gradients", .type = Type::word, .fallback = "none", .words = "none int4_all_to_all tagc",
-     .built = Built::no, .on_resume = warned, .from_here = "gradients on the wire are rounded differently",
+    {.path = "compression.gradients", .type = Type::keyword, .fallback = "none", .keywords = "none int4_all_to_all tagc",
+     .implemented = Implemented::no, .on_resume = warned, .from_here = "gradients on the wire are rounded differently",
      .doc = "int4_all_to_all: qgZ. tagc: a homomorphic sketch."},
 
     {.path = "precision", .shorthand = "compute", .doc = "Number types. Sums are always computed in fp32."},
-    {.path = "precision.compute", .type = Type::word, .fallback = "bf16", .words = "fp32 bf16",
+    {.path = "precision.compute", .type = Type::keyword, .fallback = "bf16", .keywords = "fp32 bf16",
      .on_resume = warned,
      .from_here = "parameters, activations and products are rounded differently",
      .doc = "Parameters, activations and products."},
-    {.path = "precision.master", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
+    {.path = "precision.master", .type = Type::keyword, .fallback = "fp32", .keywords = "fp32 bf16",
      .on_resume = warned,
      .from_here = "the weights that the optimizer updates are rounded differently",
      .doc = "The weights that the optimizer updates."},
-    {.path = "precision.gradient", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
+    {.path = "precision.gradient", .type = Type::keyword, .fallback = "fp32", .keywords = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients summed over micro-batches are rounded differently",
      .doc = "The accumulator over micro-batches, at most 64 of them in bf16; the gradient of one is fp32."},
-    {.path = "precision.reduce", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
+    {.path = "precision.reduce", .type = Type::keyword, .fallback = "fp32", .keywords = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients summed over ranks are rounded differently",
      .doc = "Gradients on the wire; accumulated gradients are sent in their own type."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
+static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

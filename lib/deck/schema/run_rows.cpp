@@ -24,20 +24,20 @@ constexpr Row rows[] = {
     {.path = "run.name", .type = Type::text, .fallback = "run", .on_resume = noted,
      .doc = "Name in the banner and in paths.",
      .is_name_or_place = true},
-    {.path = "run.dir", .type = Type::path, .fallback = "auto", .words = "auto",
+    {.path = "run.dir", .type = Type::path, .fallback = "auto", .keywords = "auto",
      .on_resume = noted, .doc = "Folder for all output of the run; auto is runs/ and the name."},
-    {.path = "run.working_folder", .type = Type::path, .fallback = "auto", .words = "auto",
+    {.path = "run.working_folder", .type = Type::path, .fallback = "auto", .keywords = "auto",
      .on_resume = noted,
      .doc = "Base folder of relative paths in the deck, except run.dir; auto is the current folder. A "
             "resumed run also searches the folder in which it was started."},
     {.path = "run.seed", .type = Type::integer, .fallback = "1234", .min = 0, .max = 9e15,
      .on_resume = measured, .doc = "Seed of initial weights, data order and dropout."},
-    {.path = "run.resume", .type = Type::text, .fallback = "auto", .words = "auto never must",
+    {.path = "run.resume", .type = Type::text, .fallback = "auto", .keywords = "auto never must",
      .on_resume = noted,
      .doc = "auto resumes from the newest checkpoint, if any; must requires one; never starts from "
             "scratch; or the path of a checkpoint.",
      .is_name_or_place = true},
-    {.path = "run.time_limit", .type = Type::duration, .fallback = "auto", .words = "none auto", .min = 1, .max = 1e9,
+    {.path = "run.time_limit", .type = Type::duration, .fallback = "auto", .keywords = "none auto", .min = 1, .max = 1e9,
      .on_resume = noted,
      .doc = "Time from the start of the program; the run stops in time to save a checkpoint. auto: until "
             "the end of the Slurm job, if any."},
@@ -53,7 +53,7 @@ constexpr Row rows[] = {
             "the new files."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
+static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -21,7 +21,7 @@ enum class Type {
     text,
     path,
     boolean,
-    word,  ///< one of `words`
+    keyword,  ///< one of `keywords`
     integer,
     real,
     size,           ///< bytes
@@ -35,14 +35,14 @@ enum class Type {
     texts,            ///< a list of texts
     reals,            ///< a list of numbers
     integers,         ///< a list of whole numbers, or a single one
-    word_list,        ///< a list of keywords from `words`
+    keyword_list,        ///< a list of keywords from `keywords`
 };
 
 /// State of a key's implementation.
 ///
-/// An unimplemented key must keep its default. deck/rules/not_built.hpp also lists unimplemented values of
+/// An unimplemented key must keep its default. deck/rules/unsupported.hpp also lists unimplemented values of
 /// implemented keys.
-enum class Built { yes, no };
+enum class Implemented { yes, no };
 
 /// Versions of the two schemas; each deck and machine file must give its version.
 inline constexpr int deck_version = 1;
@@ -50,7 +50,7 @@ inline constexpr int machine_version = 1;
 
 /// Effect of a changed value on a training that resumes from a checkpoint.
 enum class OnResume {
-    unsaid,              ///< for rows without a value
+    unprinted,              ///< for rows without a value
     noted,               ///< affects only distribution, reporting or paths: the training is the same
     warned,              ///< the training continues differently, as Row::from_here describes
     measured,            ///< the effect is computed and reported in numbers: samples, length, learning rate
@@ -70,13 +70,13 @@ struct Row {
     /// Keywords accepted in addition to the type's values, separated by spaces.
     ///
     /// For a map: keywords that set each of its keys.
-    const char* words = "";
+    const char* keywords = "";
     const char* noun = "";           ///< unit of an integer
     double min = -std::numeric_limits<double>::infinity();
     double max = std::numeric_limits<double>::infinity();
     const char* shorthand = "";  ///< for a map: the key that a scalar stands for; for an alias: its target
-    Built built = Built::yes;
-    OnResume on_resume = OnResume::unsaid;
+    Implemented implemented = Implemented::yes;
+    OnResume on_resume = OnResume::unprinted;
     const char* from_here = "";  ///< for OnResume::warned: what another value changes
     const char* doc = "";
     /// True for a text that affects only names and locations; paths always do.
@@ -120,8 +120,8 @@ std::string_view leaf_of(std::string_view path);
 /// Returns `data.train[].path` for `data.train[3].path`.
 std::string without_indices(std::string_view path);
 
-/// Splits `words` at spaces.
-std::vector<std::string_view> split_words(std::string_view words);
+/// Splits `keywords` at spaces.
+std::vector<std::string_view> split_words(std::string_view keywords);
 
 /// Returns the row's first sentence as the reason in an error, without capital and full stop.
 std::string reason_of(const Row& row);

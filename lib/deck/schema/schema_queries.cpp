@@ -8,11 +8,11 @@ namespace ziggurat::deck {
 namespace {
 
 /// Joins alternatives: `512MiB or auto`.
-std::string join_or(const std::vector<std::string_view>& words) {
+std::string join_or(const std::vector<std::string_view>& keywords) {
     std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
-        text += words[i];
+    for (std::size_t i = 0; i < keywords.size(); ++i) {
+        text += i == 0 ? "" : i + 1 == keywords.size() ? " or " : ", ";
+        text += keywords[i];
     }
     return text;
 }
@@ -40,7 +40,7 @@ std::string form_of(const Row& row) {
             return "a path";
         case Type::boolean:
             return "true or false";
-        case Type::word:
+        case Type::keyword:
         case Type::home:
             return row.type == Type::home
                        ? "device, host, nvme, or shares such as {device: 5%, host: 55%, nvme: rest}"
@@ -69,7 +69,7 @@ std::string form_of(const Row& row) {
             return fmt::format("a list of two numbers from {} to {}", row.min, row.max);
         case Type::integers:
             return fmt::format("a whole number from {} to {}, or a list of them", row.min, row.max);
-        case Type::word_list:
+        case Type::keyword_list:
             return "a list of";
     }
     return {};
@@ -95,12 +95,12 @@ std::string without_indices(std::string_view path) {
     return bare;
 }
 
-std::vector<std::string_view> split_words(std::string_view words) {
+std::vector<std::string_view> split_words(std::string_view keywords) {
     std::vector<std::string_view> parts;
-    while (!words.empty()) {
-        const std::size_t end = words.find(' ');
-        parts.push_back(words.substr(0, end));
-        words = end == std::string_view::npos ? std::string_view{} : words.substr(end + 1);
+    while (!keywords.empty()) {
+        const std::size_t end = keywords.find(' ');
+        parts.push_back(keywords.substr(0, end));
+        keywords = end == std::string_view::npos ? std::string_view{} : keywords.substr(end + 1);
     }
     return parts;
 }
@@ -121,8 +121,8 @@ std::string reason_of(const Row& row) {
         doc.pop_back();
     }
     const auto first = doc.substr(0, doc.find(' '));  // AdamW and NVMe keep their capitals
-    const bool is_word = first.size() > 1 && std::none_of(first.begin() + 1, first.end(), is_capital);
-    if ((is_word || first == "A") && is_capital(doc[0])) {
+    const bool is_keyword = first.size() > 1 && std::none_of(first.begin() + 1, first.end(), is_capital);
+    if ((is_keyword || first == "A") && is_capital(doc[0])) {
         doc[0] = static_cast<char>(doc[0] - 'A' + 'a');
     }
     return doc;
@@ -144,7 +144,7 @@ const char* noun_of(Type type) {
             return "a path";
         case Type::boolean:
             return "true or false";
-        case Type::word:
+        case Type::keyword:
             return "a choice";
         case Type::integer:
             return "a whole number";
@@ -170,7 +170,7 @@ const char* noun_of(Type type) {
             return "a list of two such numbers";
         case Type::integers:
             return "a list of whole numbers";
-        case Type::word_list:
+        case Type::keyword_list:
             return "a list of choices";
     }
     return "";
@@ -178,14 +178,14 @@ const char* noun_of(Type type) {
 
 std::string accepted_forms(const Row& row) {
     const std::string form = form_of(row);
-    const auto words = split_words(row.words);
-    if (words.empty()) {
+    const auto keywords = split_words(row.keywords);
+    if (keywords.empty()) {
         return form;
     }
-    if (row.type == Type::word) {
-        return words.size() == 1 ? std::string{words[0]} : form + " " + join_or(words);
+    if (row.type == Type::keyword) {
+        return keywords.size() == 1 ? std::string{keywords[0]} : form + " " + join_or(keywords);
     }
-    return form + (row.type == Type::word_list ? " " : ", or ") + join_or(words);
+    return form + (row.type == Type::keyword_list ? " " : ", or ") + join_or(keywords);
 }
 
 const Row* Schema::find(std::string_view path) const {

@@ -10,7 +10,7 @@ namespace {
 constexpr Row rows[] = {
     {.path = "tiers", .doc = "Memory budgets, and placement of state."},
     {.path = "tiers.device", .shorthand = "budget", .doc = "Device memory."},
-    {.path = "tiers.device.kind", .type = Type::word, .fallback = "auto", .words = "auto cuda host",
+    {.path = "tiers.device.kind", .type = Type::keyword, .fallback = "auto", .keywords = "auto cuda host",
      .on_resume = noted,
      .doc = "Processor for computation, and owner of device memory. cuda: GPUs. host: the host's cores, "
             "and half of its memory. auto: GPUs if the machine has any."},
@@ -23,7 +23,7 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Limit per node, for all its ranks. A share refers to the node's memory; without GPUs, to the "
             "other half of it."},
-    {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "auto", .words = "auto none all",
+    {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "auto", .keywords = "auto none all",
      .on_resume = noted,
      .doc = "Maximum of page-locked host memory for GPU copies, per node; a share refers to the node's "
             "memory. Copies of other memory go through a small page-locked buffer, which is slower. If the "
@@ -35,42 +35,42 @@ constexpr Row rows[] = {
      .doc = "Folders, one per disk of a node; each rank substitutes ${env:NAME} in them from its own "
             "environment.",
      .is_name_or_place = true},
-    {.path = "tiers.nvme.map", .type = Type::word, .fallback = "stripe", .words = "stripe near",
+    {.path = "tiers.nvme.map", .type = Type::keyword, .fallback = "stripe", .keywords = "stripe near",
      .on_resume = noted,
      .doc = "stripe: every rank uses all paths. near: each rank uses the path of its own socket."},
     {.path = "tiers.nvme.budget", .type = Type::size_or_share, .fallback = "90%",
      .on_resume = noted, .doc = "Limit per node, for all paths together."},
-    {.path = "tiers.nvme.queue_depth", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
+    {.path = "tiers.nvme.queue_depth", .type = Type::integer, .fallback = "auto", .keywords = "auto", .min = 1,
      .max = 1024, .on_resume = noted,
      .doc = "Transfers in flight per rank; auto is the optimum that `ziggurat bench io` measured, or 32."},
-    {.path = "tiers.nvme.block", .type = Type::size, .fallback = "auto", .words = "auto", .min = 4096,
+    {.path = "tiers.nvme.block", .type = Type::size, .fallback = "auto", .keywords = "auto", .min = 4096,
      .max = 1 << 30, .on_resume = noted,
      .doc = "Bytes per transfer; auto is the optimum that `ziggurat bench io` measured, or 1MiB."},
     {.path = "tiers.nvme.verify", .type = Type::boolean, .fallback = "true",
      .on_resume = noted, .doc = "Checks data that is read against a checksum of the written data."},
-    {.path = "tiers.nvme.endurance", .type = Type::size, .fallback = "none", .words = "none", .min = 1,
+    {.path = "tiers.nvme.endurance", .type = Type::size, .fallback = "none", .keywords = "none", .min = 1,
      .max = 0x1p62, .on_resume = noted,
      .doc = "Write endurance of each disk; the accounting reports for how many days it lasts."},
     {.path = "tiers.home",
      .doc = "Placement of each kind of state while it is not in use. Each kind takes a tier, shares in "
             "whole chunks such as {device: 5%, host: 55%, nvme: rest}, or auto. auto fills the device, "
             "then the host, then NVMe to their budgets; in a pipeline, for each stage."},
-    {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .words = "auto",
+    {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .keywords = "auto",
      .on_resume = noted, .doc = "Parameters in the compute type."},
-    {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .words = "auto",
+    {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .keywords = "auto",
      .on_resume = noted, .doc = "Accumulated gradients."},
-    {.path = "tiers.home.optimizer", .type = Type::home, .fallback = "device", .words = "auto",
+    {.path = "tiers.home.optimizer", .type = Type::home, .fallback = "device", .keywords = "auto",
      .on_resume = noted, .doc = "Master weights and moments."},
-    {.path = "tiers.home.activations", .type = Type::home, .fallback = "device", .words = "auto",
+    {.path = "tiers.home.activations", .type = Type::home, .fallback = "device", .keywords = "auto",
      .on_resume = noted, .doc = "Values of forward that backward needs."},
-    {.path = "tiers.movement", .type = Type::word, .fallback = "static", .words = "static chunks",
+    {.path = "tiers.movement", .type = Type::keyword, .fallback = "static", .keywords = "static chunks",
      .on_resume = noted, .doc = "static: homes are fixed. chunks: chunks move to tiers with free space."},
-    {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
+    {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .keywords = "auto", .noun = "elements",
      .min = 256, .max = 0x1p40, .on_resume = noted,
      .doc = "Elements of a rank's own shards that are transferred together; auto: an eighth of them, 512 "
             "Ki to 4 Mi. Down to 64 Ki if budgets allow no more; without transfers, 4 Mi on the host and "
             "64 Mi on GPUs."},
-    {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
+    {.path = "tiers.tile", .type = Type::list, .fallback = "off", .keywords = "off auto",
      .on_resume = noted,
      .doc = "Large weights split into tiles, each gathered, used and released in turn; the first rule that "
             "matches a tensor applies. Forward is bit-identical to whole weights; the gradient of an input "
@@ -86,12 +86,12 @@ constexpr Row rows[] = {
      .doc = "Maximum number of tiles along the outputs, each with a multiple of 16 rows (1024 for the "
             "vocabulary)."},
     {.path = "tiers.operators", .doc = "Processors of operators."},
-    {.path = "tiers.operators.embedding", .type = Type::word, .fallback = "device", .words = "device host",
-     .built = Built::no, .on_resume = noted,
+    {.path = "tiers.operators.embedding", .type = Type::keyword, .fallback = "device", .keywords = "device host",
+     .implemented = Implemented::no, .on_resume = noted,
      .doc = "The lookup and its gradient."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
+static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

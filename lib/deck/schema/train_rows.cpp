@@ -9,16 +9,16 @@ namespace {
 // clang-format off
 constexpr Row rows[] = {
     {.path = "train", .doc = "Length and batch sizes of the training."},
-    {.path = "train.steps", .type = Type::integer, .noun = "steps", .min = 1, .max = most_count,
+    {.path = "train.steps", .type = Type::integer, .noun = "steps", .min = 1, .max = max_count,
      .on_resume = measured, .doc = "Optimizer steps; this or train.tokens."},
     {.path = "train.tokens", .type = Type::integer, .noun = "tokens", .min = 1, .max = 1e15,
      .on_resume = measured, .doc = "Tokens to train on, rounded up to whole steps; this or train.steps."},
-    {.path = "train.global_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = most_elements,
+    {.path = "train.global_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = max_elements,
      .on_resume = measured, .doc = "Sequences per optimizer step, over all ranks."},
     {.path = "train.micro_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = 1 << 20,
      .on_resume = noted,
      .doc = "Sequences per rank in one forward and backward pass; determines gradient accumulation."},
-    {.path = "train.only", .type = Type::texts, .fallback = "all", .words = "all",
+    {.path = "train.only", .type = Type::texts, .fallback = "all", .keywords = "all",
      .on_resume = warned, .from_here = "other tensors are trained; new moments start at zero",
      .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; all others are frozen: no "
             "gradient, no optimizer state."},
@@ -28,7 +28,7 @@ constexpr Row rows[] = {
             "All other tensors are frozen."},
     {.path = "train.lora.rank", .type = Type::integer, .noun = "rows", .min = 1, .max = 1 << 16,
      .on_resume = refused, .doc = "Rows of A and columns of B."},
-    {.path = "train.lora.alpha", .type = Type::real, .fallback = "auto", .words = "auto", .min = 1e-6, .max = 1e6,
+    {.path = "train.lora.alpha", .type = Type::real, .fallback = "auto", .keywords = "auto", .min = 1e-6, .max = 1e6,
      .on_resume = warned, .from_here = "the adapters are scaled by the new factor, so the loss may jump",
      .doc = "alpha / rank is the factor of the adapters' output; auto is twice the rank."},
     {.path = "train.lora.targets", .type = Type::texts, .fallback = "[attention.q, attention.v]",
@@ -38,7 +38,7 @@ constexpr Row rows[] = {
 
     {.path = "train.spikes", .shorthand = "action",
      .doc = "Steps whose loss or gradient norm is far above those of preceding steps."},
-    {.path = "train.spikes.action", .type = Type::word, .fallback = "off", .words = "off warn skip roll_back",
+    {.path = "train.spikes.action", .type = Type::keyword, .fallback = "off", .keywords = "off warn skip roll_back",
      .on_resume = warned, .from_here = "spikes are handled by the new action",
      .doc = "warn prints a warning; skip also skips the update; roll_back also returns to the newest "
             "checkpoint and continues with the samples after the spike. All ranks make the same decision."},
@@ -52,19 +52,19 @@ constexpr Row rows[] = {
 
     {.path = "train.stop_when",
      .doc = "Early stopping by the validation loss (validate.every). The run then counts as finished."},
-    {.path = "train.stop_when.patience", .type = Type::integer, .fallback = "none", .words = "none", .noun = "validations",
+    {.path = "train.stop_when.patience", .type = Type::integer, .fallback = "none", .keywords = "none", .noun = "validations",
      .min = 1, .max = 1e6, .on_resume = noted,
      .doc = "The run ends after this number of consecutive validations without a better loss."},
     {.path = "train.stop_when.min_delta", .type = Type::real, .fallback = "0", .min = 0, .max = 1e6, .on_resume = noted,
      .doc = "Minimum decrease that counts as a better loss, in nats per token."},
-    {.path = "train.stop_when.validation_loss", .type = Type::real, .fallback = "none", .words = "none", .min = 0, .max = 1e6,
+    {.path = "train.stop_when.validation_loss", .type = Type::real, .fallback = "none", .keywords = "none", .min = 0, .max = 1e6,
      .on_resume = noted, .doc = "The run ends after a validation with at most this loss, in nats per token."},
 
     {.path = "validate", .shorthand = "every", .doc = "Validation on data that is not trained on."},
-    {.path = "validate.every", .type = Type::interval, .fallback = "none", .words = "none",
+    {.path = "validate.every", .type = Type::interval, .fallback = "none", .keywords = "none",
      .on_resume = noted, .doc = "When to validate."},
-    {.path = "validate.batches", .type = Type::integer, .fallback = "all", .words = "all", .noun = "batches",
-     .min = 1, .max = most_elements,
+    {.path = "validate.batches", .type = Type::integer, .fallback = "all", .keywords = "all", .noun = "batches",
+     .min = 1, .max = max_elements,
      .on_resume = noted,
      .doc = "Global batches per validation, evenly spaced over the set; all is the whole set once."},
     {.path = "validate.sample", .doc = "Text generated after each validation."},
@@ -78,7 +78,7 @@ constexpr Row rows[] = {
      .on_resume = noted, .doc = "Divisor of the logits; 0 selects the most likely token."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
+static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

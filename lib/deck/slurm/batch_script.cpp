@@ -19,15 +19,15 @@ bool is_plain(std::string_view text) {
 
 /// Parses whole numbers separated by colons; returns nullopt for an invalid or very long number.
 std::optional<std::vector<std::int64_t>> numbers_of(std::string_view text) {
-    constexpr std::size_t most_digits = 7;
+    constexpr std::size_t max_digits = 7;
     std::vector<std::int64_t> numbers;
     for (std::size_t at = 0; at <= text.size();) {
         const auto end = std::min(text.find(':', at), text.size());
-        const auto word = text.substr(at, end - at);
+        const auto keyword = text.substr(at, end - at);
         std::int64_t number = 0;
-        const auto [stop, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-        if (word.empty() || word.size() > most_digits || problem != std::errc{} ||
-            stop != word.data() + word.size() || number < 0) {
+        const auto [stop, problem] = std::from_chars(keyword.data(), keyword.data() + keyword.size(), number);
+        if (keyword.empty() || keyword.size() > max_digits || problem != std::errc{} ||
+            stop != keyword.data() + keyword.size() || number < 0) {
             return std::nullopt;
         }
         numbers.push_back(number);
@@ -103,11 +103,11 @@ std::string shell_word(std::string_view text) {
     if (is_plain(text)) {
         return std::string{text};
     }
-    std::string word = "'";
+    std::string keyword = "'";
     for (const char c : text) {
-        word += c == '\'' ? std::string{"'\\''"} : std::string{c};
+        keyword += c == '\'' ? std::string{"'\\''"} : std::string{c};
     }
-    return word + "'";
+    return keyword + "'";
 }
 
 std::string sbatch_value(std::string_view text) {
@@ -125,9 +125,9 @@ std::string sbatch_value(std::string_view text) {
 std::string batch_script(std::string_view shipped, const BatchJob& job) {
     const auto seconds = slurm_seconds(job.time);
     ZG_EXPECTS(seconds && job.nodes > 0 && job.tasks_per_node > 0);
-    std::string words = shell_word(job.deck);
-    for (const auto& word : job.overrides) {
-        words += " " + shell_word(word);
+    std::string keywords = shell_word(job.deck);
+    for (const auto& keyword : job.overrides) {
+        keywords += " " + shell_word(keyword);
     }
     std::string script{shipped};
     fill_in(script, "#   sbatch ",
@@ -140,7 +140,7 @@ std::string batch_script(std::string_view shipped, const BatchJob& job) {
     fill_in(script,
             "#SBATCH --signal=", fmt::format("#SBATCH --signal=B:USR1@{}", warning_seconds(*seconds)));
     fill_in(script, "program_here=", "program_here=" + shell_word(job.program));
-    fill_in(script, "set -- ", fmt::format("set -- {} \"$@\"", words));
+    fill_in(script, "set -- ", fmt::format("set -- {} \"$@\"", keywords));
     return script;
 }
 

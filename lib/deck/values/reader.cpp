@@ -41,7 +41,7 @@ class Reader {
         }
         if (node.kind != NodeKind::map) {
             const Row* row = schema_.find(path);
-            complain(path, node.at, fmt::format("{} is not a map", shown_map(path)),
+            report_finding(path, node.at, fmt::format("{} is not a map", shown_map(path)),
                      row == nullptr ? "" : reason_of(*row),
                      "Write its keys below it: " + keys_of(path) + ".");
             return;
@@ -99,7 +99,7 @@ class Reader {
 
     void read_list(const Row& row, const std::string& path, const Node& node) {
         if (node.kind != NodeKind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
-            complain(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
+            report_finding(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
                      reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
             return;
         }
@@ -111,7 +111,7 @@ class Reader {
             const std::string element = fmt::format("{}[{}]", path, i);
             values_.set_location(element, node.items[i].at);
             if (node.items[i].kind == NodeKind::null) {
-                complain(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
+                report_finding(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
                          "Its keys are " + keys_of(element) + ".");
             }
             read_map(element, node.items[i]);
@@ -150,13 +150,13 @@ class Reader {
         const PeerName* peer = find_peer_name(entry.key);
         const bool is_path =
             entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
-        const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
+        const char* reason = is_path ? "paths with dots are for the command line; a deck nests its maps"
                                   : "unknown keys are never ignored";
         const std::string guess = is_path           ? ""
                                   : peer != nullptr ? describe(*peer) + " "
                                   : meant.empty()   ? ""
                                                     : fmt::format("Did you mean '{}'? ", meant);
-        found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), why,
+        found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), reason,
                      fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));
     }
 
@@ -182,12 +182,12 @@ class Reader {
         return keys;
     }
 
-    void complain(const std::string& path,
+    void report_finding(const std::string& path,
                   const SourceLocation& at,
                   std::string problem,
-                  std::string why,
+                  std::string reason,
                   std::string advice) {
-        found_.error(at, std::move(problem), std::move(why), std::move(advice));
+        found_.error(at, std::move(problem), std::move(reason), std::move(advice));
         values_.mark_bad(path);
     }
 
@@ -231,8 +231,8 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
 
 /// Assigns a keyword given for a map to each of its keys: `throttle: none`.
 void spread_word(const Schema& schema, const Row& row, Node& value) {
-    const auto words = split_words(row.words);
-    if (value.kind != NodeKind::scalar || std::find(words.begin(), words.end(), value.text) == words.end()) {
+    const auto keywords = split_words(row.keywords);
+    if (value.kind != NodeKind::scalar || std::find(keywords.begin(), keywords.end(), value.text) == keywords.end()) {
         return;
     }
     Node whole;

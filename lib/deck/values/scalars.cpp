@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "deck/values/misread.hpp"
+#include "deck/values/value_errors.hpp"
 #include "deck/values/reader.hpp"
 
 namespace ziggurat::deck {
@@ -32,8 +32,8 @@ Origin origin_of(const Node& node) {
 }
 
 bool has_word(const Row& row, std::string_view text) {
-    const auto words = split_words(row.words);
-    return std::find(words.begin(), words.end(), text) != words.end();
+    const auto keywords = split_words(row.keywords);
+    return std::find(keywords.begin(), keywords.end(), text) != keywords.end();
 }
 
 Parsed read_boolean(std::string_view text) {
@@ -116,7 +116,7 @@ Parsed read_list(const Row& row, const Node& node) {
         return std::nullopt;
     }
     for (const Node& item : node.items) {
-        if (item.kind != NodeKind::scalar || (row.type == Type::word_list && !has_word(row, item.text))) {
+        if (item.kind != NodeKind::scalar || (row.type == Type::keyword_list && !has_word(row, item.text))) {
             return std::nullopt;
         }
         texts.push_back(item.text);
@@ -177,13 +177,13 @@ Parsed read_scalar(const Row& row, const std::string& text) {
         case Type::list:
         case Type::alias:
         case Type::variables:
-        case Type::word:  // keywords of the row are handled above
+        case Type::keyword:  // keywords of the row are handled above
         case Type::interval:
         case Type::home:
         case Type::texts:
         case Type::reals:
         case Type::integers:
-        case Type::word_list:
+        case Type::keyword_list:
             break;  // not scalars
     }
     return std::nullopt;
@@ -199,7 +199,7 @@ Parsed read_data(const Row& row, const Node& node) {
             return read_integers(row, node);
         case Type::texts:
         case Type::reals:
-        case Type::word_list:
+        case Type::keyword_list:
             return read_list(row, node);
         case Type::map:
         case Type::list:
@@ -208,7 +208,7 @@ Parsed read_data(const Row& row, const Node& node) {
         case Type::text:
         case Type::path:
         case Type::boolean:
-        case Type::word:
+        case Type::keyword:
         case Type::integer:
         case Type::real:
         case Type::size:
@@ -244,12 +244,12 @@ std::optional<DeckValue> read_value(const Row& row,
                                     Diagnostics& found) {
     DeckValue value;
     value.origin = origin_of(node);
-    const bool is_word =
-        node.kind == NodeKind::scalar && row.type != Type::word_list && has_word(row, node.text);
-    value.written = written_as(row, node, is_word);
-    value.without_secrets = written_without_secrets(row, node, is_word);
-    if (is_word) {
-        value.word = node.text;
+    const bool is_keyword =
+        node.kind == NodeKind::scalar && row.type != Type::keyword_list && has_word(row, node.text);
+    value.written = written_as(row, node, is_keyword);
+    value.without_secrets = written_without_secrets(row, node, is_keyword);
+    if (is_keyword) {
+        value.keyword = node.text;
         return value;
     }
     auto data = read_data(row, node);

@@ -109,13 +109,13 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
         case Type::text:
         case Type::path:
         case Type::boolean:
-        case Type::word:
+        case Type::keyword:
         case Type::real:
         case Type::home:
         case Type::texts:
         case Type::reals:
         case Type::integers:
-        case Type::word_list:
+        case Type::keyword_list:
             break;  // without units
     }
     return {};

@@ -66,11 +66,11 @@ std::optional<double> factor_of(std::string_view name, const std::array<Unit, N>
 }
 
 /// Above any quantity of a run, and within the range of int64.
-constexpr double most = 0x1p62;
+constexpr double max = 0x1p62;
 
 /// Returns `value` as an integer if it is whole and in range.
 std::optional<std::int64_t> whole(double value) {
-    if (!(value >= 0 && value <= most) || value != std::floor(value)) {
+    if (!(value >= 0 && value <= max) || value != std::floor(value)) {
         return std::nullopt;
     }
     return static_cast<std::int64_t>(value);
@@ -115,8 +115,8 @@ std::optional<std::int64_t> read_integer(std::string_view text, std::string_view
         return std::nullopt;
     }
     const auto factor = text.empty() ? std::optional{1.0} : factor_of(text, count_units);
-    if (factor && *value * *factor > most) {
-        return static_cast<std::int64_t>(most);  // above the range of every key, which is reported later
+    if (factor && *value * *factor > max) {
+        return static_cast<std::int64_t>(max);  // above the range of every key, which is reported later
     }
     return factor ? whole(*value * *factor) : std::nullopt;
 }

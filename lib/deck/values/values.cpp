@@ -16,9 +16,9 @@ Origin with_place(Origin origin) {
         int line = 0;
         const auto [stop, problem] =
             std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
-        const auto behind = text.substr(static_cast<std::size_t>(stop - text.data()));
-        if (problem == std::errc{} && (behind.empty() || behind.starts_with(": "))) {
-            const std::string note{behind.substr(std::min<std::size_t>(2, behind.size()))};
+        const auto after = text.substr(static_cast<std::size_t>(stop - text.data()));
+        if (problem == std::errc{} && (after.empty() || after.starts_with(": "))) {
+            const std::string note{after.substr(std::min<std::size_t>(2, after.size()))};
             return {origin.kind, {std::string{text.substr(0, colon)}, line, 0}, note};
         }
     }
@@ -50,16 +50,16 @@ Origin origin_of_comment(std::string_view comment) {
     Origin origin;
     origin.kind = OriginKind::automatic;
     origin.note = comment;
-    // Recognizes the comment `word`, alone or followed by `separator` and a note.
-    const auto says = [&](OriginKind kind, std::string_view word, std::string_view separator) {
-        const bool is_said =
-            comment.starts_with(word) &&
-            (comment.size() == word.size() || comment.substr(word.size()).starts_with(separator));
-        if (is_said) {
+    // Recognizes the comment `keyword`, alone or followed by `separator` and a note.
+    const auto says = [&](OriginKind kind, std::string_view keyword, std::string_view separator) {
+        const bool is_printed =
+            comment.starts_with(keyword) &&
+            (comment.size() == keyword.size() || comment.substr(keyword.size()).starts_with(separator));
+        if (is_printed) {
             origin.kind = kind;
-            origin.note = comment.substr(std::min(word.size() + separator.size(), comment.size()));
+            origin.note = comment.substr(std::min(keyword.size() + separator.size(), comment.size()));
         }
-        return is_said;
+        return is_printed;
     };
     if (says(OriginKind::deck, "deck", " ") || says(OriginKind::include, "include", " ")) {
         return with_place(std::move(origin));
@@ -96,18 +96,18 @@ std::vector<std::string> Values::paths() const {
 void Values::set_resolved(const std::string& path,
                           DeckValue::Data data,
                           std::string written,
-                          std::string why,
+                          std::string reason,
                           std::string without_secrets) {
     const bool is_new = !values_.contains(path);
     DeckValue& value = values_[path];
-    if (is_new || value.word == "auto") {
+    if (is_new || value.keyword == "auto") {
         value.origin.kind = OriginKind::automatic;
     }
     value.data = std::move(data);
-    value.word.clear();
+    value.keyword.clear();
     value.written = std::move(written);
     value.without_secrets = std::move(without_secrets);
-    value.origin.note = std::move(why);
+    value.origin.note = std::move(reason);
 }
 
 const DeckValue* Values::find(const std::string& path) const {
@@ -115,9 +115,9 @@ const DeckValue* Values::find(const std::string& path) const {
     return found == values_.end() ? nullptr : &found->second;
 }
 
-std::string Values::word(const std::string& path) const {
+std::string Values::keyword(const std::string& path) const {
     const DeckValue* value = find(path);
-    return value == nullptr ? std::string{} : value->word;
+    return value == nullptr ? std::string{} : value->keyword;
 }
 
 bool Values::is_written(const std::string& path) const {

@@ -41,7 +41,7 @@ struct Amount {
     bool operator==(const Amount&) const = default;
 };
 
-/// One value. For a keyword of the row (auto, none, all ...), `word` is set instead of `data`.
+/// One value. For a keyword of the row (auto, none, all ...), `keyword` is set instead of `data`.
 struct DeckValue {
     using Data = std::variant<std::monostate,
                               bool,
@@ -57,7 +57,7 @@ struct DeckValue {
                               Amount>;
 
     Data data;
-    std::string word;
+    std::string keyword;
     std::string written;          ///< in deck syntax
     std::string without_secrets;  ///< the same with variables instead of secrets; empty: contains no secrets
     Origin origin;
@@ -74,13 +74,13 @@ class Values {
 
     /// Sets the value that auto, another keyword or a share resolves to.
     ///
-    /// `why` is written into the comment of the effective deck.
+    /// `reason` is written into the comment of the effective deck.
     ///
     /// \param without_secrets  as in DeckValue, if the value is derived from one with secrets
     void set_resolved(const std::string& path,
                       DeckValue::Data data,
                       std::string written,
-                      std::string why,
+                      std::string reason,
                       std::string without_secrets = {});
 
     /// Replaces the origin of each value by the result of `replacement`.
@@ -102,12 +102,12 @@ class Values {
     }
     std::int64_t integer(const std::string& path) const { return as<std::int64_t>(path); }
     double real(const std::string& path) const { return as<double>(path); }
-    bool truth(const std::string& path) const { return as<bool>(path); }
+    bool boolean(const std::string& path) const { return as<bool>(path); }
     std::string text(const std::string& path) const { return as<std::string>(path); }
 
     /// Returns the keyword that is set instead of a value; empty if there is a value.
-    std::string word(const std::string& path) const;
-    bool is_word(const std::string& path, std::string_view word) const { return this->word(path) == word; }
+    std::string keyword(const std::string& path) const;
+    bool is_keyword(const std::string& path, std::string_view keyword) const { return this->keyword(path) == keyword; }
 
     /// Returns true if a deck or the command line sets the value: not a default, preset or auto.
     bool is_written(const std::string& path) const;

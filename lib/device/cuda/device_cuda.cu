@@ -15,9 +15,9 @@ namespace {
 
 /// Memory of an arena and, for a shared one, its staging memory on the host.
 struct Reserved {
-    Reserved(int of_device, WaitWatch* hears) : device{of_device}, watch{hears} {}
+    Reserved(int of_device, WaitObserver* receives) : device{of_device}, watch{receives} {}
     ~Reserved() {
-        const WatchedWait wait{watch, "its GPU to free memory"};
+        const ScopedWait wait{watch, "its GPU to free memory"};
         if (memory != nullptr && try_device(device)) {
             cudaFree(memory);
         }
@@ -26,14 +26,14 @@ struct Reserved {
     Reserved& operator=(const Reserved&) = delete;
 
     int device;
-    WaitWatch* watch;
+    WaitObserver* watch;
     void* memory = nullptr;
     Arena staging{0, "the host's side of an arena"};
 };
 
 class Gpu final : public Device {
   public:
-    Gpu(int index, WaitWatch* watch)
+    Gpu(int index, WaitObserver* watch)
         : index_{index},
           watch_{watch},
           clock_{std::make_shared<Clock>(index)},
@@ -44,7 +44,7 @@ class Gpu final : public Device {
         if (bytes == 0) {
             return Arena{Arena::OfDevice{}};
         }
-        const WatchedWait wait{watch_, "its GPU to reserve memory"};
+        const ScopedWait wait{watch_, "its GPU to reserve memory"};
         use_device(index_);
         auto owned = std::make_shared<Reserved>(index_, watch_);
         auto doing = "reserve " + std::to_string(bytes) + " bytes on GPU " + std::to_string(index_) +
@@ -76,7 +76,7 @@ class Gpu final : public Device {
         if (bytes == 0) {
             return nullptr;
         }
-        const WatchedWait wait{watch_, "its GPU to pin memory"};
+        const ScopedWait wait{watch_, "its GPU to pin memory"};
         use_device(index_);
         cuda::pin(begin, bytes);
         return {begin, [device = index_](void* address) {
@@ -105,7 +105,7 @@ class Gpu final : public Device {
     }
 
     int index_;
-    WaitWatch* watch_;
+    WaitObserver* watch_;
     std::shared_ptr<Clock> clock_;
     std::shared_ptr<Libraries> libraries_;
     std::shared_ptr<UnpinnedRanges> unpinned_;
@@ -113,8 +113,8 @@ class Gpu final : public Device {
 
 }  // namespace
 
-std::shared_ptr<Device> make_device(int index, WaitWatch* watch) {
-    const WatchedWait wait{watch, "its GPU to be made ready"};
+std::shared_ptr<Device> make_device(int index, WaitObserver* watch) {
+    const ScopedWait wait{watch, "its GPU to be made ready"};
     return std::make_shared<Gpu>(index, watch);
 }
 

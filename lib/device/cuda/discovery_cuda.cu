@@ -16,7 +16,7 @@ std::string version_text(int version) {
 }
 
 /// Returns the reason why no GPU can be used, for messages.
-std::string why_none(cudaError_t result) {
+std::string unavailable_reason(cudaError_t result) {
     static_cast<void>(cudaGetLastError());  // clears the last error
     int driver = 0;
     int runtime = 0;
@@ -55,20 +55,20 @@ Discovery discover() {
     Discovery found;
     int count = 0;
     if (const auto result = cudaGetDeviceCount(&count); result != cudaSuccess) {
-        found.why_none = why_none(result);
+        found.unavailable_reason = unavailable_reason(result);
         return found;
     }
     for (int i = 0; i < count; ++i) {
         cudaDeviceProp properties{};
         if (const auto result = cudaGetDeviceProperties(&properties, i); result != cudaSuccess) {
             found = {};
-            found.why_none = why_none(result);
+            found.unavailable_reason = unavailable_reason(result);
             return found;
         }
         const int capability = 10 * properties.major + properties.minor;
         if (!runs_on(gpu_code, capability)) {
             found = {};
-            found.why_none = "GPU " + std::to_string(i) + " (" + properties.name +
+            found.unavailable_reason = "GPU " + std::to_string(i) + " (" + properties.name +
                              ") has compute capability " + std::to_string(properties.major) + "." +
                              std::to_string(properties.minor) + ", and this program is compiled for " +
                              describe_architectures(gpu_code);
@@ -85,7 +85,7 @@ Discovery discover() {
         ++found.count;
     }
     if (count == 0) {
-        found.why_none = "the driver lists no GPU";
+        found.unavailable_reason = "the driver lists no GPU";
     }
     return found;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t bytes_of_page = 4096;
 constexpr std::int64_t bytes_worth_a_thread = std::int64_t{1} << 30;
-constexpr std::int64_t most_threads = 16;
+constexpr std::int64_t max_threads = 16;
 
 /// Threads that are joined at the end of the scope.
 struct ThreadsToJoin {
@@ -36,7 +36,7 @@ struct ThreadsToJoin {
 void touch_pages(std::byte* begin, std::int64_t bytes) {
     const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
     const auto threads =
-        std::min({bytes / bytes_worth_a_thread, most_threads, std::max<std::int64_t>(cores, 1)});
+        std::min({bytes / bytes_worth_a_thread, max_threads, std::max<std::int64_t>(cores, 1)});
     if (threads < 2) {
         return;
     }

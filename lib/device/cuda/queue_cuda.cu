@@ -5,17 +5,17 @@
 namespace ziggurat::device::cuda {
 namespace {
 
-class CudaMark final : public Mark {
+class CudaEventHandle final : public EventHandle {
   public:
-    CudaMark(int device, std::shared_ptr<Clock> clock) : clock_{std::move(clock)} {
+    CudaEventHandle(int device, std::shared_ptr<Clock> clock) : clock_{std::move(clock)} {
         use_device(device);
         check(cudaEventCreateWithFlags(&event_, cudaEventDefault), "make an event");
     }
-    ~CudaMark() override { cudaEventDestroy(event_); }
-    CudaMark(const CudaMark&) = delete;
-    CudaMark& operator=(const CudaMark&) = delete;
+    ~CudaEventHandle() override { cudaEventDestroy(event_); }
+    CudaEventHandle(const CudaEventHandle&) = delete;
+    CudaEventHandle& operator=(const CudaEventHandle&) = delete;
 
-    bool is_done() const override { return is_reached(event_, "wait for an event"); }
+    bool is_done() const override { return is_done(event_, "wait for an event"); }
     std::int64_t time_ns() const override { return clock_->time_ns(event_); }
     cudaEvent_t handle() const { return event_; }
 
@@ -65,17 +65,17 @@ void CudaQueue::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
           "copy from or to a GPU's memory");
 }
 
-std::unique_ptr<Mark> CudaQueue::make_mark() {
-    return std::make_unique<CudaMark>(device_, clock_);
+std::unique_ptr<EventHandle> CudaQueue::record_event() {
+    return std::make_unique<CudaEventHandle>(device_, clock_);
 }
 
-void CudaQueue::record(Mark& mark) {
+void CudaQueue::record(EventHandle& mark) {
     clock_->tick();
-    check(cudaEventRecord(static_cast<CudaMark&>(mark).handle(), handle()), "record an event");
+    check(cudaEventRecord(static_cast<CudaEventHandle&>(mark).handle(), handle()), "record an event");
 }
 
-void CudaQueue::wait_for(const Mark& mark) {
-    check(cudaStreamWaitEvent(handle(), static_cast<const CudaMark&>(mark).handle(), 0),
+void CudaQueue::wait_for(const EventHandle& mark) {
+    check(cudaStreamWaitEvent(handle(), static_cast<const CudaEventHandle&>(mark).handle(), 0),
           "make a stream wait for an event");
 }
 

@@ -30,9 +30,9 @@ class CudaQueue final : public Queue {
     CudaQueue& operator=(const CudaQueue&) = delete;
 
     void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
-    std::unique_ptr<Mark> make_mark() override;
-    void record(Mark& mark) override;
-    void wait_for(const Mark& mark) override;
+    std::unique_ptr<EventHandle> record_event() override;
+    void record(EventHandle& mark) override;
+    void wait_for(const EventHandle& mark) override;
     void finish() override;
     void load(const std::function<void()>& work) override;
 

@@ -1,7 +1,7 @@
 #include "kernels/adamw.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/pack_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {
@@ -105,9 +105,9 @@ void adamw_update(const device::Stream& stream,
                 are_aligned(of.master, of.gradient, of.m, of.v, of.parameters));
 }
 
-ZG_CUDA_SIBLING(adamw_update<float, float>);
-ZG_CUDA_SIBLING(adamw_update<float, tensor::bfloat16>);
-ZG_CUDA_SIBLING(adamw_update<tensor::bfloat16, float>);
-ZG_CUDA_SIBLING(adamw_update<tensor::bfloat16, tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(adamw_update<float, float>);
+ZG_REGISTER_CUDA_KERNEL(adamw_update<float, tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(adamw_update<tensor::bfloat16, float>);
+ZG_REGISTER_CUDA_KERNEL(adamw_update<tensor::bfloat16, tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -13,7 +13,7 @@
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
 #include "kernels/cuda/attention_forward_cuda.hpp"
 #include "kernels/cuda/attention_mma_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -52,7 +52,7 @@ template <class T, class... Others>
 AttentionArguments<T> arguments(const AttentionShape& shape,
                                 TensorRef<const T, 2> qkv,
                                 TensorRef<const std::int32_t, 1> document_starts,
-                                const ReadableDropout& dropout,
+                                const DropoutView& dropout,
                                 const Others*... others) {
     return {.shape = shape,
             .qkv = qkv.data,
@@ -81,7 +81,7 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
 
 template <class T>
 layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts,
-                            const ReadableDropout& dropout) {
+                            const DropoutView& dropout) {
     return {.is_bfloat16 = std::is_same_v<T, tensor::bfloat16>,
             .has_documents = !document_starts.empty(),
             .has_dropout = dropout.probability != 0};
@@ -116,7 +116,7 @@ void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
                        TensorRef<const T, 2> qkv,
                        TensorRef<const std::int32_t, 1> document_starts,
-                       const ReadableDropout& dropout,
+                       const DropoutView& dropout,
                        TensorRef<T, 2> out,
                        TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
@@ -147,7 +147,7 @@ void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
                         TensorRef<const T, 2> qkv,
                         TensorRef<const std::int32_t, 1> document_starts,
-                        const ReadableDropout& dropout,
+                        const DropoutView& dropout,
                         TensorRef<const T, 2> out,
                         TensorRef<const T, 2> d_out,
                         TensorRef<const float, 3> lse,
@@ -191,9 +191,9 @@ ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE
 
-ZG_CUDA_SIBLING(attention_forward<float>);
-ZG_CUDA_SIBLING(attention_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(attention_backward<float>);
-ZG_CUDA_SIBLING(attention_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(attention_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(attention_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(attention_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(attention_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -29,12 +29,12 @@ AttentionLibrary open_library() {
     const auto file = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
     fe::cudnn_dlhandle = dlopen(file.c_str(), RTLD_NOW);
     if (fe::cudnn_dlhandle == nullptr) {
-        return {.lack = file + " cannot be opened (" + dlerror() + ")"};
+        return {.unusable_reason = file + " cannot be opened (" + dlerror() + ")"};
     }
     const auto version = fe::detail::get_backend_version();
     const auto name = "cuDNN " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
                       "." + std::to_string(version % 100);
-    return {.name = name, .lack = version < oldest_version ? name + " is older than 9.6" : ""};
+    return {.name = name, .unusable_reason = version < oldest_version ? name + " is older than 9.6" : ""};
 }
 
 /// Opens the library once per process, because the frontend's handle is global.
@@ -67,16 +67,16 @@ struct BothPasses {
         part = part_of(shape, *piece);
         forward = PassGraph{shape, shape, target}.forward();
         backward = PassGraph{part, shape, target}.backward();
-        auto& said = answer.refusal;
-        said = choose(*forward, target);
-        if (said.empty()) {
-            said = choose(*backward, target);
+        auto& refusal_text = answer.refusal;
+        refusal_text = choose(*forward, target);
+        if (refusal_text.empty()) {
+            refusal_text = choose(*backward, target);
         }
-        if (compiles && said.empty()) {
-            said = compile(*forward, answer.forward_bytes);
+        if (compiles && refusal_text.empty()) {
+            refusal_text = compile(*forward, answer.forward_bytes);
         }
-        if (compiles && said.empty()) {
-            said = compile(*backward, answer.backward_bytes);
+        if (compiles && refusal_text.empty()) {
+            refusal_text = compile(*backward, answer.backward_bytes);
         }
     }
 
@@ -99,11 +99,11 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
     for (std::size_t i = 0; i < count; ++i) {
         addresses[i] = const_cast<void*>(tensors[i]);
     }
-    const auto said = graph.execute(handle, addresses.data(), static_cast<int>(count), workspace);
-    if (said.is_bad()) {
+    const auto refusal_text = graph.execute(handle, addresses.data(), static_cast<int>(count), workspace);
+    if (refusal_text.is_bad()) {
         // Throws the error of CUDA if there is one, because it is more precise.
         device::cuda::check(cudaGetLastError(), "compute attention");
-        throw Error{ErrorKind::internal, "cannot compute attention (cuDNN: " + said.err_msg + ")."};
+        throw Error{ErrorKind::internal, "cannot compute attention (cuDNN: " + refusal_text.err_msg + ")."};
     }
 }
 
@@ -135,7 +135,7 @@ struct CudnnAttention::Gpu {
 };
 
 CudnnAttention::CudnnAttention() {
-    if (!library().lack.empty()) {
+    if (!library().unusable_reason.empty()) {
         return;
     }
     auto gpu = std::make_unique<Gpu>();
@@ -228,13 +228,13 @@ void CudnnAttention::backward(const device::Stream& stream,
 }
 
 CudnnAnswer ask_cudnn(const AttentionShape& shape, const DescribedGpu& gpu, bool compiles) {
-    if (!library().lack.empty()) {
-        throw Error{ErrorKind::resource, library().lack + "."};
+    if (!library().unusable_reason.empty()) {
+        throw Error{ErrorKind::resource, library().unusable_reason + "."};
     }
     auto properties = std::make_shared<fe::DeviceProperties>();
-    const auto said = properties->deserialize({gpu.properties.begin(), gpu.properties.end()});
-    if (said.is_bad()) {
-        return {.refusal = said.err_msg};
+    const auto refusal_text = properties->deserialize({gpu.properties.begin(), gpu.properties.end()});
+    if (refusal_text.is_bad()) {
+        return {.refusal = refusal_text.err_msg};
     }
     return BothPasses{shape, {.properties = properties, .capability = gpu.capability}, compiles}.answer;
 }

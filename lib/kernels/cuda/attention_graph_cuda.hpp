@@ -109,8 +109,8 @@ class PassGraph {
 template <class Ask>
 std::string refusal(const Ask& ask) {
     try {
-        const fe::error_t said = ask();
-        return said.is_bad() ? said.err_msg : "";
+        const fe::error_t status = ask();
+        return status.is_bad() ? status.err_msg : "";
     } catch (const std::exception& error) {
         return error.what();
     }
@@ -119,15 +119,15 @@ std::string refusal(const Ask& ask) {
 /// Chooses how to compute a pass. Returns an error message if no engine supports it; empty on success.
 inline std::string choose(Graph& graph, const Target& target) {
     return refusal([&] {
-        auto said = graph.validate();
-        if (said.is_good()) {
-            said = graph.build_operation_graph(target.handle);
+        auto status = graph.validate();
+        if (status.is_good()) {
+            status = graph.build_operation_graph(target.handle);
         }
-        if (said.is_good()) {
-            said = graph.create_execution_plans({fe::HeurMode_t::A});
+        if (status.is_good()) {
+            status = graph.create_execution_plans({fe::HeurMode_t::A});
         }
         graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
-        return said.is_good() ? graph.check_support() : said;
+        return status.is_good() ? graph.check_support() : status;
     });
 }
 
@@ -136,8 +136,8 @@ inline std::string choose(Graph& graph, const Target& target) {
 /// Returns an error message; empty on success.
 inline std::string compile(Graph& graph, std::int64_t& bytes) {
     return refusal([&] {
-        const auto said = graph.build_plans();
-        return said.is_good() ? graph.get_workspace_size(bytes) : said;
+        const auto status = graph.build_plans();
+        return status.is_good() ? graph.get_workspace_size(bytes) : status;
     });
 }
 

@@ -170,13 +170,13 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     const int first_query = first_key / Tile::columns * Tile::columns;
     // Queries whose document begins after the last key attend to none of these keys. The same holds for all
     // queries after them.
-    int tiles_of_head = 1, tiles_behind = (seq - first_query + Tile::columns - 1) / Tile::columns;
-    while (tiles_of_head < tiles_behind) {
-        const int middle = (tiles_of_head + tiles_behind) / 2;
+    int tiles_of_head = 1, tiles_after = (seq - first_query + Tile::columns - 1) / Tile::columns;
+    while (tiles_of_head < tiles_after) {
+        const int middle = (tiles_of_head + tiles_after) / 2;
         if (of.first_key(batch, first_query + middle * Tile::columns) <= last_key) {
             tiles_of_head = middle + 1;
         } else {
-            tiles_behind = middle;
+            tiles_after = middle;
         }
     }
     const auto group = of.group();

@@ -63,7 +63,7 @@ struct AttentionArguments {
     AttentionShape shape;
     const T* qkv;
     const std::int32_t* document_starts;  // null: all 0
-    ReadableDropout dropout;
+    DropoutView dropout;
     float scale;
     bool is_aligned;  // packs of all heads are aligned
 

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/partial_sums_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -79,7 +79,7 @@ void column_sum(const device::Stream& stream,
     finish(stream, sums, accumulate, out);
 }
 
-ZG_CUDA_SIBLING(column_sum<float>);
-ZG_CUDA_SIBLING(column_sum<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(column_sum<float>);
+ZG_REGISTER_CUDA_KERNEL(column_sum<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

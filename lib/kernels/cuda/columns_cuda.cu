@@ -1,6 +1,6 @@
 #include "kernels/columns.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -93,11 +93,11 @@ void add_columns(const device::Stream& stream,
                 is_aligned, from.data, into, to.extent(1));
 }
 
-ZG_CUDA_SIBLING(take_columns<float>);
-ZG_CUDA_SIBLING(take_columns<tensor::bfloat16>);
-ZG_CUDA_SIBLING(put_columns<float>);
-ZG_CUDA_SIBLING(put_columns<tensor::bfloat16>);
-ZG_CUDA_SIBLING(add_columns<float>);
-ZG_CUDA_SIBLING(add_columns<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(take_columns<float>);
+ZG_REGISTER_CUDA_KERNEL(take_columns<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(put_columns<float>);
+ZG_REGISTER_CUDA_KERNEL(put_columns<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(add_columns<float>);
+ZG_REGISTER_CUDA_KERNEL(add_columns<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

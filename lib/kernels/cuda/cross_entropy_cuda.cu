@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -384,15 +384,15 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                 are_rows_aligned(logits.extent(1), logits.data), statistics.data(), inputs);
 }
 
-ZG_CUDA_SIBLING(cross_entropy_tile<float>);
-ZG_CUDA_SIBLING(cross_entropy_tile<tensor::bfloat16>);
-ZG_CUDA_SIBLING(cross_entropy_tile_gradient<float>);
-ZG_CUDA_SIBLING(cross_entropy_tile_gradient<tensor::bfloat16>);
-ZG_CUDA_SIBLING(cross_entropy<float>);
-ZG_CUDA_SIBLING(cross_entropy<tensor::bfloat16>);
-ZG_CUDA_SIBLING(cross_entropy_loss_only<float>);
-ZG_CUDA_SIBLING(cross_entropy_loss_only<tensor::bfloat16>);
-ZG_CUDA_SIBLING(merge_statistics);
-ZG_CUDA_SIBLING(losses_of_statistics);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile<float>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile_gradient<float>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile_gradient<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy<float>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_loss_only<float>);
+ZG_REGISTER_CUDA_KERNEL(cross_entropy_loss_only<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(merge_statistics);
+ZG_REGISTER_CUDA_KERNEL(losses_of_statistics);
 
 }  // namespace ziggurat::kernels::cuda

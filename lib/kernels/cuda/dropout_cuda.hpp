@@ -11,7 +11,7 @@ namespace ziggurat::kernels::cuda {
 /// Dropout factors of the channels of a call's rows, as defined in kernels/dropout.hpp.
 class DropoutPacks {
   public:
-    __device__ explicit DropoutPacks(const ReadableDropout& dropout) : mask_{dropout}, dropout_{dropout} {}
+    __device__ explicit DropoutPacks(const DropoutView& dropout) : mask_{dropout}, dropout_{dropout} {}
 
     __device__ bool drops() const { return mask_.drops(); }
 
@@ -21,7 +21,7 @@ class DropoutPacks {
         std::uint64_t sample = 0;
     };
     /// Returns the position of a row; empty without dropout.
-    __device__ Place place(std::int64_t row) const {
+    __device__ Place element_position(std::int64_t row) const {
         if (!drops()) {
             return {};
         }
@@ -41,12 +41,12 @@ class DropoutPacks {
         }
     }
     __device__ void factors(std::int64_t row, std::int64_t first, float (&to)[pack]) const {
-        factors(place(row), first, to);
+        factors(element_position(row), first, to);
     }
 
   private:
     DropoutMask mask_;
-    const ReadableDropout& dropout_;
+    const DropoutView& dropout_;
 };
 
 }  // namespace ziggurat::kernels::cuda

@@ -1,6 +1,6 @@
 #include "device/copy.hpp"
 #include "kernels/cuda/map_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -47,16 +47,16 @@ void copy_bytes(const device::Stream& stream, std::span<std::byte> to, std::span
     device::copy(stream, to.data(), from.data(), static_cast<std::int64_t>(to.size()));
 }
 
-ZG_CUDA_SIBLING(fill_zero<float>);
-ZG_CUDA_SIBLING(fill_zero<tensor::bfloat16>);
-ZG_CUDA_SIBLING(add_to<float>);
-ZG_CUDA_SIBLING(add_to<tensor::bfloat16>);
-ZG_CUDA_SIBLING(scale<float>);
-ZG_CUDA_SIBLING(scale<tensor::bfloat16>);
-ZG_CUDA_SIBLING(convert<float, float>);
-ZG_CUDA_SIBLING(convert<float, tensor::bfloat16>);
-ZG_CUDA_SIBLING(convert<tensor::bfloat16, float>);
-ZG_CUDA_SIBLING(convert<tensor::bfloat16, tensor::bfloat16>);
-ZG_CUDA_SIBLING(copy_bytes);
+ZG_REGISTER_CUDA_KERNEL(fill_zero<float>);
+ZG_REGISTER_CUDA_KERNEL(fill_zero<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(add_to<float>);
+ZG_REGISTER_CUDA_KERNEL(add_to<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(scale<float>);
+ZG_REGISTER_CUDA_KERNEL(scale<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(convert<float, float>);
+ZG_REGISTER_CUDA_KERNEL(convert<float, tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(convert<tensor::bfloat16, float>);
+ZG_REGISTER_CUDA_KERNEL(convert<tensor::bfloat16, tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(copy_bytes);
 
 }  // namespace ziggurat::kernels::cuda

@@ -6,7 +6,7 @@
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/scatter_rows_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {
@@ -32,8 +32,8 @@ TablePart<T> part_of(TensorRef<const T, 2> table, std::int64_t first, std::int64
 /// Returns the position of `index` in the slice; -1 if it is not in it.
 template <class Table>
 __device__ std::int64_t place_in(const Table& table, std::int64_t index) {
-    const auto place = index - table.first;
-    return place >= 0 && place < table.rows ? place : -1;
+    const auto element_position = index - table.first;
+    return element_position >= 0 && element_position < table.rows ? element_position : -1;
 }
 
 template <class Table>
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
                                                TablePart<T> table,
                                                const std::int32_t* positions,
                                                TablePart<T> position_table,
-                                               ReadableDropout dropout,
+                                               DropoutView dropout,
                                                T* to) {
     const auto part = row_pack(of.width);
     if (part.row >= of.rows) {
@@ -62,29 +62,29 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     }
     const auto at = part.row * of.width + part.begin;
     float value[pack] = {};
-    bool is_there = true;
+    bool is_present = true;
     bool is_valid = true;  // if false, the row becomes NaN, which shows in the loss
     if (tokens == nullptr) {
         load_some(static_cast<const T*>(to) + at, part.count, of.is_aligned, value);
     } else {
-        const auto place = place_in(table, tokens[part.row]);
+        const auto element_position = place_in(table, tokens[part.row]);
         is_valid = is_index_of(table, tokens[part.row]);
-        is_there = place >= 0;
-        if (is_there) {
-            load_some(table.data + place * of.width + part.begin, part.count, of.is_aligned, value);
+        is_present = element_position >= 0;
+        if (is_present) {
+            load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned, value);
         }
     }
     if (position_table.data != nullptr) {
-        const auto place = place_in(position_table, positions[part.row]);
+        const auto element_position = place_in(position_table, positions[part.row]);
         is_valid = is_valid && is_index_of(position_table, positions[part.row]);
         float more[pack] = {};
-        if (place >= 0) {
-            load_some(position_table.data + place * of.width + part.begin, part.count, of.is_aligned, more);
+        if (element_position >= 0) {
+            load_some(position_table.data + element_position * of.width + part.begin, part.count, of.is_aligned, more);
         }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             T sum;  // rounded before dropout, as in a lookup by tiles of the table
-            tensor::store(sum, is_there ? value[i] + more[i] : more[i]);
+            tensor::store(sum, is_present ? value[i] + more[i] : more[i]);
             value[i] = float(sum);
         }
     }
@@ -114,12 +114,12 @@ __global__ void __launch_bounds__(256)
     if (part.row >= of.rows) {
         return;
     }
-    const auto place = tokens[part.row] - table.first;
-    if (place < 0 || place >= table.rows) {
+    const auto element_position = tokens[part.row] - table.first;
+    if (element_position < 0 || element_position >= table.rows) {
         return;
     }
     float value[pack];
-    load_some(table.data + place * of.width + part.begin, part.count, of.is_aligned, value);
+    load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned, value);
     store_some(to + part.row * of.width + part.begin, part.count, of.is_aligned, value);
 }
 
@@ -127,7 +127,7 @@ template <class T>
 void scatter_add(const device::Stream& stream,
                  Indices indices,
                  TensorRef<const T, 2> d_out,
-                 const ReadableDropout& dropout,
+                 const DropoutView& dropout,
                  TensorRef<float, 2> d_table,
                  std::int64_t first,
                  Accumulate accumulate,
@@ -153,7 +153,7 @@ void embedding_forward(const device::Stream& stream,
                        std::int64_t first,
                        std::int64_t vocab,
                        TensorRef<const T, 2> position_table,
-                       const ReadableDropout& dropout,
+                       const DropoutView& dropout,
                        TensorRef<T, 2> out) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, position_table.data, out.data)};
@@ -167,7 +167,7 @@ void embedding_backward(const device::Stream& stream,
                         Indices tokens,
                         Indices positions,
                         TensorRef<const T, 2> d_out,
-                        const ReadableDropout& dropout,
+                        const DropoutView& dropout,
                         TensorRef<float, 2> d_table,
                         std::int64_t first,
                         std::int64_t /*vocab*/,
@@ -199,7 +199,7 @@ template <class T>
 void embedding_positions_forward(const device::Stream& stream,
                                  Indices positions,
                                  TensorRef<const T, 2> position_table,
-                                 const ReadableDropout& dropout,
+                                 const DropoutView& dropout,
                                  TensorRef<T, 2> out) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, position_table.data, out.data)};
@@ -213,22 +213,22 @@ void embedding_tile_backward(const device::Stream& stream,
                              Indices indices,
                              std::int64_t first,
                              TensorRef<const T, 2> d_out,
-                             const ReadableDropout& dropout,
+                             const DropoutView& dropout,
                              TensorRef<float, 2> d_table,
                              Accumulate accumulate,
                              float scale) {
     scatter_add(stream, indices, d_out, dropout, d_table, first, accumulate, scale);
 }
 
-ZG_CUDA_SIBLING(embedding_forward<float>);
-ZG_CUDA_SIBLING(embedding_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(embedding_backward<float>);
-ZG_CUDA_SIBLING(embedding_backward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(embedding_tile_forward<float>);
-ZG_CUDA_SIBLING(embedding_tile_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(embedding_positions_forward<float>);
-ZG_CUDA_SIBLING(embedding_positions_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(embedding_tile_backward<float>);
-ZG_CUDA_SIBLING(embedding_tile_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(embedding_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(embedding_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(embedding_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(embedding_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(embedding_tile_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(embedding_tile_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(embedding_positions_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(embedding_positions_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(embedding_tile_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(embedding_tile_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

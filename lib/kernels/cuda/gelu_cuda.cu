@@ -1,5 +1,5 @@
 #include "kernels/cuda/map_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/gelu_element.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -52,13 +52,13 @@ void gelu_erf_backward(const device::Stream& stream, TensorRef<const T, 2> x, Te
     backward<ErfGelu>(stream, "gelu_erf_backward", x, dy);
 }
 
-ZG_CUDA_SIBLING(gelu_forward<float>);
-ZG_CUDA_SIBLING(gelu_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(gelu_backward<float>);
-ZG_CUDA_SIBLING(gelu_backward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(gelu_erf_forward<float>);
-ZG_CUDA_SIBLING(gelu_erf_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(gelu_erf_backward<float>);
-ZG_CUDA_SIBLING(gelu_erf_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(gelu_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(gelu_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(gelu_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(gelu_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(gelu_erf_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(gelu_erf_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(gelu_erf_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(gelu_erf_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

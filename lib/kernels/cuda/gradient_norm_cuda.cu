@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -16,7 +16,7 @@ constexpr int block_elements = 256;
 constexpr int threads = 256;
 constexpr std::int64_t warps_of_block = threads / warp_size;
 /// Enough blocks for every multiprocessor; more would only add sums to merge.
-constexpr std::int64_t most_blocks = 1024;
+constexpr std::int64_t max_blocks = 1024;
 
 /// Returns, in lane 0, the sum of squares of elements [0, count) of a block of 256.
 ///
@@ -78,12 +78,12 @@ template <class E>
 void sum_of_squares(const device::Stream& stream, std::span<const E> gradient, ExactSum* into) {
     const auto size = static_cast<std::int64_t>(gradient.size());
     const auto blocks = (size + block_elements - 1) / block_elements;
-    const auto of_grid = std::min(most_blocks, (blocks + warps_of_block - 1) / warps_of_block);
+    const auto of_grid = std::min(max_blocks, (blocks + warps_of_block - 1) / warps_of_block);
     launch_grid(stream, "sum_of_squares", {of_grid, threads}, add_squares<E>, gradient.data(), size, into);
     launch_grid(stream, "sum_of_squares", {1, warp_size}, move_carries_on, into);
 }
 
-ZG_CUDA_SIBLING(sum_of_squares<float>);
-ZG_CUDA_SIBLING(sum_of_squares<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(sum_of_squares<float>);
+ZG_REGISTER_CUDA_KERNEL(sum_of_squares<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

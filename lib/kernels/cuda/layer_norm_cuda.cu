@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -35,7 +35,7 @@ template <class T>
 void residual_layer_norm_forward(const device::Stream& stream,
                                  TensorRef<const T, 2> x,
                                  TensorRef<const T, 2> branch,
-                                 const ReadableDropout& dropout,
+                                 const DropoutView& dropout,
                                  TensorRef<const T, 1> gain,
                                  TensorRef<const T, 1> bias,
                                  float epsilon,
@@ -77,11 +77,11 @@ void layer_norm_backward(const device::Stream& stream,
                            accumulate, workspace);
 }
 
-ZG_CUDA_SIBLING(layer_norm_forward<float>);
-ZG_CUDA_SIBLING(layer_norm_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(residual_layer_norm_forward<float>);
-ZG_CUDA_SIBLING(residual_layer_norm_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(layer_norm_backward<float>);
-ZG_CUDA_SIBLING(layer_norm_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(layer_norm_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(layer_norm_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(residual_layer_norm_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(residual_layer_norm_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(layer_norm_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(layer_norm_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

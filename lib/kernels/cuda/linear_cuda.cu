@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/cuda/product_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/linear_products.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
@@ -91,7 +91,7 @@ class GpuProducts final : public LinearProducts<T> {
 };
 
 template <class T>
-const GpuProducts<T>& of_gpu(Prepared<LinearProducts<T>> products) {
+const GpuProducts<T>& of_gpu(PreparedArgument<LinearProducts<T>> products) {
     const auto* const made = dynamic_cast<const GpuProducts<T>*>(products.object);
     ZG_EXPECTS(made != nullptr);
     return *made;
@@ -107,7 +107,7 @@ std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, c
 
 template <class T>
 void linear_forward(const device::Stream& stream,
-                    Prepared<LinearProducts<T>> products,
+                    PreparedArgument<LinearProducts<T>> products,
                     TensorRef<const T, 2> x,
                     std::span<const std::byte> weight,
                     TensorRef<const T, 1> bias,
@@ -119,7 +119,7 @@ void linear_forward(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input(const device::Stream& stream,
-                           Prepared<LinearProducts<T>> products,
+                           PreparedArgument<LinearProducts<T>> products,
                            TensorRef<const T, 2> dy,
                            std::span<const std::byte> weight,
                            TensorRef<T, 2> dx,
@@ -130,7 +130,7 @@ void linear_backward_input(const device::Stream& stream,
 
 template <class T>
 void linear_forward_gelu(const device::Stream& stream,
-                         Prepared<LinearProducts<T>> products,
+                         PreparedArgument<LinearProducts<T>> products,
                          TensorRef<const T, 2> x,
                          TensorRef<const T, 2> w,
                          TensorRef<const T, 1> bias,
@@ -143,7 +143,7 @@ void linear_forward_gelu(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input_gelu(const device::Stream& stream,
-                                Prepared<LinearProducts<T>> products,
+                                PreparedArgument<LinearProducts<T>> products,
                                 TensorRef<const T, 2> dy,
                                 TensorRef<const T, 2> w,
                                 TensorRef<const T, 2> before,
@@ -155,7 +155,7 @@ void linear_backward_input_gelu(const device::Stream& stream,
 
 template <class T>
 void linear_backward_input_sum(const device::Stream& stream,
-                               Prepared<LinearProducts<T>> products,
+                               PreparedArgument<LinearProducts<T>> products,
                                TensorRef<const T, 2> dy,
                                std::span<const std::byte> weight,
                                TensorRef<float, 2> dx,
@@ -167,7 +167,7 @@ void linear_backward_input_sum(const device::Stream& stream,
 
 template <class T>
 void linear_backward_weight(const device::Stream& stream,
-                            Prepared<LinearProducts<T>> products,
+                            PreparedArgument<LinearProducts<T>> products,
                             TensorRef<const T, 2> x,
                             TensorRef<const T, 2> dy,
                             TensorRef<float, 2> dw,
@@ -178,12 +178,12 @@ void linear_backward_weight(const device::Stream& stream,
 
 #define ZG_INSTANTIATE(T)                                                                                    \
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
-    ZG_CUDA_SIBLING(linear_forward<T>);                                                                      \
-    ZG_CUDA_SIBLING(linear_backward_input<T>);                                                               \
-    ZG_CUDA_SIBLING(linear_forward_gelu<T>);                                                                 \
-    ZG_CUDA_SIBLING(linear_backward_input_gelu<T>);                                                          \
-    ZG_CUDA_SIBLING(linear_backward_input_sum<T>);                                                           \
-    ZG_CUDA_SIBLING(linear_backward_weight<T>)
+    ZG_REGISTER_CUDA_KERNEL(linear_forward<T>);                                                                      \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input<T>);                                                               \
+    ZG_REGISTER_CUDA_KERNEL(linear_forward_gelu<T>);                                                                 \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_gelu<T>);                                                          \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_sum<T>);                                                           \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_weight<T>)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE

@@ -98,7 +98,7 @@ struct NormRows {
     float epsilon;
     const T* x;
     const T* branch = nullptr;  ///< added to x; nullptr: no branch
-    ReadableDropout dropout = {};
+    DropoutView dropout = {};
     const T* gain;
     const T* bias = nullptr;  ///< only for centred rows
     T* x_out = nullptr;       ///< x + dropout(branch)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
     const int width = row < of.rows ? of.width : 0;  // threads without a row only take part in the sums
     const auto at = row * of.width;
     const DropoutPacks dropped{of.dropout};
-    const auto place = dropped.place(row < of.rows ? row : 0);
+    const auto element_position = dropped.element_position(row < of.rows ? row : 0);
 
     float x[packs_kept<is_wide>][pack] = {};
     const auto load = [&](int begin, int count, float(&to)[pack]) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
         load_some(of.branch + at + begin, count, of.is_aligned, branch);
         float factor[pack];
         if (dropped.drops()) {
-            dropped.factors(place, begin, factor);
+            dropped.factors(element_position, begin, factor);
         }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {

@@ -1,6 +1,6 @@
 #include "kernels/cuda/dropout_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/residual.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 using tensor::TensorRef;
 
 template <class T>
-__global__ void __launch_bounds__(256) add_branch(ReadableDropout dropout,
+__global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
                                                   std::int64_t rows,
                                                   std::int64_t width,
                                                   bool is_aligned,
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(256) add_branch(ReadableDropout dropout,
 
 template <class T>
 __global__ void __launch_bounds__(256) drop(
-    ReadableDropout dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
+    DropoutView dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;
@@ -70,7 +70,7 @@ template <class T>
 void residual_forward(const device::Stream& stream,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 2> branch,
-                      const ReadableDropout& dropout,
+                      const DropoutView& dropout,
                       TensorRef<T, 2> y) {
     const auto rows = x.extent(0);
     const auto width = x.extent(1);
@@ -81,7 +81,7 @@ void residual_forward(const device::Stream& stream,
 template <class T>
 void dropout_backward(const device::Stream& stream,
                       TensorRef<const T, 2> dy,
-                      const ReadableDropout& dropout,
+                      const DropoutView& dropout,
                       TensorRef<T, 2> dx) {
     const auto rows = dy.extent(0);
     const auto width = dy.extent(1);
@@ -89,9 +89,9 @@ void dropout_backward(const device::Stream& stream,
                 are_rows_aligned(width, dy.data, dx.data), dy.data, dx.data);
 }
 
-ZG_CUDA_SIBLING(residual_forward<float>);
-ZG_CUDA_SIBLING(residual_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(dropout_backward<float>);
-ZG_CUDA_SIBLING(dropout_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(residual_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(residual_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(dropout_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(dropout_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

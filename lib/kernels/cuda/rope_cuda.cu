@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/rope_element.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -73,7 +73,7 @@ void rope(const device::Stream& stream,
                 qkv.data);
 }
 
-ZG_CUDA_SIBLING(rope<float>);
-ZG_CUDA_SIBLING(rope<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(rope<float>);
+ZG_REGISTER_CUDA_KERNEL(rope<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -37,12 +37,12 @@ struct ScatterGrid {
     ScatterGrid(std::int64_t rows, std::int64_t width) : slices{(width + columns - 1) / columns} {
         constexpr std::int64_t wanted = 2 * layout::CudaWorkspaces::multiprocessors;
         const auto per_slice = std::max<std::int64_t>(1, wanted / slices);
-        table_rows = std::clamp<std::int64_t>((rows + per_slice - 1) / per_slice, 1, most_table_rows);
+        table_rows = std::clamp<std::int64_t>((rows + per_slice - 1) / per_slice, 1, max_table_rows);
         blocks = slices * ((rows + table_rows - 1) / table_rows);
     }
     std::int64_t blocks;
 
-    static constexpr std::int64_t most_table_rows = 1 << 18;
+    static constexpr std::int64_t max_table_rows = 1 << 18;
 };
 
 /// The list of a block.
@@ -60,7 +60,7 @@ struct ScatterList {
     int of_warps[ScatterGrid::warps];
     float sums[ScatterGrid::warps][pack][warp_size];  ///< of a range that all warps add
 };
-static_assert(ScatterGrid::most_table_rows < (1 << (32 - ScatterList::index_bits)));
+static_assert(ScatterGrid::max_table_rows < (1 << (32 - ScatterList::index_bits)));
 
 /// Sorts the first `count` keys in ascending order. All threads of the block must call it.
 __device__ inline void sort_keys(std::uint32_t* keys, int count) {
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(ScatterGrid::threads, 2) scatter_rows(AskedRow
                                                                         std::int64_t width,
                                                                         bool is_aligned,
                                                                         const T* d_out,
-                                                                        ReadableDropout dropout,
+                                                                        DropoutView dropout,
                                                                         float scale,
                                                                         float* d_table) {
     __shared__ ScatterList list;
@@ -249,20 +249,20 @@ __global__ void __launch_bounds__(ScatterGrid::threads, 2) scatter_rows(AskedRow
             list.of_warps[warp] = found;
         }
         __syncthreads();
-        int place = listed;
+        int element_position = listed;
         for (int of = 0; of < ScatterGrid::warps; ++of) {
-            place += of < warp ? list.of_warps[of] : 0;
+            element_position += of < warp ? list.of_warps[of] : 0;
             listed += list.of_warps[of];
         }
 #pragma unroll
         for (int look = 0; look < looks; ++look) {
             if (asking[look] >> lane & 1U) {
-                const int own = place + __popc(asking[look] & ((1U << lane) - 1));
+                const int own = element_position + __popc(asking[look] & ((1U << lane) - 1));
                 list.keys[own] = static_cast<std::uint32_t>(row[look]) << ScatterList::index_bits |
                                  static_cast<std::uint32_t>(own);
                 list.rows[own] = static_cast<std::int32_t>(begin + warp * of_warp + look * warp_size + lane);
             }
-            place += __popc(asking[look]);
+            element_position += __popc(asking[look]);
         }
         // Lists end at fixed token numbers, so the bits of sums do not depend on the table rows in this
         // slice.

@@ -1,5 +1,5 @@
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/swiglu.hpp"
 #include "kernels/swiglu_element.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -71,9 +71,9 @@ void swiglu_backward(const device::Stream& stream,
                 are_rows_aligned(width, x.data, dy.data, dx.data), x.data, dy.data, dx.data);
 }
 
-ZG_CUDA_SIBLING(swiglu_forward<float>);
-ZG_CUDA_SIBLING(swiglu_forward<tensor::bfloat16>);
-ZG_CUDA_SIBLING(swiglu_backward<float>);
-ZG_CUDA_SIBLING(swiglu_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(swiglu_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(swiglu_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(swiglu_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(swiglu_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -1,5 +1,5 @@
 #include "kernels/adamw.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 
 #include <cstdint>
 
@@ -115,9 +115,9 @@ void adamw_update(const device::Stream&,
     });
 }
 
-ZG_HOST_SIBLING(adamw_update<float, float>);
-ZG_HOST_SIBLING(adamw_update<float, tensor::bfloat16>);
-ZG_HOST_SIBLING(adamw_update<tensor::bfloat16, float>);
-ZG_HOST_SIBLING(adamw_update<tensor::bfloat16, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(adamw_update<float, float>);
+ZG_REGISTER_HOST_KERNEL(adamw_update<float, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(adamw_update<tensor::bfloat16, float>);
+ZG_REGISTER_HOST_KERNEL(adamw_update<tensor::bfloat16, tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

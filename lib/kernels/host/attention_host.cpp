@@ -1,7 +1,7 @@
 #include "base/contract.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/host/attention_impl.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/host_vector.hpp"  // made by CMake: HostVector, the operations of the chosen instruction set
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
@@ -39,7 +39,7 @@ void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
                        tensor::TensorRef<const T, 2> qkv,
                        tensor::TensorRef<const std::int32_t, 1> document_starts,
-                       const ReadableDropout& dropout,
+                       const DropoutView& dropout,
                        tensor::TensorRef<T, 2> out,
                        tensor::TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
@@ -53,7 +53,7 @@ void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
                         tensor::TensorRef<const T, 2> qkv,
                         tensor::TensorRef<const std::int32_t, 1> document_starts,
-                        const ReadableDropout& dropout,
+                        const DropoutView& dropout,
                         tensor::TensorRef<const T, 2> out,
                         tensor::TensorRef<const T, 2> d_out,
                         tensor::TensorRef<const float, 3> lse,
@@ -64,9 +64,9 @@ void attention_backward(const device::Stream& stream,
                                                   out, d_out, lse, d_qkv, workspace);
 }
 
-ZG_HOST_SIBLING(attention_forward<float>);
-ZG_HOST_SIBLING(attention_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(attention_backward<float>);
-ZG_HOST_SIBLING(attention_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(attention_forward<float>);
+ZG_REGISTER_HOST_KERNEL(attention_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(attention_backward<float>);
+ZG_REGISTER_HOST_KERNEL(attention_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,6 +1,6 @@
 #include "kernels/column_sum.hpp"
 #include "kernels/host/column_sum_blocks_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -45,7 +45,7 @@ void column_sum(const device::Stream&,
     blocks.finish(0, out, accumulate);
 }
 
-ZG_HOST_SIBLING(column_sum<float>);
-ZG_HOST_SIBLING(column_sum<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(column_sum<float>);
+ZG_REGISTER_HOST_KERNEL(column_sum<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

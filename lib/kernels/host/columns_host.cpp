@@ -2,7 +2,7 @@
 
 #include "kernels/columns.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -33,11 +33,11 @@ void add_columns(const device::Stream&, TensorRef<const T, 2> from, std::int64_t
     });
 }
 
-ZG_HOST_SIBLING(take_columns<float>);
-ZG_HOST_SIBLING(take_columns<tensor::bfloat16>);
-ZG_HOST_SIBLING(put_columns<float>);
-ZG_HOST_SIBLING(put_columns<tensor::bfloat16>);
-ZG_HOST_SIBLING(add_columns<float>);
-ZG_HOST_SIBLING(add_columns<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(take_columns<float>);
+ZG_REGISTER_HOST_KERNEL(take_columns<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(put_columns<float>);
+ZG_REGISTER_HOST_KERNEL(put_columns<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(add_columns<float>);
+ZG_REGISTER_HOST_KERNEL(add_columns<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -4,7 +4,7 @@
 #include "base/contract.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -205,15 +205,15 @@ void cross_entropy_tile_gradient(const device::Stream&,
     });
 }
 
-ZG_HOST_SIBLING(cross_entropy_tile<float>);
-ZG_HOST_SIBLING(cross_entropy_tile<tensor::bfloat16>);
-ZG_HOST_SIBLING(cross_entropy_tile_gradient<float>);
-ZG_HOST_SIBLING(cross_entropy_tile_gradient<tensor::bfloat16>);
-ZG_HOST_SIBLING(cross_entropy<float>);
-ZG_HOST_SIBLING(cross_entropy<tensor::bfloat16>);
-ZG_HOST_SIBLING(cross_entropy_loss_only<float>);
-ZG_HOST_SIBLING(cross_entropy_loss_only<tensor::bfloat16>);
-ZG_HOST_SIBLING(merge_statistics);
-ZG_HOST_SIBLING(losses_of_statistics);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_tile<float>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_tile<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_tile_gradient<float>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_tile_gradient<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy<float>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_loss_only<float>);
+ZG_REGISTER_HOST_KERNEL(cross_entropy_loss_only<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(merge_statistics);
+ZG_REGISTER_HOST_KERNEL(losses_of_statistics);
 
 }  // namespace ziggurat::kernels::host

@@ -17,7 +17,7 @@ class DropoutRows {
     static constexpr std::int64_t run_length = 256;
 
     /// \pre check_dropout
-    explicit DropoutRows(const ReadableDropout& dropout)
+    explicit DropoutRows(const DropoutView& dropout)
         : mask_{dropout},
           samples_{dropout.samples},
           sequence_{mask_.drops() ? dropout.sequence : 1},

@@ -1,5 +1,5 @@
 #include "kernels/elementwise.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -64,16 +64,16 @@ void copy_bytes(const device::Stream&, std::span<std::byte> to, std::span<const 
     });
 }
 
-ZG_HOST_SIBLING(fill_zero<float>);
-ZG_HOST_SIBLING(fill_zero<tensor::bfloat16>);
-ZG_HOST_SIBLING(add_to<float>);
-ZG_HOST_SIBLING(add_to<tensor::bfloat16>);
-ZG_HOST_SIBLING(scale<float>);
-ZG_HOST_SIBLING(scale<tensor::bfloat16>);
-ZG_HOST_SIBLING(convert<float, float>);
-ZG_HOST_SIBLING(convert<float, tensor::bfloat16>);
-ZG_HOST_SIBLING(convert<tensor::bfloat16, float>);
-ZG_HOST_SIBLING(convert<tensor::bfloat16, tensor::bfloat16>);
-ZG_HOST_SIBLING(copy_bytes);
+ZG_REGISTER_HOST_KERNEL(fill_zero<float>);
+ZG_REGISTER_HOST_KERNEL(fill_zero<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(add_to<float>);
+ZG_REGISTER_HOST_KERNEL(add_to<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(scale<float>);
+ZG_REGISTER_HOST_KERNEL(scale<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(convert<float, float>);
+ZG_REGISTER_HOST_KERNEL(convert<float, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(convert<tensor::bfloat16, float>);
+ZG_REGISTER_HOST_KERNEL(convert<tensor::bfloat16, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(copy_bytes);
 
 }  // namespace ziggurat::kernels::host

@@ -5,7 +5,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -111,7 +111,7 @@ void embedding_forward(const device::Stream&,
                        std::int64_t first,
                        std::int64_t vocab,
                        TensorRef<const T, 2> position_table,
-                       const ReadableDropout& dropout,
+                       const DropoutView& dropout,
                        TensorRef<T, 2> out) {
     ZG_EXPECTS(are_rows_of(tokens, vocab));
     const bool has_positions = !position_table.empty();
@@ -142,7 +142,7 @@ void embedding_backward(const device::Stream& stream,
                         Indices tokens,
                         Indices positions,
                         TensorRef<const T, 2> d_out,
-                        const ReadableDropout& dropout,
+                        const DropoutView& dropout,
                         TensorRef<float, 2> d_table,
                         std::int64_t first,
                         std::int64_t vocab,
@@ -179,7 +179,7 @@ template <class T>
 void embedding_positions_forward(const device::Stream&,
                                  Indices positions,
                                  TensorRef<const T, 2> position_table,
-                                 const ReadableDropout& dropout,
+                                 const DropoutView& dropout,
                                  TensorRef<T, 2> out) {
     const bool has_positions = !position_table.empty();
     if (has_positions) {
@@ -203,7 +203,7 @@ void embedding_tile_backward(const device::Stream& stream,
                              Indices indices,
                              std::int64_t first,
                              TensorRef<const T, 2> d_out,
-                             const ReadableDropout& dropout,
+                             const DropoutView& dropout,
                              TensorRef<float, 2> d_table,
                              Accumulate accumulate,
                              float scale) {
@@ -211,15 +211,15 @@ void embedding_tile_backward(const device::Stream& stream,
     scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate, scale);
 }
 
-ZG_HOST_SIBLING(embedding_forward<float>);
-ZG_HOST_SIBLING(embedding_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(embedding_backward<float>);
-ZG_HOST_SIBLING(embedding_backward<tensor::bfloat16>);
-ZG_HOST_SIBLING(embedding_tile_forward<float>);
-ZG_HOST_SIBLING(embedding_tile_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(embedding_positions_forward<float>);
-ZG_HOST_SIBLING(embedding_positions_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(embedding_tile_backward<float>);
-ZG_HOST_SIBLING(embedding_tile_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(embedding_forward<float>);
+ZG_REGISTER_HOST_KERNEL(embedding_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(embedding_backward<float>);
+ZG_REGISTER_HOST_KERNEL(embedding_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(embedding_tile_forward<float>);
+ZG_REGISTER_HOST_KERNEL(embedding_tile_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(embedding_positions_forward<float>);
+ZG_REGISTER_HOST_KERNEL(embedding_positions_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(embedding_tile_backward<float>);
+ZG_REGISTER_HOST_KERNEL(embedding_tile_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

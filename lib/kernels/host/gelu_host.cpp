@@ -1,7 +1,7 @@
 #include "kernels/gelu.hpp"
 #include "kernels/gelu_element.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -59,13 +59,13 @@ void gelu_erf_backward(const device::Stream&, TensorRef<const T, 2> x, TensorRef
     backward<ErfGelu>("ziggurat::gelu_erf_backward", x, dy);
 }
 
-ZG_HOST_SIBLING(gelu_forward<float>);
-ZG_HOST_SIBLING(gelu_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(gelu_backward<float>);
-ZG_HOST_SIBLING(gelu_backward<tensor::bfloat16>);
-ZG_HOST_SIBLING(gelu_erf_forward<float>);
-ZG_HOST_SIBLING(gelu_erf_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(gelu_erf_backward<float>);
-ZG_HOST_SIBLING(gelu_erf_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(gelu_forward<float>);
+ZG_REGISTER_HOST_KERNEL(gelu_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(gelu_backward<float>);
+ZG_REGISTER_HOST_KERNEL(gelu_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(gelu_erf_forward<float>);
+ZG_REGISTER_HOST_KERNEL(gelu_erf_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(gelu_erf_backward<float>);
+ZG_REGISTER_HOST_KERNEL(gelu_erf_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -5,7 +5,7 @@
 
 #include "kernels/gradient_norm.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -76,7 +76,7 @@ void sum_of_squares(const device::Stream&, std::span<const E> gradient, ExactSum
     sum_slices("ziggurat::sum_of_squares", gradient, add_squares<E>, *into);
 }
 
-ZG_HOST_SIBLING(sum_of_squares<float>);
-ZG_HOST_SIBLING(sum_of_squares<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(sum_of_squares<float>);
+ZG_REGISTER_HOST_KERNEL(sum_of_squares<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -3,7 +3,7 @@
 
 #include "base/philox.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/initial_values.hpp"
 
 namespace ziggurat::kernels::host {
@@ -60,6 +60,6 @@ void fill_normal(const device::Stream&,
     });
 }
 
-ZG_HOST_SIBLING(fill_normal);
+ZG_REGISTER_HOST_KERNEL(fill_normal);
 
 }  // namespace ziggurat::kernels::host

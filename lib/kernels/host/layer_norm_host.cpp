@@ -2,7 +2,7 @@
 
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/layer_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -100,7 +100,7 @@ template <class T>
 void residual_layer_norm_forward(const device::Stream&,
                                  TensorRef<const T, 2> x,
                                  TensorRef<const T, 2> branch,
-                                 const ReadableDropout& dropout,
+                                 const DropoutView& dropout,
                                  TensorRef<const T, 1> gain,
                                  TensorRef<const T, 1> bias,
                                  float epsilon,
@@ -149,11 +149,11 @@ void layer_norm_backward(const device::Stream&,
     }
 }
 
-ZG_HOST_SIBLING(layer_norm_forward<float>);
-ZG_HOST_SIBLING(layer_norm_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(residual_layer_norm_forward<float>);
-ZG_HOST_SIBLING(residual_layer_norm_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(layer_norm_backward<float>);
-ZG_HOST_SIBLING(layer_norm_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(layer_norm_forward<float>);
+ZG_REGISTER_HOST_KERNEL(layer_norm_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(residual_layer_norm_forward<float>);
+ZG_REGISTER_HOST_KERNEL(residual_layer_norm_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(layer_norm_backward<float>);
+ZG_REGISTER_HOST_KERNEL(layer_norm_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,4 +1,4 @@
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/linear_products.hpp"
 
 #include "base/contract.hpp"
@@ -11,7 +11,7 @@ using tensor::TensorRef;
 namespace {
 
 template <class T>
-const HostProducts<T>& of_host(Prepared<LinearProducts<T>> products) {
+const HostProducts<T>& of_host(PreparedArgument<LinearProducts<T>> products) {
     const auto* const made = dynamic_cast<const HostProducts<T>*>(products.object);
     ZG_EXPECTS(made != nullptr);
     return *made;
@@ -28,7 +28,7 @@ std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, c
 
 template <class T>
 void pack_weight(const device::Stream&,
-                 Prepared<LinearProducts<T>> products,
+                 PreparedArgument<LinearProducts<T>> products,
                  Packing packing,
                  TensorRef<const T, 2> w,
                  std::span<std::byte> packed) {
@@ -37,7 +37,7 @@ void pack_weight(const device::Stream&,
 
 template <class T>
 void linear_forward(const device::Stream&,
-                    Prepared<LinearProducts<T>> products,
+                    PreparedArgument<LinearProducts<T>> products,
                     TensorRef<const T, 2> x,
                     std::span<const std::byte> weight,
                     TensorRef<const T, 1> bias,
@@ -49,7 +49,7 @@ void linear_forward(const device::Stream&,
 
 template <class T>
 void linear_backward_input(const device::Stream&,
-                           Prepared<LinearProducts<T>> products,
+                           PreparedArgument<LinearProducts<T>> products,
                            TensorRef<const T, 2> dy,
                            std::span<const std::byte> weight,
                            TensorRef<T, 2> dx,
@@ -59,7 +59,7 @@ void linear_backward_input(const device::Stream&,
 
 template <class T>
 void linear_backward_input_sum(const device::Stream&,
-                               Prepared<LinearProducts<T>> products,
+                               PreparedArgument<LinearProducts<T>> products,
                                TensorRef<const T, 2> dy,
                                std::span<const std::byte> weight,
                                TensorRef<float, 2> dx,
@@ -70,7 +70,7 @@ void linear_backward_input_sum(const device::Stream&,
 
 template <class T>
 void linear_backward_weight(const device::Stream&,
-                            Prepared<LinearProducts<T>> products,
+                            PreparedArgument<LinearProducts<T>> products,
                             TensorRef<const T, 2> x,
                             TensorRef<const T, 2> dy,
                             TensorRef<float, 2> dw,
@@ -81,11 +81,11 @@ void linear_backward_weight(const device::Stream&,
 
 #define ZG_INSTANTIATE(T)                                                                                    \
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
-    ZG_HOST_SIBLING(pack_weight<T>);                                                                         \
-    ZG_HOST_SIBLING(linear_forward<T>);                                                                      \
-    ZG_HOST_SIBLING(linear_backward_input<T>);                                                               \
-    ZG_HOST_SIBLING(linear_backward_input_sum<T>);                                                           \
-    ZG_HOST_SIBLING(linear_backward_weight<T>)
+    ZG_REGISTER_HOST_KERNEL(pack_weight<T>);                                                                         \
+    ZG_REGISTER_HOST_KERNEL(linear_forward<T>);                                                                      \
+    ZG_REGISTER_HOST_KERNEL(linear_backward_input<T>);                                                               \
+    ZG_REGISTER_HOST_KERNEL(linear_backward_input_sum<T>);                                                           \
+    ZG_REGISTER_HOST_KERNEL(linear_backward_weight<T>)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE

@@ -72,13 +72,13 @@ class PairProduct {
     ///
     /// It is the largest number that fits, but leaves each thread several blocks, to balance the load.
     std::int64_t rows_of_block(int num_threads, std::int64_t column_blocks) const {
-        constexpr std::int64_t least_rows = 60;  // fewer rows do not amortise loading a panel
+        constexpr std::int64_t min_rows = 60;  // fewer rows do not amortise loading a panel
         if (num_threads == 1) {
             return block_rows;
         }
         const auto wanted = tile::divide_up(std::int64_t{4} * num_threads, column_blocks);
         const auto share = tile::divide_up(tile::divide_up(rows, wanted), tile::tile_rows) * tile::tile_rows;
-        return std::clamp(share, least_rows, block_rows);
+        return std::clamp(share, min_rows, block_rows);
     }
 };
 

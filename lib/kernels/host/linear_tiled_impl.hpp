@@ -78,13 +78,13 @@ class TiledProduct {
     ///
     /// It is the largest number that fits, but leaves each thread several blocks, to balance the load.
     std::int64_t rows_of_block(int num_threads, std::int64_t column_blocks) const {
-        constexpr std::int64_t least_rows = 240;  // fewer rows do not amortise packing their right factor
+        constexpr std::int64_t min_rows = 240;  // fewer rows do not amortise packing their right factor
         if (num_threads == 1) {
             return block_rows;
         }
         const auto wanted = tile::divide_up(std::int64_t{4} * num_threads, column_blocks);
         const auto rows = tile::divide_up(tile::divide_up(rows_, wanted), tile::tile_rows) * tile::tile_rows;
-        return std::clamp(rows, least_rows, block_rows);
+        return std::clamp(rows, min_rows, block_rows);
     }
 
     void multiply(std::int64_t row,

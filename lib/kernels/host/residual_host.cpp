@@ -2,7 +2,7 @@
 
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/residual.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -14,7 +14,7 @@ template <class T>
 void residual_forward(const device::Stream&,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 2> branch,
-                      const ReadableDropout& dropout,
+                      const DropoutView& dropout,
                       TensorRef<T, 2> y) {
     const DropoutRows dropped{dropout};
     for_rows("ziggurat::residual_forward", x.extent(0), [=](std::int64_t row) {
@@ -25,7 +25,7 @@ void residual_forward(const device::Stream&,
 template <class T>
 void dropout_backward(const device::Stream&,
                       TensorRef<const T, 2> dy,
-                      const ReadableDropout& dropout,
+                      const DropoutView& dropout,
                       TensorRef<T, 2> dx) {
     const DropoutRows dropped{dropout};
     if (!dropped.drops() && dx.data == dy.data) {
@@ -40,9 +40,9 @@ void dropout_backward(const device::Stream&,
     });
 }
 
-ZG_HOST_SIBLING(residual_forward<float>);
-ZG_HOST_SIBLING(residual_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(dropout_backward<float>);
-ZG_HOST_SIBLING(dropout_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(residual_forward<float>);
+ZG_REGISTER_HOST_KERNEL(residual_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(dropout_backward<float>);
+ZG_REGISTER_HOST_KERNEL(dropout_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,4 +1,4 @@
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/rope.hpp"
 
 #include "base/contract.hpp"
@@ -51,7 +51,7 @@ void rope(const device::Stream&,
     });
 }
 
-ZG_HOST_SIBLING(rope<float>);
-ZG_HOST_SIBLING(rope<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(rope<float>);
+ZG_REGISTER_HOST_KERNEL(rope<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

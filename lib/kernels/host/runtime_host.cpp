@@ -18,7 +18,7 @@ namespace {
 /// Call it on the thread that dispatches kernels: OpenMP stores thread numbers per caller.
 void start(int num_threads) {
     ZG_EXPECTS(features_are_checked);  // reading it links the check into the program
-    ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::most_threads);
+    ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::max_threads);
     // Without this variable Kokkos prints a warning to stderr. A value from the environment takes precedence.
     setenv("OMP_PROC_BIND", "false", 0);
     if (const int limit = omp_get_thread_limit(); limit < num_threads) {

@@ -1,5 +1,5 @@
 #include "kernels/host/rows_host.hpp"
-#include "kernels/host/sibling_host.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/swiglu.hpp"
 #include "kernels/swiglu_element.hpp"
 #include "tensor/bfloat16.hpp"
@@ -53,9 +53,9 @@ void swiglu_backward(const device::Stream&,
              [=](std::int64_t row) { backward_row(x.row(row), dy.row(row), dx.row(row), dy.extent(1)); });
 }
 
-ZG_HOST_SIBLING(swiglu_forward<float>);
-ZG_HOST_SIBLING(swiglu_forward<tensor::bfloat16>);
-ZG_HOST_SIBLING(swiglu_backward<float>);
-ZG_HOST_SIBLING(swiglu_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(swiglu_forward<float>);
+ZG_REGISTER_HOST_KERNEL(swiglu_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(swiglu_backward<float>);
+ZG_REGISTER_HOST_KERNEL(swiglu_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

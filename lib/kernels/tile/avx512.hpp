@@ -30,9 +30,9 @@ struct Avx512 {
     [[gnu::always_inline]] static float max_of(Float x) { return _mm512_reduce_max_ps(x); }
     [[gnu::always_inline]] static float first_of(Float x) { return _mm512_cvtss_f32(x); }
 
-    /// Returns x in lanes [first, last), `otherwise` in the rest; bounds may be outside [0, 16].
-    [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float otherwise) {
-        return _mm512_mask_mov_ps(otherwise, static_cast<__mmask16>(lanes_below(last) & ~lanes_below(first)),
+    /// Returns x in lanes [first, last), `fallback` in the rest; bounds may be outside [0, 16].
+    [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float fallback) {
+        return _mm512_mask_mov_ps(fallback, static_cast<__mmask16>(lanes_below(last) & ~lanes_below(first)),
                                   x);
     }
 

@@ -75,11 +75,11 @@ struct Portable {
         return x.part[0][0];
     }
 
-    [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float otherwise) {
+    [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float fallback) {
         alignas(64) float lane[lanes];
         alignas(64) float other[lanes];
         store(lane, x);
-        store(other, otherwise);
+        store(other, fallback);
         for (int i = 0; i < lanes; ++i) {
             lane[i] = i >= first && i < last ? lane[i] : other[i];
         }

@@ -51,9 +51,9 @@ std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communi
     for (const auto& of : communicators) {
         list += (list.empty() ? "" : ", ") + fmt::format("{} {}", of.name, of.blocks);
     }
-    const auto most_each = available / static_cast<int>(communicators.size());
+    const auto max_each = available / static_cast<int>(communicators.size());
     const auto remedy =
-        most_each > 0 ? fmt::format("set NCCL_MAX_CTAS={} in the environment of all ranks, or ", most_each)
+        max_each > 0 ? fmt::format("set NCCL_MAX_CTAS={} in the environment of all ranks, or ", max_each)
                       : std::string{};
     return fmt::format(
         "the communicators of a rank may hold {} thread blocks at once ({}): a GPU of {} has {} "

@@ -36,7 +36,7 @@ class SlotWalk {
     }
 
     std::size_t num_ops() { return writer_.program().ops.size(); }
-    Draft take() { return writer_.take(); }
+    ProgramBuilder take() { return writer_.take(); }
 
   private:
     using Key = std::pair<int, int>;  // micro-batch, virtual stage
@@ -106,7 +106,7 @@ class SlotWalk {
         auto slice = writer_.program().buffers[static_cast<std::size_t>(buffer)];
         slice.name += ", own slice";
         slice.bytes = own.bytes;
-        slice.is_alike = false;
+        slice.is_replicated = false;
         const int received = writer_.program().add_buffer(std::move(slice));
         op.writes.push_back(whole(writer_.program(), received, Role::output));
         gather.reads.push_back(whole(writer_.program(), received, Role::input));
@@ -138,7 +138,7 @@ class SlotWalk {
 
     /// Returns the slices of a buffer, by tensor rank.
     /// \pre the tensor degree divides the width of the model, as it divides its heads
-    std::vector<ByteRun> slices(int buffer) {
+    std::vector<ByteRange> slices(int buffer) {
         const auto bytes = writer_.program().buffers[static_cast<std::size_t>(buffer)].bytes;
         ZG_EXPECTS(bytes % (model_.element_bytes * model_.tensor()) == 0);
         return equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
@@ -200,7 +200,7 @@ class SlotWalk {
 
 }  // namespace
 
-Draft expand(const spec::RunSpec& spec,
+ProgramBuilder expand(const spec::RunSpec& spec,
              const ModelLayout& model,
              Variant variant,
              const std::vector<Slot>& slots) {

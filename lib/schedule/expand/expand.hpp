@@ -35,10 +35,10 @@ struct StateBuffers {
 /// Divides `elements` into one block per member.
 ///
 /// All blocks are multiples of 16 elements, except the last ones.
-std::vector<ByteRun> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members);
+std::vector<ByteRange> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members);
 
 /// Program between two passes.
-struct Draft {
+struct ProgramBuilder {
     Program program;
     StateBuffers state;
     std::vector<std::size_t> slot_begins;  ///< by slot: its first op in the list that expand returns
@@ -87,7 +87,7 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 ///   (Program::trainer_buffers). control_pass replaces them by device copies in ops of the device.
 /// - With slots backward_input and backward_weight, the weight products whose operands nothing
 ///   overwrites move to the latter.
-Draft expand(const spec::RunSpec& spec,
+ProgramBuilder expand(const spec::RunSpec& spec,
              const ModelLayout& model,
              Variant variant,
              const std::vector<Slot>& slots);

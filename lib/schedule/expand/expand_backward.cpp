@@ -16,12 +16,12 @@ PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
     const auto& use = *std::find_if(writes.begin(), writes.end(), [](const layout::ValueUse& written) {
         return written.role == Role::output;
     });
-    const auto place = gradients_.at({microbatch, unit, use.value});
+    const auto position = gradients_.at({microbatch, unit, use.value});
     const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
     const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
     const int buffer =
-        convert(place.buffer, place.placement, wanted, value.width, unit, microbatch, Direction::backward);
-    return {buffer, wanted, place.is_stream && buffer == place.buffer};
+        convert(position.buffer, position.placement, wanted, value.width, unit, microbatch, Direction::backward);
+    return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 
 /// Returns the gradient that later readers of `value` have accumulated; zeros if there are no readers.
@@ -66,7 +66,7 @@ bool PhaseWriter::trains_weight(int unit, int phase) const {
     const auto& uses = described.phases[static_cast<std::size_t>(phase)].parameters;
     return std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
         const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
-        return parameter.is_trained && layout::meets_input(parameter.role);
+        return parameter.is_trained && layout::needs_input(parameter.role);
     });
 }
 

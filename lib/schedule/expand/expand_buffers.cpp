@@ -18,10 +18,10 @@ int PhaseWriter::value_buffer(int unit, int value, Placement placement, int micr
     buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
     buffer.bytes =
         rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
-    buffer.consumer = kept ? Consumer::activations : Consumer::working_buffers;
+    buffer.consumer = kept ? MemoryCategory::activations : MemoryCategory::working_buffers;
     buffer.unit = unit;
     buffer.microbatch = microbatch;
-    buffer.is_alike = model_.tensor() > 1 && placement == Placement::replicated;
+    buffer.is_replicated = model_.tensor() > 1 && placement == Placement::replicated;
     return draft_.program.add_buffer(std::move(buffer));
 }
 
@@ -37,9 +37,9 @@ int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     buffer.name = name;
     buffer.type = spec_.precision.compute;
     buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
-    buffer.consumer = Consumer::activations;
+    buffer.consumer = MemoryCategory::activations;
     buffer.microbatch = microbatch;
-    buffer.is_alike = model_.tensor() > 1 && outside_ == Placement::replicated;
+    buffer.is_replicated = model_.tensor() > 1 && outside_ == Placement::replicated;
     return draft_.program.add_buffer(std::move(buffer));
 }
 
@@ -69,7 +69,7 @@ void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
     Buffer buffer;
     buffer.name = "workspace of " + op.label;
     buffer.bytes = bytes;
-    buffer.consumer = Consumer::workspaces;
+    buffer.consumer = MemoryCategory::workspaces;
     const int made = draft_.program.add_buffer(std::move(buffer));
     op.writes.push_back(whole(draft_.program, made, Role::workspace));
 }
@@ -92,7 +92,7 @@ std::int64_t PhaseWriter::adapter_workspace_bytes(const layout::Phase& phase) co
 }
 
 int PhaseWriter::scratch_buffer(
-    std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch) {
+    std::string name, std::int64_t bytes, MemoryCategory line, int unit, int microbatch) {
     Buffer buffer;
     buffer.name = std::move(name);
     buffer.bytes = bytes;

@@ -6,9 +6,9 @@ using layout::PhaseKind;
 
 int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction) {
     const ValueKey key{microbatch, unit, use.value};
-    auto& place = values_.at(key);
-    if (place.placement == use.wanted || model_.tensor() == 1) {
-        return place.buffer;
+    auto& position = values_.at(key);
+    if (position.placement == use.wanted || model_.tensor() == 1) {
+        return position.buffer;
     }
     const auto known = converted_.find({key, use.wanted, direction});
     if (known != converted_.end()) {
@@ -16,7 +16,7 @@ int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch
     }
     const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
     const int made =
-        convert(place.buffer, place.placement, use.wanted, value.width, unit, microbatch, direction);
+        convert(position.buffer, position.placement, use.wanted, value.width, unit, microbatch, direction);
     converted_[{key, use.wanted, direction}] = made;
     return made;
 }
@@ -75,7 +75,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
             shares ? op.reads.front().buffer
                    : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
         if (shares && is_kept(unit, use.value)) {
-            program.buffers[static_cast<std::size_t>(buffer)].consumer = Consumer::activations;
+            program.buffers[static_cast<std::size_t>(buffer)].consumer = MemoryCategory::activations;
         }
         values_[{microbatch, unit, use.value}] = {buffer, use.wanted};
         op.writes.push_back(whole(program, buffer, use.role));

@@ -37,7 +37,7 @@ int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_
     auto& program = draft_.program;
     const auto own_bytes = (end - begin) * loss_statistics_bytes;
     const auto block = std::to_string(begin);
-    const int own = scratch_buffer("loss statistics " + block, own_bytes, Consumer::logits, unit, mb);
+    const int own = scratch_buffer("loss statistics " + block, own_bytes, MemoryCategory::logits, unit, mb);
     auto local = loss_op(unit, mb, begin, end, logits);
     local.direction = Direction::none;
     local.label += " statistics";
@@ -55,7 +55,7 @@ void PhaseWriter::merge_statistics(int unit, int mb, int own) {
     auto& program = draft_.program;
     const auto described = program.buffers[static_cast<std::size_t>(own)];
     const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
-                                   Consumer::logits, unit, mb);
+                                   MemoryCategory::logits, unit, mb);
     auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
     gather.payload = spec::DType::f32;
     gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
@@ -106,7 +106,7 @@ void PhaseWriter::logits_block(
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch_buffer("logits of rows " + std::to_string(begin),
-                       (end - begin) * described.out * model_.element_bytes, Consumer::logits, unit, mb);
+                       (end - begin) * described.out * model_.element_bytes, MemoryCategory::logits, unit, mb);
     const auto read_weight = [&](Op& op, int made, Role role) {
         if (made < 0) {
             add_parameters(op, described);
@@ -210,7 +210,7 @@ PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on)
     add_parameters(pack, product);
     const auto made = [&](Role role) {
         const int buffer =
-            scratch_buffer(std::string{"head "} + to_string(role), bytes, Consumer::workspaces, unit, mb);
+            scratch_buffer(std::string{"head "} + to_string(role), bytes, MemoryCategory::workspaces, unit, mb);
         pack.writes.push_back(whole(draft_.program, buffer, role));
         return buffer;
     };

@@ -30,7 +30,7 @@ int PhaseWriter::logits_of_tile(
     const auto columns = op.column_end - op.column_begin;
     const int logits =
         scratch_buffer("logits of tile " + std::to_string(tile) + " rows " + std::to_string(begin),
-                       (end - begin) * columns * model_.element_bytes, Consumer::logits, unit, mb);
+                       (end - begin) * columns * model_.element_bytes, MemoryCategory::logits, unit, mb);
     op.reads.push_back(part(h, Role::input, begin, end, described.in * model_.element_bytes));
     add_parameters(op, described);
     op.writes.push_back(whole(program, logits, Role::output));
@@ -49,7 +49,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const auto columns_of_tile = described.out / static_cast<std::int64_t>(tiles);
     const auto block = workspaces_->logits_rows(columns_of_tile);
     const int own =
-        scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes, Consumer::logits, unit, mb);
+        scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes, MemoryCategory::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
         auto op = compute_op(unit, loss_phase, mb, Direction::none);
         op.kind = OpKind::loss;
@@ -88,7 +88,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const int sum =
         d_h >= 0 && is_narrow
             ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_h)].name,
-                             model_.tokens * described.in * 4, Consumer::working_buffers, unit, mb)
+                             model_.tokens * described.in * 4, MemoryCategory::working_buffers, unit, mb)
             : d_h;
     for (std::size_t t = 0; t < tiles; ++t) {
         for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {

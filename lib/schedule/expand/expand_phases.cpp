@@ -18,14 +18,14 @@ int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int6
     buffer.tier = spec::Tier::host;
     buffer.bytes = elements * element_bytes(tensor);
     buffer.lifetime = Lifetime::inputs;
-    buffer.consumer = Consumer::batch;
+    buffer.consumer = MemoryCategory::batch;
     buffer.microbatch = microbatch;
     return program.add_buffer(std::move(buffer));
 }
 
 /// Adds `run` to the operand with that role and buffer; merges it with the last range if they are
 /// adjacent.
-void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRun run) {
+void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRange run) {
     for (auto& operand : operands) {
         if (operand.role == role && operand.buffer == buffer) {
             auto& last = operand.runs.back();

@@ -27,7 +27,7 @@ class PhaseWriter {
 
     const ModelLayout& model() const noexcept { return model_; }
     Program& program() noexcept { return draft_.program; }
-    Draft take() { return std::move(draft_); }
+    ProgramBuilder take() { return std::move(draft_); }
 
     /// Returns the placement of values between units.
     layout::Placement outside() const noexcept { return outside_; }
@@ -82,7 +82,7 @@ class PhaseWriter {
     /// Returns the workspace of one tile's product and of a copy of the tile's columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
     std::int64_t adapter_workspace_bytes(const layout::Phase& phase) const;
-    int scratch_buffer(std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch);
+    int scratch_buffer(std::string name, std::int64_t bytes, MemoryCategory line, int unit, int microbatch);
     bool is_kept(int unit, int value) const;
 
     // expand_forward.cpp
@@ -148,7 +148,7 @@ class PhaseWriter {
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
     std::unique_ptr<layout::Workspaces> workspaces_;
-    Draft draft_;
+    ProgramBuilder draft_;
     layout::Placement outside_;
     std::map<ValueKey, PlacedValue> values_;
     /// Tokens gathered from other ranks. Forward and backward gather separately, so a rank keeps only its

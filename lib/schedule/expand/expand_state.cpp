@@ -7,16 +7,16 @@ namespace ziggurat::schedule {
 namespace {
 
 /// Returns the row of the memory table for a group of kinds.
-Consumer line_of(layout::StateGroup group) {
+MemoryCategory line_of(layout::StateGroup group) {
     switch (group) {
         case layout::StateGroup::parameters:
-            return Consumer::parameters;
+            return MemoryCategory::parameters;
         case layout::StateGroup::gradients:
-            return Consumer::gradients;
+            return MemoryCategory::gradients;
         case layout::StateGroup::optimizer:
-            return Consumer::optimizer;
+            return MemoryCategory::optimizer;
     }
-    return Consumer::none;
+    return MemoryCategory::none;
 }
 
 /// True if this rank keeps the kind of the unit from step to step.
@@ -100,7 +100,7 @@ int control_buffer(Program& program,
     buffer.tier = spec::Tier::host;
     buffer.bytes = bytes;
     buffer.lifetime = lifetime;
-    buffer.consumer = Consumer::batch;
+    buffer.consumer = MemoryCategory::batch;
     return program.add_buffer(std::move(buffer));
 }
 
@@ -117,7 +117,7 @@ int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLay
     buffer.name = "rotations";
     buffer.bytes = spec.data.seq * spec.model.rotary_channels() * 4;
     buffer.lifetime = Lifetime::persistent;
-    buffer.consumer = Consumer::workspaces;
+    buffer.consumer = MemoryCategory::workspaces;
     return program.add_buffer(std::move(buffer));
 }
 

@@ -12,11 +12,11 @@ namespace ziggurat::schedule {
 
 using layout::Placement;
 
-std::vector<ByteRun> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members) {
+std::vector<ByteRange> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members) {
     constexpr std::int64_t granule = 16;
     const auto even = (elements + members - 1) / members;
     const auto block = elements % members == 0 ? even : (even + granule - 1) / granule * granule;
-    std::vector<ByteRun> blocks;
+    std::vector<ByteRange> blocks;
     for (int m = 0; m < members; ++m) {
         const auto begin = std::min(elements, m * block);
         const auto end = std::min(elements, begin + block);
@@ -47,7 +47,7 @@ void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Directio
     }
     auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
     auto& summed = draft_.program.buffers[static_cast<std::size_t>(buffer)];
-    summed.is_alike = true;
+    summed.is_replicated = true;
     const auto bytes = summed.bytes;
     op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
     op.reads.push_back(whole(draft_.program, buffer, Role::input));
@@ -77,7 +77,7 @@ int PhaseWriter::convert(int buffer,
     made.bytes = rows(to) * width * model_.element_bytes;
     // Only the slice is saved for backward.
     auto& all_tokens = gathers ? made : program.buffers[static_cast<std::size_t>(buffer)];
-    all_tokens.consumer = Consumer::working_buffers;
+    all_tokens.consumer = MemoryCategory::working_buffers;
     const int result = program.add_buffer(std::move(made));
 
     auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);

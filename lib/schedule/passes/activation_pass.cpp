@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/passes/kept_for_backward.hpp"
+#include "schedule/passes/saved_for_backward.hpp"
 #include "schedule/passes/move_op.hpp"
 #include "schedule/passes/unit_passes.hpp"
 
@@ -39,7 +39,7 @@ std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& ke
     return homes;
 }
 
-enum class Way { away, back };
+enum class MoveDirection { away, back };
 
 class Departures {
   public:
@@ -57,23 +57,23 @@ class Departures {
     /// The transfer out is listed one unit pass later than the buffer is made. The lane does not wait for
     /// that, but until then no other buffer gets the memory, so the next pass does not wait for the link.
     void add(const Kept& kept, Tier home) {
-        const int gone = std::min(unit_passes_.behind(kept.produced, 2), kept.first_backward);
+        const int gone = std::min(unit_passes_.after(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
         const int back = like(kept.buffer, Tier::device, " back");
-        std::vector<int> way{kept.buffer, away, back};
+        std::vector<int> direction{kept.buffer, away, back};
         if (home == Tier::nvme) {
-            way = {kept.buffer, like(kept.buffer, Tier::host, " on its way out"), away,
+            direction = {kept.buffer, like(kept.buffer, Tier::host, " on its way out"), away,
                    like(kept.buffer, Tier::host, " on its way back"), back};
         }
-        const auto hops = way.size() - 1;
+        const auto hops = direction.size() - 1;
         for (std::size_t s = 0; s < hops; ++s) {
-            auto op = move_op(program_, way[s], way[s + 1]);
+            auto op = move_op(program_, direction[s], direction[s + 1]);
             if (s < hops / 2) {
-                in_front_.emplace(std::pair{gone, Way::away}, std::move(op));
+                in_front_.emplace(std::pair{gone, MoveDirection::away}, std::move(op));
             } else {
                 const int ahead = op.kind == OpKind::read ? 2 * prefetch_ : prefetch_;
                 const int wanted = unit_passes_.issued_at(kept.first_backward, ahead);
-                in_front_.emplace(std::pair{std::max(wanted, gone), Way::back}, std::move(op));
+                in_front_.emplace(std::pair{std::max(wanted, gone), MoveDirection::back}, std::move(op));
             }
         }
         returned_.emplace(kept.buffer, Returned{back, kept.first_backward});
@@ -119,18 +119,18 @@ class Departures {
     UnitPasses unit_passes_;
     /// Transfers by the op that they precede; those of one buffer in their order. Transfers out come first,
     /// so that their source does not share memory with the target of a transfer back.
-    std::multimap<std::pair<int, Way>, Op> in_front_;
+    std::multimap<std::pair<int, MoveDirection>, Op> in_front_;
     std::unordered_map<int, Returned> returned_;  ///< by the buffer that left
 };
 
 }  // namespace
 
-void activation_pass(Draft& draft, const spec::RunSpec& spec) {
+void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec) {
     const auto& home = spec.tiers.activations;
     if (home.device == 1 || draft.program.variant != Variant::train) {
         return;
     }
-    const auto kept = kept_for_backward(draft.program);
+    const auto kept = saved_for_backward(draft.program);
     const auto homes = homes_of(draft.program, kept, home);
     Departures departures{draft.program, spec.overlap.prefetch};
     for (const auto& one : kept) {

@@ -14,6 +14,6 @@ namespace ziggurat::schedule {
 /// needs there stay on the device, because backward would need them before the transfer out has ended.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
-void activation_pass(Draft& draft, const spec::RunSpec& spec);
+void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec);
 
 }  // namespace ziggurat::schedule

@@ -11,7 +11,7 @@ namespace {
 
 class Ring {
   public:
-    Ring(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    Ring(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : program_{draft.program},
           model_{model},
           size_{spec.parallel.context},
@@ -50,7 +50,7 @@ class Ring {
         buffer.name = model_.table.units[static_cast<std::size_t>(of.unit)].name + "." + name;
         buffer.type = type;
         buffer.bytes = model_.tokens * width * spec::element_bytes(type);
-        buffer.consumer = Consumer::working_buffers;
+        buffer.consumer = MemoryCategory::working_buffers;
         buffer.unit = of.unit;
         buffer.microbatch = of.microbatch;
         return program_.add_buffer(std::move(buffer));
@@ -177,7 +177,7 @@ class Ring {
 
 }  // namespace
 
-void context_ring_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void context_ring_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.parallel.context == 1) {
         return;
     }

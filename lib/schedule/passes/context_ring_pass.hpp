@@ -26,6 +26,6 @@ namespace ziggurat::schedule {
 /// Numerics: sums over keys have another order on every rank, so results agree within a tolerance only.
 ///
 /// \pre context.kind is ring
-void context_ring_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void context_ring_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -12,7 +12,7 @@ namespace {
 
 class ControlCopies {
   public:
-    ControlCopies(Draft& draft, const ModelLayout& model)
+    ControlCopies(ProgramBuilder& draft, const ModelLayout& model)
         : program_{draft.program}, given_{draft.program.trainer_buffers}, model_{model} {
         for (int m = 0; m < program_.microbatches; ++m) {
             for (int b = 0; b < num_batch_tensors; ++b) {
@@ -42,7 +42,7 @@ class ControlCopies {
                 continue;
             }
             bring(op);
-            const auto left = left_behind(op, i);
+            const auto left = left_over(op, i);
             name_twins(op);
             const bool makes_logits = is_watched(op);
             program_.ops.push_back(std::move(op));
@@ -134,7 +134,7 @@ class ControlCopies {
     }
 
     /// Returns the buffers whose last write on the device is by `op`, the `i`-th op.
-    std::vector<int> left_behind(const Op& op, int i) const {
+    std::vector<int> left_over(const Op& op, int i) const {
         std::vector<int> found;
         for (const auto& operand : op.writes) {
             const auto last = last_writer_.find(operand.buffer);
@@ -214,7 +214,7 @@ class ControlCopies {
             made.name = "watched logits";
             made.tier = spec::Tier::host;
             made.lifetime = Lifetime::inputs;
-            made.consumer = Consumer::batch;
+            made.consumer = MemoryCategory::batch;
             made.bytes = phase.out * width;
             given_.watched_logits = program_.add_buffer(std::move(made));
         }
@@ -243,7 +243,7 @@ class ControlCopies {
 
 }  // namespace
 
-void control_pass(Draft& draft, const ModelLayout& model) {
+void control_pass(ProgramBuilder& draft, const ModelLayout& model) {
     ControlCopies{draft, model}.run();
 }
 

@@ -21,6 +21,6 @@ namespace ziggurat::schedule {
 /// step, so other buffers can reuse their memory.
 ///
 /// Runs after transfer_pass, which decides which ops work on the host.
-void control_pass(Draft& draft, const ModelLayout& model);
+void control_pass(ProgramBuilder& draft, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -16,7 +16,7 @@ constexpr std::ptrdiff_t max_ops_back = 2;
 
 class Fusion {
   public:
-    Fusion(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    Fusion(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : program_{draft.program},
           model_{model},
           merges_outputs_{spec.recompute.kind != spec::RecomputeKind::selective} {}
@@ -100,7 +100,7 @@ class Fusion {
 
 }  // namespace
 
-void fuse_gelu_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void fuse_gelu_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.tiers.device == spec::DeviceKind::cuda && spec.precision.compute == spec::DType::bf16) {
         Fusion{draft, spec, model}.apply();
     }

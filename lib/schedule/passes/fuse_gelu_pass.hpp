@@ -19,6 +19,6 @@ namespace ziggurat::schedule {
 /// other kinds of recomputation.
 ///
 /// Runs after recompute_pass, which clones ops by their phase.
-void fuse_gelu_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void fuse_gelu_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

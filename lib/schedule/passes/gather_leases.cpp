@@ -6,7 +6,7 @@
 
 namespace ziggurat::schedule {
 
-Leases::Leases(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+Leases::Leases(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, program_{draft.program}, spec_{spec}, model_{model} {
     for (const int u : model.units) {
         owner_of_[draft.state.units[static_cast<std::size_t>(u)].full_parameters] = u;
@@ -82,7 +82,7 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
                        ? std::string{"the step"}
                        : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
     buffer.microbatch = lease.microbatch;
-    buffer.consumer = Consumer::leases;
+    buffer.consumer = MemoryCategory::leases;
     buffer.first_element = range.begin;
     buffer.bytes = range.size() * model_.element_bytes;
     return {range, program_.add_buffer(std::move(buffer))};

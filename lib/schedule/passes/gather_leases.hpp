@@ -35,7 +35,7 @@ struct Lease {
 /// leases.
 class Leases {
   public:
-    Leases(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+    Leases(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
     /// Returns the leases in the order of first use.
     const std::vector<Lease>& all() const noexcept { return leases_; }
@@ -56,7 +56,7 @@ class Leases {
     Lease make(int unit, const Op& first, int first_op);
     bool is_used_again(int unit, int first_op) const;
 
-    Draft& draft_;
+    ProgramBuilder& draft_;
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;

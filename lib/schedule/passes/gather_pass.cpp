@@ -16,7 +16,7 @@ enum class Insertion { gather, keep, gather_from_copy };
 
 class Gathers {
   public:
-    Gathers(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    Gathers(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : draft_{draft}, program_{draft.program}, spec_{spec}, model_{model}, leases_{draft, spec, model} {}
 
     void run() {
@@ -54,11 +54,11 @@ class Gathers {
     }
 
     /// Returns the bytes of a part's buffer that hold the part's share of `range`.
-    ByteRun run_of(const LeasedPart& part, layout::ElementRange range) const {
+    ByteRange run_of(const LeasedPart& part, layout::ElementRange range) const {
         const auto begin = std::max(part.range.begin, range.begin);
         const auto end = std::min(part.range.end, range.end);
-        return end <= begin ? ByteRun{}
-                            : ByteRun{(begin - part.range.begin) * model_.element_bytes,
+        return end <= begin ? ByteRange{}
+                            : ByteRange{(begin - part.range.begin) * model_.element_bytes,
                                       (end - begin) * model_.element_bytes};
     }
 
@@ -114,7 +114,7 @@ class Gathers {
         }
     }
 
-    /// Returns the members whose blocks the op lists; empty if Draft::names_blocks is false.
+    /// Returns the members whose blocks the op lists; empty if ProgramBuilder::names_blocks is false.
     std::vector<int> named_members(int span) const {
         return draft_.names_blocks ? layout::data_group(model_.data_rank, 1, span) : std::vector<int>{};
     }
@@ -157,7 +157,7 @@ class Gathers {
             auto buffer = program_.buffers[static_cast<std::size_t>(part.buffer)];
             buffer.name = name(lease.unit) + ".secondary";
             buffer.state = StateKind::secondary;
-            buffer.consumer = Consumer::parameters;
+            buffer.consumer = MemoryCategory::parameters;
             buffer.microbatch = -1;
             buffer.first_element = std::max(mine.begin, part.range.begin);
             buffer.bytes = kept.bytes;
@@ -184,7 +184,7 @@ class Gathers {
         return op;
     }
 
-    Draft& draft_;
+    ProgramBuilder& draft_;
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
@@ -195,7 +195,7 @@ class Gathers {
 
 }  // namespace
 
-void gather_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void gather_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     const int secondary = spec.sharding.secondary;
     const bool is_cut = std::any_of(model.tilings.begin(), model.tilings.end(),
                                     [](const auto& tiling) { return tiling.is_cut(); });

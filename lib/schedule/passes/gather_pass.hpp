@@ -30,6 +30,6 @@ namespace ziggurat::schedule {
 /// Source: Rajbhandari et al., "ZeRO", 2020, section 5.3; Rajbhandari et al., "ZeRO-Infinity", 2021,
 /// section 6.2 (each rank holds a slice of every unit); Wang et al., "ZeRO++", 2023, section 3.2 (the second
 /// copy).
-void gather_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void gather_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -12,7 +12,7 @@ namespace {
 
 class UpdateWriter {
   public:
-    UpdateWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    UpdateWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : draft_{draft}, spec_{spec}, model_{model} {}
 
     void step_end() {
@@ -101,15 +101,15 @@ class UpdateWriter {
     }
 
   private:
-    ByteRun run_in(int buffer, layout::ElementRange range) const {
+    ByteRange run_in(int buffer, layout::ElementRange range) const {
         const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
         const std::int64_t width = element_bytes(held);
-        const ByteRun run{(range.begin - held.first_element) * width, range.size() * width};
+        const ByteRange run{(range.begin - held.first_element) * width, range.size() * width};
         ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
         return run;
     }
 
-    Draft& draft_;
+    ProgramBuilder& draft_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
 };
@@ -146,7 +146,7 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
     return {std::move(shards), spec.tiers.chunk_elements, chunk_alignment(spec)};
 }
 
-void optimizer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     UpdateWriter writer{draft, spec, model};
     writer.step_end();
     const auto chunks = optimizer_chunks(spec, model);

@@ -22,6 +22,6 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///   binds the op finds the parameter group from this element.
 /// - `all_gather` of the updated shards among the o/p ranks that hold the same parameters, as soon as all
 ///   chunks of a bucket of units are updated, in order of first use.
-void optimizer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -15,15 +15,15 @@ using Made = std::tuple<bool, int, int>;
 
 /// Sets `made` to the result that a slot needs from this or another stage; returns false if it needs
 /// none.
-bool needs(const Slot& slot, int place, int virtual_stages, Made& made) {
+bool needs(const Slot& slot, int position, int virtual_stages, Made& made) {
     switch (slot.pass) {
         case Slot::Pass::forward:
-            made = {false, place - 1, slot.microbatch};
-            return place > 0;
+            made = {false, position - 1, slot.microbatch};
+            return position > 0;
         case Slot::Pass::backward:
         case Slot::Pass::backward_input:
-            made = {true, place + 1, slot.microbatch};
-            return place + 1 < virtual_stages;
+            made = {true, position + 1, slot.microbatch};
+            return position + 1 < virtual_stages;
         case Slot::Pass::backward_weight:
             return false;
     }
@@ -55,9 +55,9 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
                 continue;
             }
             const auto& slot = order[mine.size()];
-            const int place = slot.chunk * stages + stage;
+            const int position = slot.chunk * stages + stage;
             Made wanted;
-            if (needs(slot, place, virtual_stages, wanted)) {
+            if (needs(slot, position, virtual_stages, wanted)) {
                 const auto there = made_at.find(wanted);
                 if (there == made_at.end() || there->second >= now) {
                     continue;
@@ -66,7 +66,7 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
             mine.push_back(now);
             moves = true;
             if (slot.pass != Slot::Pass::backward_weight) {
-                made_at[{slot.pass != Slot::Pass::forward, place, slot.microbatch}] = now;
+                made_at[{slot.pass != Slot::Pass::forward, position, slot.microbatch}] = now;
             }
         }
     }
@@ -76,7 +76,7 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
     return times;
 }
 
-void receives_pass(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
+void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
     const int stages = static_cast<int>(orders.size());
     if (stages == 1) {
         return;

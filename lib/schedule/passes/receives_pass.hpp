@@ -24,6 +24,6 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
 /// are in flight or wait for their slot. Messages overlap with other slots.
 ///
 /// Runs right after expand.
-void receives_pass(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage);
+void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& orders, int stage);
 
 }  // namespace ziggurat::schedule

@@ -23,7 +23,7 @@ struct Scope {
 
 class Recomputation {
   public:
-    Recomputation(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    Recomputation(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : program_{draft.program}, spec_{spec}, model_{model} {
         for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
             int layers = 0;
@@ -135,8 +135,8 @@ class Recomputation {
             op.label += " again";
             for (auto& operand : op.reads) {
                 auto& read = program_.buffers[static_cast<std::size_t>(operand.buffer)];
-                if (!copy_of.contains(operand.buffer) && read.consumer == Consumer::working_buffers) {
-                    read.consumer = Consumer::activations;  // saved for the clone
+                if (!copy_of.contains(operand.buffer) && read.consumer == MemoryCategory::working_buffers) {
+                    read.consumer = MemoryCategory::activations;  // saved for the clone
                 }
             }
             rename(op.reads, copy_of);
@@ -166,8 +166,8 @@ class Recomputation {
     /// Adds a buffer like the original. The original then no longer has to be saved.
     int copy_buffer(int original) {
         auto& dropped = program_.buffers[static_cast<std::size_t>(original)];
-        if (dropped.consumer == Consumer::activations) {
-            dropped.consumer = Consumer::working_buffers;
+        if (dropped.consumer == MemoryCategory::activations) {
+            dropped.consumer = MemoryCategory::working_buffers;
         }
         auto copy = dropped;
         copy.name += " again";
@@ -183,7 +183,7 @@ class Recomputation {
 
 }  // namespace
 
-void recompute_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void recompute_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.recompute.kind == spec::RecomputeKind::none || draft.program.variant != Variant::train) {
         return;
     }

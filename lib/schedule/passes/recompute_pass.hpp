@@ -16,6 +16,6 @@ namespace ziggurat::schedule {
 ///
 /// Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4 (full); Korthikanti
 /// et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 5 (selective).
-void recompute_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void recompute_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -37,16 +37,16 @@ int first_span(const spec::RunSpec& spec, const ModelLayout& model) {
     return 1;
 }
 
-BucketWriter::BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+BucketWriter::BucketWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, spec_{spec}, model_{model} {}
 
-ByteRun BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+ByteRange BucketWriter::run_in(int buffer, layout::ElementRange range) const {
     if (range.empty()) {
         return {};
     }
     const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
     const std::int64_t width = spec::element_bytes(held.type);
-    const ByteRun run{(range.begin - held.first_element) * width, range.size() * width};
+    const ByteRange run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
     return run;
 }
@@ -55,7 +55,7 @@ layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int spa
     return common_part(part.range, shards(part.unit).shard(span, rank));
 }
 
-/// Returns the members whose blocks the op lists; empty if Draft::names_blocks is false.
+/// Returns the members whose blocks the op lists; empty if ProgramBuilder::names_blocks is false.
 std::vector<int> BucketWriter::named_members(int inner, int span) const {
     return draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
 }

@@ -43,7 +43,7 @@ int first_span(const spec::RunSpec& spec, const ModelLayout& model);
 
 class BucketWriter {
   public:
-    BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+    BucketWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
     Reduction reduce(const Bucket& bucket) const;
 
@@ -54,7 +54,7 @@ class BucketWriter {
     int accumulator(int unit) const {
         return draft_.state.units[static_cast<std::size_t>(unit)][StateKind::gradients];
     }
-    ByteRun run_in(int buffer, layout::ElementRange range) const;
+    ByteRange run_in(int buffer, layout::ElementRange range) const;
     layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
     std::vector<int> named_members(int inner, int span) const;
     Op collective(OpKind kind, int group, const Bucket& bucket) const;
@@ -70,7 +70,7 @@ class BucketWriter {
     void gather(std::vector<Op>& out, const Bucket& bucket) const;
     void norms(std::vector<Op>& out, const Bucket& bucket) const;
 
-    Draft& draft_;
+    ProgramBuilder& draft_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
 };

@@ -43,7 +43,7 @@ std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int u
 }
 
 /// Returns the completions in list order.
-std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+std::vector<Completion> completions(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     const auto& program = draft.program;
     std::map<int, int> unit_of_buffer;
     for (const int u : model.units) {
@@ -137,7 +137,7 @@ Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRa
 /// Buffers for the gradients of single micro-batches, if these are summed over ranks one by one.
 class MicrobatchGradients {
   public:
-    MicrobatchGradients(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    MicrobatchGradients(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : draft_{draft}, spec_{spec}, model_{model} {
         const auto ranges = gradient_ranges(draft.program);
         for (const int u : model.units) {
@@ -204,7 +204,7 @@ class MicrobatchGradients {
         return draft_.program.add_buffer(std::move(made));
     }
 
-    Draft& draft_;
+    ProgramBuilder& draft_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
     std::map<int, int> unit_of_;
@@ -215,7 +215,7 @@ class MicrobatchGradients {
 
 }  // namespace
 
-void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void reduce_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     auto& program = draft.program;
     const auto due = buckets(completions(draft, spec, model), spec, model);
     MicrobatchGradients gradients{draft, spec, model};

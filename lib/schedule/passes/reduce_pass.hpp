@@ -40,6 +40,6 @@ namespace ziggurat::schedule {
 /// zeroes the others before the op.
 ///
 /// Source: Rajbhandari et al., "ZeRO", 2020, section 7 (volumes); Chen et al., "AMSP", 2023, section 3.
-void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void reduce_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

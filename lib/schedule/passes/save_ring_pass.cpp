@@ -31,8 +31,8 @@ void add_passing(const Program& program,
                  int op,
                  const SavedRun& saved,
                  int staged,
-                 ByteRun run,
-                 std::vector<PassingRun>& runs) {
+                 ByteRange run,
+                 std::vector<StreamedRange>& runs) {
     const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
     const auto& here = program.buffers[static_cast<std::size_t>(staged)];
     const std::int64_t width = element_bytes(here);
@@ -53,9 +53,9 @@ bool is_on_device(const Program& program, const Op& op) {
 }
 
 /// Returns the ranges that updates have in memory; `op` is the update.
-std::vector<PassingRun> runs_of_updates(const ModelLayout& model, const Program& program) {
+std::vector<StreamedRange> runs_of_updates(const ModelLayout& model, const Program& program) {
     const auto on_nvme = passing(model, program);
-    std::vector<PassingRun> runs;
+    std::vector<StreamedRange> runs;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         const auto& op = program.ops[static_cast<std::size_t>(i)];
         if (op.kind != OpKind::update) {
@@ -84,7 +84,7 @@ std::vector<PassingRun> runs_of_updates(const ModelLayout& model, const Program&
 ///
 /// Ops on different lanes use the slots of the ring in turn: each waits for the previous one.
 void let_pass(Program& program, const ModelLayout& model, int ring) {
-    std::map<int, std::vector<PassingRun>> of_update;
+    std::map<int, std::vector<StreamedRange>> of_update;
     for (const auto& run : runs_of_updates(model, program)) {
         of_update[run.op].push_back(run);
     }
@@ -119,7 +119,7 @@ void let_pass(Program& program, const ModelLayout& model, int ring) {
 
 }  // namespace
 
-std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
+std::vector<StreamedRange> streamed_ranges(const ModelLayout& model, const Program& program) {
     auto runs = runs_of_updates(model, program);
     for (auto& run : runs) {
         run.op -= is_on_device(program, program.ops[static_cast<std::size_t>(run.op)]) ? 1 : 0;
@@ -133,7 +133,7 @@ void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayo
         return;
     }
     const auto chunks = optimizer_chunks(spec, model);
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int k = 0; k < chunks.num_chunks(); ++k) {
         std::int64_t bytes = 0;
         for (const auto& [unit, range] : chunks.chunk(k)) {
@@ -150,14 +150,14 @@ void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayo
                 }
             }
         }
-        most = std::max(most, bytes);
+        max = std::max(max, bytes);
     }
     Buffer ring;
     ring.name = "save ring";
     ring.tier = spec::Tier::host;
     ring.lifetime = Lifetime::persistent;
-    ring.consumer = Consumer::snapshot;
-    ring.bytes = places_of_save_ring * most;
+    ring.consumer = MemoryCategory::snapshot;
+    ring.bytes = save_ring_slots * max;
     program.trainer_buffers.save_ring = program.add_buffer(std::move(ring));
     let_pass(program, model, program.trainer_buffers.save_ring);
 }

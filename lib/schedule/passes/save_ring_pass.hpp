@@ -13,10 +13,10 @@ namespace ziggurat::schedule {
 /// Range of an NVMe-resident buffer, saved by this rank, that an optimizer update loads.
 ///
 /// A checkpoint copies it from memory before the update overwrites it.
-struct PassingRun {
+struct StreamedRange {
     int op = -1;      ///< the update; on the device, the copy to the host before it
     int home = -1;    ///< the buffer on NVMe
-    ByteRun at_home;  ///< bytes of it
+    ByteRange at_home;  ///< bytes of it
     int staged = -1;  ///< the buffer in memory
     std::int64_t staged_offset = 0;
 };
@@ -26,16 +26,16 @@ struct PassingRun {
 /// Saved NVMe state that is in none of the ranges, such as frozen parameters, is not changed by any step.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.2 (chunks through the optimizer)
-std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program);
+std::vector<StreamedRange> streamed_ranges(const ModelLayout& model, const Program& program);
 
 /// Adds the buffer `save ring` on the host if updates load saved state from NVMe.
 ///
-/// It has places_of_save_ring slots, each as large as the state of one update. A checkpoint is written from
+/// It has save_ring_slots slots, each as large as the state of one update. A checkpoint is written from
 /// it while the next updates run. All variants have it, because a checkpoint may be written during any of
 /// them. A copy with the purpose `checkpoint` precedes each update of the device. These copies and the
 /// updates of the host use the slots in turn.
 void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
-inline constexpr int places_of_save_ring = 2;
+inline constexpr int save_ring_slots = 2;
 
 }  // namespace ziggurat::schedule

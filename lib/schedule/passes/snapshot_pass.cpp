@@ -11,7 +11,7 @@ void snapshot_pass(Program& program, const ModelLayout& model) {
     snapshot.name = "snapshot";
     snapshot.tier = spec::Tier::host;
     snapshot.lifetime = Lifetime::persistent;
-    snapshot.consumer = Consumer::snapshot;
+    snapshot.consumer = MemoryCategory::snapshot;
     for (const auto& saved : saved_runs(model, program)) {
         snapshot.bytes += saved.is_copied ? saved.run.bytes : 0;
     }

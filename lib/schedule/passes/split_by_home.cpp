@@ -18,7 +18,7 @@ bool is_gradient(const Program& program, const Operand& operand) {
 }
 
 /// Returns the elements of the unit's flat range that a byte range of a buffer holds.
-layout::ElementRange elements_of(const Buffer& buffer, const ByteRun& run) {
+layout::ElementRange elements_of(const Buffer& buffer, const ByteRange& run) {
     const std::int64_t width = element_bytes(buffer);
     return {buffer.first_element + run.offset / width,
             buffer.first_element + (run.offset + run.bytes) / width};
@@ -50,7 +50,7 @@ const Operand* at_home(const Op& op, const std::vector<std::vector<HomePart>>& h
 
 /// True if `at` divides every range of the operand between two blocks of an exact sum.
 bool is_between_blocks(const Program& program, const Operand& operand, std::int64_t at) {
-    return std::ranges::all_of(operand.runs, [&](const ByteRun& run) {
+    return std::ranges::all_of(operand.runs, [&](const ByteRange& run) {
         const auto elements = elements_of(buffer_of(program, operand), run);
         return at <= elements.begin || at >= elements.end ||
                (at - elements.begin) % layout::FlatLayout::block == 0;

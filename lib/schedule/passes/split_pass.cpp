@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/passes/kept_for_backward.hpp"
+#include "schedule/passes/saved_for_backward.hpp"
 #include "schedule/passes/move_op.hpp"
 #include "schedule/passes/unit_passes.hpp"
 
@@ -18,7 +18,7 @@ class Splitting {
         : program_{program}, model_{model}, unit_passes_{program} {}
 
     void apply() {
-        for (const auto& kept : kept_for_backward(program_)) {
+        for (const auto& kept : saved_for_backward(program_)) {
             const auto& buffer = program_.buffers[static_cast<std::size_t>(kept.buffer)];
             auto parts = parts_on_tensor_ranks(buffer, model_.tensor());
             const bool is_wanted_at_once =
@@ -37,21 +37,21 @@ class Splitting {
         int first_op = -1;
     };
 
-    int like(int buffer, const char* what, std::int64_t bytes, Consumer consumer) {
+    int like(int buffer, const char* what, std::int64_t bytes, MemoryCategory consumer) {
         auto made = program_.buffers[static_cast<std::size_t>(buffer)];
         made.name += what;
         made.bytes = bytes;
         made.consumer = consumer;
-        made.is_alike = false;
+        made.is_replicated = false;
         return program_.add_buffer(std::move(made));
     }
 
-    void split(const Kept& kept, std::vector<ByteRun> parts) {
+    void split(const Kept& kept, std::vector<ByteRange> parts) {
         const auto own = parts[static_cast<std::size_t>(model_.tensor_rank)];
         const auto whole_bytes = program_.buffers[static_cast<std::size_t>(kept.buffer)].bytes;
-        const int part = like(kept.buffer, ", own part", own.bytes, Consumer::activations);
-        const int gathered = like(kept.buffer, " gathered", whole_bytes, Consumer::working_buffers);
-        program_.buffers[static_cast<std::size_t>(kept.buffer)].consumer = Consumer::working_buffers;
+        const int part = like(kept.buffer, ", own part", own.bytes, MemoryCategory::activations);
+        const int gathered = like(kept.buffer, " gathered", whole_bytes, MemoryCategory::working_buffers);
+        program_.buffers[static_cast<std::size_t>(kept.buffer)].consumer = MemoryCategory::working_buffers;
 
         auto cut = empty_move(program_, spec::Tier::device, spec::Tier::device);
         cut.purpose = Purpose::tensor;
@@ -60,7 +60,7 @@ class Splitting {
         cut.label = program_.buffers[static_cast<std::size_t>(part)].name;
         cut.reads.push_back({kept.buffer, Role::input, {own}});
         cut.writes.push_back(whole(program_, part, Role::output));
-        behind_.emplace(kept.last_forward, std::move(cut));
+        after_.emplace(kept.last_forward, std::move(cut));
 
         Op gather;
         gather.kind = OpKind::all_gather;
@@ -99,13 +99,13 @@ class Splitting {
                 }
             }
             ops.push_back(std::move(op));
-            move_all(behind_, i, ops);
+            move_all(after_, i, ops);
         }
         program_.ops = std::move(ops);
     }
 
-    static void move_all(std::multimap<int, Op>& from, int place, std::vector<Op>& to) {
-        const auto [begin, end] = from.equal_range(place);
+    static void move_all(std::multimap<int, Op>& from, int position, std::vector<Op>& to) {
+        const auto [begin, end] = from.equal_range(position);
         for (auto at = begin; at != end; ++at) {
             to.push_back(std::move(at->second));
         }
@@ -114,22 +114,22 @@ class Splitting {
     Program& program_;
     const ModelLayout& model_;
     UnitPasses unit_passes_;
-    std::multimap<int, Op> in_front_, behind_;    ///< by the op that they precede or follow
+    std::multimap<int, Op> in_front_, after_;    ///< by the op that they precede or follow
     std::unordered_map<int, Gathered> gathered_;  ///< by the buffer that was divided
 };
 
 }  // namespace
 
-std::vector<ByteRun> parts_on_tensor_ranks(const Buffer& buffer, int tensor) {
-    if (!buffer.is_alike) {
+std::vector<ByteRange> parts_on_tensor_ranks(const Buffer& buffer, int tensor) {
+    if (!buffer.is_replicated) {
         return {};
     }
     const std::int64_t width = element_bytes(buffer);
     auto parts = equal_blocks(buffer.bytes / width, width, tensor);
-    return parts.back().bytes > 0 ? parts : std::vector<ByteRun>{};
+    return parts.back().bytes > 0 ? parts : std::vector<ByteRange>{};
 }
 
-void split_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void split_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.recompute.split && model.tensor() > 1 && draft.program.variant == Variant::train) {
         Splitting{draft.program, model}.apply();
     }

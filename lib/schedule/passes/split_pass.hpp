@@ -15,9 +15,9 @@ namespace ziggurat::schedule {
 /// The pass only moves bytes, so the step has the same bits.
 ///
 /// Source: Rajbhandari et al., "ZeRO", 2020, section 6.1 (P_a).
-void split_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void split_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Returns the parts of a saved activation, one for each tensor rank; empty if it is not divided.
-std::vector<ByteRun> parts_on_tensor_ranks(const Buffer& buffer, int tensor);
+std::vector<ByteRange> parts_on_tensor_ranks(const Buffer& buffer, int tensor);
 
 }  // namespace ziggurat::schedule

@@ -93,7 +93,7 @@ class Transfers {
             by_home[residency.home].push_back(&residency);
         }
         for (const auto& residency : found_.residencies) {
-            int place = unit_passes_.behind(residency.last_write, prefetch_);
+            int position = unit_passes_.after(residency.last_write, prefetch_);
             const auto& same = by_home[residency.home];
             const auto first_op = [](const Residency* other) { return other->first_op; };
             for (auto at = std::ranges::upper_bound(same, residency.last_op, {}, first_op); at != same.end();
@@ -102,17 +102,17 @@ class Transfers {
                 const int fetched =
                     unit_passes_.issued_at(other.first_op, ahead(other, Tier::nvme, Tier::host));
                 const int before = std::max(residency.last_write, fetched - 1);
-                if (before >= place) {
+                if (before >= position) {
                     break;  // all later residencies are fetched later, too
                 }
                 if (other.all.overlaps(residency.written)) {
-                    place = before;
+                    position = before;
                     break;
                 }
             }
-            at_home_.push_back(place);
+            at_home_.push_back(position);
             if (!residency.written.empty()) {
-                changes_[residency.home].push_back({place, residency.written});
+                changes_[residency.home].push_back({position, residency.written});
             }
         }
     }
@@ -128,7 +128,7 @@ class Transfers {
             });
         const auto here =
             stage(residency, residency.tier, pages_here ? residency.all.in_pages(size) : residency.all);
-        const int earliest = behind_changes(residency);
+        const int earliest = after_changes(residency);
         for (const auto& part : parts) {
             const bool by_page = part.tier == Tier::nvme;
             const auto fetched = residency.fetched.within(part.begin, part.end);
@@ -137,39 +137,39 @@ class Transfers {
                 continue;
             }
             const Stop home{part.buffer, part.begin, part.tier};
-            SmallVector<Stop, 3> way{home};
+            SmallVector<Stop, 3> direction{home};
             if (by_page && residency.tier == Tier::device) {
                 auto both = fetched;
                 both.add(written);
-                way.push_back(stage(residency, Tier::host, both.in_pages(size)));
+                direction.push_back(stage(residency, Tier::host, both.in_pages(size)));
             }
-            way.push_back(here);
+            direction.push_back(here);
             if (!fetched.empty()) {
-                for (std::size_t s = 0; s + 1 < way.size(); ++s) {
-                    const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
+                for (std::size_t s = 0; s + 1 < direction.size(); ++s) {
+                    const auto bytes = direction[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
                     const int wanted = unit_passes_.issued_at(residency.first_op,
-                                                              ahead(residency, way[s].tier, way[s + 1].tier));
+                                                              ahead(residency, direction[s].tier, direction[s + 1].tier));
                     const TransferOrder order{std::max(wanted, earliest),
-                                              way[s].tier != Tier::nvme,
+                                              direction[s].tier != Tier::nvme,
                                               residency.first_op,
                                               static_cast<int>(s),
-                                              way[s].tier,
-                                              way[s + 1].tier,
+                                              direction[s].tier,
+                                              direction[s + 1].tier,
                                               serves_update(residency)};
-                    move(in_front_[order], residency, bytes, way[s], way[s + 1], " fetched");
+                    move(in_front_[order], residency, bytes, direction[s], direction[s + 1], " fetched");
                 }
             }
             if (!written.empty()) {
-                for (auto s = way.size() - 1; s > 0; --s) {
-                    const int listed = way[s - 1].tier == Tier::nvme ? at_home : residency.last_write;
+                for (auto s = direction.size() - 1; s > 0; --s) {
+                    const int listed = direction[s - 1].tier == Tier::nvme ? at_home : residency.last_write;
                     const TransferOrder order{listed,
                                               true,
                                               residency.last_write,
-                                              static_cast<int>(way.size() - s),
-                                              way[s].tier,
-                                              way[s - 1].tier,
+                                              static_cast<int>(direction.size() - s),
+                                              direction[s].tier,
+                                              direction[s - 1].tier,
                                               is_of_optimizer(residency)};
-                    move(behind_[order], residency, written, way[s], way[s - 1], " home");
+                    move(after_[order], residency, written, direction[s], direction[s - 1], " home");
                 }
             }
         }
@@ -198,14 +198,14 @@ class Transfers {
     }
 
     /// Adds a buffer in `tier` for some bytes of the residency's buffer.
-    Stop stage(const Residency& residency, Tier tier, const ByteRuns& bytes) {
+    Stop stage(const Residency& residency, Tier tier, const ByteRangeSet& bytes) {
         auto made = buffer(residency.home);
         const std::int64_t width = element_bytes(made);
         made.name +=
             tier == residency.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
         made.lifetime = Lifetime::transient;
-        made.consumer = Consumer::transfers;
+        made.consumer = MemoryCategory::transfers;
         made.first_element += bytes.begin() / width;
         made.bytes = bytes.end() - bytes.begin();
         return {program_.add_buffer(std::move(made)), bytes.begin(), tier};
@@ -214,7 +214,7 @@ class Transfers {
     /// Adds one hop of some bytes to an op.
     void move(Op& op,
               const Residency& residency,
-              const ByteRuns& bytes,
+              const ByteRangeSet& bytes,
               const Stop& from,
               const Stop& to,
               const char* what) {
@@ -237,7 +237,7 @@ class Transfers {
     /// bytes.
     ///
     /// Ignores changes before the position at which the earliest hop would be issued.
-    int behind_changes(const Residency& residency) const {
+    int after_changes(const Residency& residency) const {
         const auto changes = changes_.find(residency.home);
         if (changes == changes_.end()) {
             return 0;
@@ -256,15 +256,15 @@ class Transfers {
 
     void insert() {
         std::vector<Op> ops;
-        ops.reserve(program_.ops.size() + in_front_.size() + behind_.size());
+        ops.reserve(program_.ops.size() + in_front_.size() + after_.size());
         auto front = in_front_.begin();
-        auto back = behind_.begin();
+        auto back = after_.begin();
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             for (; front != in_front_.end() && std::get<0>(front->first) == i; ++front) {
                 ops.push_back(std::move(front->second));
             }
             ops.push_back(std::move(program_.ops[static_cast<std::size_t>(i)]));
-            for (; back != behind_.end() && std::get<0>(back->first) == i; ++back) {
+            for (; back != after_.end() && std::get<0>(back->first) == i; ++back) {
                 ops.push_back(std::move(back->second));
             }
         }
@@ -277,12 +277,12 @@ class Transfers {
     Residencies found_;
     std::vector<int> at_home_;  ///< by residency: the op after which changes go to NVMe
     std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as earlier passes name it
-    std::map<TransferOrder, Op> in_front_, behind_;
+    std::map<TransferOrder, Op> in_front_, after_;
 };
 
 }  // namespace
 
-void transfer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void transfer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     const auto homes = home_parts(draft.program, spec, model);
     split_by_home(draft.program, homes);
     Transfers{draft.program, spec, homes}.run();

@@ -23,6 +23,6 @@ namespace ziggurat::schedule {
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 5.1 (placement), 6.2 (overlap); Ren et al.,
 /// "ZeRO-Offload", 2021, section 4.
-void transfer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void transfer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -91,7 +91,7 @@ class Finder {
     using PlacedParts = SmallVector<const PlacedPart*, 3>;  // there are three tiers
     PlacedParts touched(const Operand& operand) const {
         PlacedParts some;
-        const ByteRuns runs{operand.runs};
+        const ByteRangeSet runs{operand.runs};
         for (const auto& part : parts(operand)) {
             if (!runs.within(part.begin, part.end).empty()) {
                 some.push_back(&part);
@@ -139,7 +139,7 @@ class Finder {
             return nullptr;
         }
         for (const auto v : known->second) {
-            if (ByteRuns{gradients.runs}.without(found_.residencies[v].all).empty()) {
+            if (ByteRangeSet{gradients.runs}.without(found_.residencies[v].all).empty()) {
                 return &found_.residencies[v];
             }
         }
@@ -148,7 +148,7 @@ class Finder {
 
     void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenResidencies& open) {
         const int home = operand.buffer;
-        const ByteRuns runs{operand.runs};
+        const ByteRangeSet runs{operand.runs};
         const auto at = touched(operand);
         if (at.empty()) {
             return;
@@ -182,7 +182,7 @@ class Finder {
     /// An op of a segment, or a collective, can use bytes far from the other bytes of the buffer, such as a
     /// bias after all weights. Such bytes get their own residency, so that no memory is reserved for the gap.
     std::size_t residency_for(
-        int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenResidencies& open) {
+        int i, const Op& op, int home, const ByteRangeSet& runs, Tier tier, OpenResidencies& open) {
         const auto* looked_in = residency_of_norm(op, open);
         const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : unit_pass_of(op, i);
         auto& residencies = open[home];
@@ -229,7 +229,7 @@ class Finder {
     }
 
     /// True if the ranges share a page, or could do so after rounding to pages.
-    static bool are_near(const ByteRuns& a, const ByteRuns& b) {
+    static bool are_near(const ByteRangeSet& a, const ByteRangeSet& b) {
         return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
     }
 
@@ -237,7 +237,7 @@ class Finder {
     bool can_join(const Residency& residency,
                   const UnitPass& unit_pass,
                   Tier tier,
-                  const ByteRuns& runs) const {
+                  const ByteRangeSet& runs) const {
         if (residency.unit_pass != unit_pass || residency.tier != tier) {
             return false;
         }
@@ -272,11 +272,11 @@ class Finder {
 
 void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
     const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
-    const auto place =
+    const auto position =
         std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });
-    if (place != list.end() && !op.blocks.empty()) {
+    if (position != list.end() && !op.blocks.empty()) {
         const auto members = op.blocks.size() / list.size();
-        const auto begin = static_cast<std::size_t>(place - list.begin()) * members;
+        const auto begin = static_cast<std::size_t>(position - list.begin()) * members;
         for (auto b = begin; b < begin + members; ++b) {
             op.blocks[b].offset -= op.blocks[b].bytes > 0 ? shift : 0;
         }

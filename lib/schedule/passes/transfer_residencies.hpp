@@ -31,15 +31,15 @@ struct Residency {
     int last_op = -1;
     int last_write = -1;                             ///< changes may be evicted after this op
     std::vector<std::pair<int, Operand*>> operands;  ///< by op
-    ByteRuns fetched;                                ///< bytes that are read before they are written
-    ByteRuns written;
-    ByteRuns all;
+    ByteRangeSet fetched;                                ///< bytes that are read before they are written
+    ByteRangeSet written;
+    ByteRangeSet all;
 };
 
 /// Bytes at home that an op has changed, through a residency or in place.
 struct HomeChange {
     int last_op = -1;
-    ByteRuns written;
+    ByteRangeSet written;
 };
 
 struct Residencies {

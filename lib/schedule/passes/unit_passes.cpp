@@ -38,11 +38,11 @@ int UnitPasses::issued_at(int needed, int ahead) const {
     return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
 }
 
-int UnitPasses::behind(int done, int behind) const {
-    if (behind == 0) {
+int UnitPasses::after(int done, int after) const {
+    if (after == 0) {
         return done;
     }
-    const auto at = std::upper_bound(begins_.begin(), begins_.end(), done) - begins_.begin() + behind - 1;
+    const auto at = std::upper_bound(begins_.begin(), begins_.end(), done) - begins_.begin() + after - 1;
     return at < std::ssize(begins_) ? begins_[static_cast<std::size_t>(at)] : done;
 }
 

@@ -34,7 +34,7 @@ class UnitPasses {
     /// Returns the op after which a transfer of the result of op `done` is listed.
     ///
     /// The transfer is delayed by the given number of unit passes.
-    int behind(int done, int behind) const;
+    int after(int done, int after) const;
 
   private:
     std::vector<int> begins_;  ///< ascending

@@ -17,37 +17,37 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
 
 void FreeList::grow_to(std::int64_t end, std::int64_t time) {
     if (end > end_) {
-        give_back(end_, end - end_, time);
+        release(end_, end - end_, time);
         end_ = end;
     }
 }
 
-std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit) {
+std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, FitPolicy fit) {
     if (bytes == 0) {
         return 0;
     }
     std::optional<Candidate> best;
     for (auto first = free_.cbegin(); first != free_.cend();) {
-        auto behind = std::next(first);
+        auto first_after = std::next(first);
         auto end = first->end();
-        for (; behind != free_.cend() && behind->begin == end; ++behind) {
-            end = behind->end();
+        for (; first_after != free_.cend() && first_after->begin == end; ++first_after) {
+            end = first_after->end();
         }
         const auto consider = [&](Segments::const_iterator segment, std::int64_t begin) {
             if (begin < first->begin || begin + bytes > end) {
                 return;
             }
             ++places_weighed_;
-            const auto most = best ? best->time : std::numeric_limits<std::int64_t>::max();
-            const auto time = fit == Fit::oldest ? newest(segment, begin, bytes, most) : 0;
+            const auto max = best ? best->time : std::numeric_limits<std::int64_t>::max();
+            const auto time = fit == FitPolicy::oldest ? newest(segment, begin, bytes, max) : 0;
             const Candidate now{time, end - first->begin, begin};
             best = best ? std::min(*best, now) : now;
         };
         if (end - first->begin >= bytes) {
             consider(first, rounded_up(first->begin, alignment));
         }
-        if (fit == Fit::oldest && end - first->begin >= bytes) {
-            for (auto segment = std::next(first); segment != behind; ++segment) {
+        if (fit == FitPolicy::oldest && end - first->begin >= bytes) {
+            for (auto segment = std::next(first); segment != first_after; ++segment) {
                 // Bytes that begin in this segment are not older than the segment.
                 if (!best || segment->time <= best->time) {
                     consider(segment, rounded_up(segment->begin, alignment));
@@ -55,18 +55,18 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit)
             }
             consider(first, (end - bytes) / alignment * alignment);
         }
-        first = behind;
+        first = first_after;
     }
     const auto begin = best ? best->begin : grow(bytes, alignment);
     cut(begin, bytes);
     return begin;
 }
 
-void FreeList::give_back(std::int64_t begin, std::int64_t bytes, std::int64_t time) {
+void FreeList::release(std::int64_t begin, std::int64_t bytes, std::int64_t time) {
     if (bytes == 0) {
         return;
     }
-    auto after = behind(begin);
+    auto after = first_after(begin);
     const bool joins_after = after != free_.end() && after->begin == begin + bytes && after->time == time;
     const auto before = after == free_.begin() ? free_.end() : std::prev(after);
     const bool joins_before = before != free_.end() && before->end() == begin && before->time == time;
@@ -83,19 +83,19 @@ void FreeList::give_back(std::int64_t begin, std::int64_t bytes, std::int64_t ti
     }
 }
 
-FreeList::Segments::iterator FreeList::behind(std::int64_t place) {
-    return std::ranges::upper_bound(free_, place, {}, &Segment::end);
+FreeList::Segments::iterator FreeList::first_after(std::int64_t position) {
+    return std::ranges::upper_bound(free_, position, {}, &Segment::end);
 }
 
 std::int64_t FreeList::newest(Segments::const_iterator segment,
                               std::int64_t begin,
                               std::int64_t bytes,
-                              std::int64_t most) const {
+                              std::int64_t max) const {
     while (segment->end() <= begin) {
         ++segment;
     }
     auto time = segment->time;
-    for (++segment; time <= most && segment != free_.cend() && segment->begin < begin + bytes; ++segment) {
+    for (++segment; time <= max && segment != free_.cend() && segment->begin < begin + bytes; ++segment) {
         time = std::max(time, segment->time);
     }
     return time;
@@ -117,7 +117,7 @@ std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
 /// Removes bytes from the free ranges.
 void FreeList::cut(std::int64_t begin, std::int64_t bytes) {
     const auto end = begin + bytes;
-    const auto first = behind(begin);
+    const auto first = first_after(begin);
     auto last = first;
     std::array<Segment, 2> left;
     std::size_t num_left = 0;

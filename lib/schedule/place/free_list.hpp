@@ -7,7 +7,7 @@
 namespace ziggurat::schedule {
 
 /// Policy that selects the free memory for a buffer.
-enum class Fit {
+enum class FitPolicy {
     smallest,  ///< at the begin of the smallest free range that holds it: keeps the arena small
     oldest     ///< at the bytes that were released the longest ago: keeps waits short
 };
@@ -24,9 +24,9 @@ class FreeList {
     void grow_to(std::int64_t end, std::int64_t time);
 
     /// Allocates `bytes` and returns their begin. The arena grows if no free range is large enough.
-    std::int64_t take(std::int64_t bytes, std::int64_t alignment, Fit fit);
+    std::int64_t take(std::int64_t bytes, std::int64_t alignment, FitPolicy fit);
 
-    void give_back(std::int64_t begin, std::int64_t bytes, std::int64_t time);
+    void release(std::int64_t begin, std::int64_t bytes, std::int64_t time);
 
     /// Returns how many candidate offsets were compared by age, which is most of the work.
     ///
@@ -56,13 +56,13 @@ class FreeList {
 
     /// Returns the latest release time in [begin, begin + bytes), all of which is free from `segment` on.
     ///
-    /// If the result is above `most`, it can be any time above `most`.
+    /// If the result is above `max`, it can be any time above `max`.
     std::int64_t newest(Segments::const_iterator segment,
                         std::int64_t begin,
                         std::int64_t bytes,
-                        std::int64_t most) const;
-    /// Returns the first segment that ends after `place`.
-    Segments::iterator behind(std::int64_t place);
+                        std::int64_t max) const;
+    /// Returns the first segment that ends after `position`.
+    Segments::iterator first_after(std::int64_t position);
     std::int64_t grow(std::int64_t bytes, std::int64_t alignment);
     void cut(std::int64_t begin, std::int64_t bytes);
 

@@ -12,14 +12,14 @@ namespace ziggurat::schedule {
 /// Walk over the ops of some steps, with consecutive numbers.
 ///
 /// A lane that works in order is one track. A lane that overlaps itself distributes its ops to
-/// `most_under_way` tracks in turn. Its op begins when the op `most_under_way` positions before it (the
+/// `max_in_flight` tracks in turn. Its op begins when the op `max_in_flight` positions before it (the
 /// previous op of its track) and all ops before that one are done.
 class LaneTracks {
   public:
     explicit LaneTracks(const Program& program) : program_{program}, on_lane_(program.lanes.size()) {
         for (const auto& lane : program.lanes) {
             first_of_lane_.push_back(count_);
-            count_ += overlaps_itself(lane.engine) ? most_under_way : 1;
+            count_ += overlaps_itself(lane.engine) ? max_in_flight : 1;
         }
     }
 
@@ -36,10 +36,10 @@ class LaneTracks {
         const auto num_ops = static_cast<int>(program_.ops.size());
         const auto lane = static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(i % num_ops)].lane);
         auto& before = on_lane_[lane];
-        const std::size_t places = overlaps_itself(program_.lanes[lane].engine) ? most_under_way : 1;
-        tracks_.push_back(first_of_lane_[lane] + before.size() % places);
-        const auto end = before.size() < places ? 0 : before.size() - places + 1;
-        const auto begin = end < places ? 0 : end - places;
+        const std::size_t positions = overlaps_itself(program_.lanes[lane].engine) ? max_in_flight : 1;
+        tracks_.push_back(first_of_lane_[lane] + before.size() % positions);
+        const auto end = before.size() < positions ? 0 : before.size() - positions + 1;
+        const auto begin = end < positions ? 0 : end - positions;
         found_.assign(before.begin() + static_cast<std::ptrdiff_t>(begin),
                       before.begin() + static_cast<std::ptrdiff_t>(end));
         before.push_back(i);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/pages.hpp"
-#include "schedule/place/placing.hpp"
+#include "schedule/place/buffer_placer.hpp"
 #include "schedule/place/regions.hpp"
 
 namespace ziggurat::schedule {
@@ -35,8 +35,8 @@ void choose_arenas(Program& program) {
     }
 }
 
-std::vector<Room> rooms(const Program& program) {
-    std::vector<Room> made;
+std::vector<BufferExtent> rooms(const Program& program) {
+    std::vector<BufferExtent> made;
     for (const auto& buffer : program.buffers) {
         const bool is_paged = buffer.tier == spec::Tier::nvme;
         made.push_back({is_paged ? page_bytes : alignment_of(buffer.bytes),
@@ -95,19 +95,19 @@ void place_buffers(Program& program) {
 
     const auto ranges = live_ranges(program);
     const auto arenas = arenas_of(program);
-    const Placing by_arena{program, ranges, room, fixed, arenas};
+    const BufferPlacer by_arena{program, ranges, room, fixed, arenas};
     const auto close = by_arena.close();
     const auto regions = with_region_of_passes(
         program, arenas, (close.ends[host_arena] - fixed[host_arena]) / bytes_for_one_of_activations);
     std::vector<PlacedBuffers> roomy;
     if (regions != arenas) {
-        const Placing by_region{program, ranges, room, fixed, regions};
+        const BufferPlacer by_region{program, ranges, room, fixed, regions};
         roomy.push_back(by_region.apart(by_region.close().ends));
     }
     const auto is_worth_it = [&](const PlacedBuffers& placed, std::size_t a) {
         const auto share = bytes_for_one_more[a];
-        const auto most = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
-        return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= most;
+        const auto max = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
+        return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= max;
     };
     bool is_served = !roomy.empty();
     for (std::size_t a = 0; is_served && a < num_arenas; ++a) {

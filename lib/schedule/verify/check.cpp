@@ -22,7 +22,7 @@ class Check {
         if (!found_.empty()) {
             return found_;  // further checks need a well-formed program
         }
-        places();
+        check_placement();
         workplaces();
         pages_of_nvme();
         leases();
@@ -70,7 +70,7 @@ class Check {
                     const auto* held = buffer(operand.buffer);
                     const bool fits =
                         held != nullptr &&
-                        std::all_of(operand.runs.begin(), operand.runs.end(), [&](const ByteRun& run) {
+                        std::all_of(operand.runs.begin(), operand.runs.end(), [&](const ByteRange& run) {
                             return run.offset >= 0 && run.bytes >= 0 && run.offset + run.bytes <= held->bytes;
                         });
                     if (!fits) {
@@ -100,7 +100,7 @@ class Check {
         }
     }
 
-    void places() {
+    void check_placement() {
         std::array<std::int64_t, num_arenas> ends{};
         for (const auto& held : program_.buffers) {
             if (held.offset >= 0) {

@@ -12,7 +12,7 @@ namespace ziggurat::schedule {
 namespace {
 
 constexpr std::int64_t apart = std::int64_t{1} << 44;
-constexpr std::size_t most_findings = 8;
+constexpr std::size_t max_findings = 8;
 
 /// Last writer of a range of bytes and its readers since then, as positions in the walk over two steps.
 struct Touched {
@@ -27,7 +27,7 @@ class Races {
         : program_{program}, num_ops_{static_cast<int>(program.ops.size())}, tracks_{program} {}
 
     std::vector<Finding> run() {
-        for (int i = 0; i < 2 * num_ops_ && found_.size() < most_findings; ++i) {
+        for (int i = 0; i < 2 * num_ops_ && found_.size() < max_findings; ++i) {
             set_clocks(i);
             each_run(op(i), op(i).reads, [&](Touched& bytes) {
                 order(bytes.writer, i, "reads what is written");
@@ -84,7 +84,7 @@ class Races {
         const auto name = [&](int i) {
             return "op " + std::to_string(i % num_ops_) + " '" + op(i).label + "'";
         };
-        if (found_.size() < most_findings) {
+        if (found_.size() < max_findings) {
             found_.push_back({FindingKind::race, program_.rank, later % num_ops_,
                               "rank " + std::to_string(program_.rank) + ", " + name(later) + " " + what +
                                   " by " + name(earlier) +

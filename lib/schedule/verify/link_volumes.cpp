@@ -62,9 +62,9 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
     const std::int64_t microbatches = spec.train.micro_batches;
 
     std::array<BytesByLink, num_cargoes> sums{};
-    auto& of_parameters = sums[static_cast<std::size_t>(Cargo::parameters)];
-    auto& of_gradients = sums[static_cast<std::size_t>(Cargo::gradients)];
-    auto& of_optimizer = sums[static_cast<std::size_t>(Cargo::optimizer)];
+    auto& of_parameters = sums[static_cast<std::size_t>(PayloadKind::parameters)];
+    auto& of_gradients = sums[static_cast<std::size_t>(PayloadKind::gradients)];
+    auto& of_optimizer = sums[static_cast<std::size_t>(PayloadKind::optimizer)];
     for (const int unit : model.units) {
         const auto u = static_cast<std::size_t>(unit);
         const auto held = model.held(unit).size() / spec.parallel.data;
@@ -78,9 +78,9 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
         take_home(of_parameters, parameters, updater, width * trained, 1);
         add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
                       microbatches);
-        for (const bool is_there : {true, true, has_master}) {
-            fetch(of_optimizer, optimizer, updater, is_there ? 4 * trained : 0, 1);
-            take_home(of_optimizer, optimizer, updater, is_there ? 4 * trained : 0, 1);
+        for (const bool is_present : {true, true, has_master}) {
+            fetch(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
+            take_home(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
         }
     }
     return sums;

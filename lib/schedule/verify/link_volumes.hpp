@@ -11,7 +11,7 @@ namespace ziggurat::schedule {
 
 /// Returns the bytes of state that one rank moves over each link in one step.
 ///
-/// Shape: [cargo][link], as in bytes_by_cargo.
+/// Shape: [cargo][link], as in bytes_by_payload.
 ///
 /// M is the number of micro-batches. The compute type has c bytes, gradients have g bytes. T (trained) and F
 /// (frozen) are the elements that the rank holds of a unit, summed over its units. Leases L are as in

@@ -31,7 +31,7 @@ std::string SimulationResult::report() const {
 }
 
 SimulationResult simulate(const std::vector<Program>& programs,
-                          const SimulationTruth* truth,
+                          const ExpectedResults* truth,
                           const SimulationOptions& options) {
     for (std::size_t rank = 0; rank < programs.size(); ++rank) {
         ZG_EXPECTS(programs[rank].rank == static_cast<int>(rank));

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "schedule/step_program.hpp"
-#include "schedule/verify/simulate_truth.hpp"
+#include "schedule/verify/expected_results.hpp"
 
 namespace ziggurat::schedule {
 
@@ -46,7 +46,7 @@ struct SimulationOptions {
     int steps = 3;           ///< several, to cover dependencies between steps
     std::uint64_t seed = 1;  ///< odd seeds let some lanes run far ahead of others
     int buffered_sends = 0;  ///< messages between two ranks that sends may buffer; 0: rendezvous
-    int most_findings = 8;
+    int max_findings = 8;
 };
 
 struct SimulationResult {
@@ -65,7 +65,7 @@ struct SimulationResult {
 /// \param programs  by world rank
 /// \param truth     expected results; nullptr: checks only order, matching and memory
 SimulationResult simulate(const std::vector<Program>& programs,
-                          const SimulationTruth* truth,
+                          const ExpectedResults* truth,
                           const SimulationOptions& options = {});
 
 }  // namespace ziggurat::schedule

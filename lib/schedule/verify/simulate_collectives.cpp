@@ -23,7 +23,7 @@ void Simulation::join(int index) {
     }
     const auto members = std::exchange(collective.lanes, {});
     collective.present = 0;
-    if (!judge_match(members, group)) {
+    if (!check_match(members, group)) {
         is_stopped_ = true;
         return;
     }
@@ -53,7 +53,7 @@ void Simulation::meet(const std::vector<int>& members) {
     }
 }
 
-bool Simulation::judge_match(const std::vector<int>& members, const Group& group) {
+bool Simulation::check_match(const std::vector<int>& members, const Group& group) {
     const auto& first = lane_at(members.front());
     const auto& one = op_of(first);
     for (const int member : members) {

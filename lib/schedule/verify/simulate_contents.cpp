@@ -21,7 +21,7 @@ std::uint64_t hash_of(const std::string& text) {
     return hash;
 }
 
-Content Content::behind(std::int64_t offset_bytes) const {
+Content Content::after(std::int64_t offset_bytes) const {
     auto moved = *this;
     const auto bytes = byte + offset_bytes;
     moved.first += bytes / element_bytes;
@@ -74,7 +74,7 @@ Pieces part(const Pieces& pieces, std::int64_t begin, std::int64_t end) {
         const auto from = std::max(piece.begin, begin);
         const auto to = std::min(piece.end, end);
         if (from < to) {
-            append(cut, {from - begin, to - begin, piece.content.behind(from - piece.begin)});
+            append(cut, {from - begin, to - begin, piece.content.after(from - piece.begin)});
         }
     }
     return cut;
@@ -111,13 +111,13 @@ void Memory::write(std::int64_t begin, std::int64_t end, const Content& content)
             const auto old = before->second;
             before->second.end = begin;
             if (old.end > end) {
-                at = held_.emplace_hint(at, end, Held{old.end, old.content.behind(end - before->first)});
+                at = held_.emplace_hint(at, end, Held{old.end, old.content.after(end - before->first)});
             }
         }
     }
     while (at != held_.end() && at->first < end) {
         if (at->second.end > end) {
-            held_.emplace(end, Held{at->second.end, at->second.content.behind(end - at->first)});
+            held_.emplace(end, Held{at->second.end, at->second.content.after(end - at->first)});
         }
         at = held_.erase(at);
     }
@@ -138,7 +138,7 @@ void Memory::read(std::int64_t begin, std::int64_t end, std::int64_t at, Pieces&
             return;
         }
         const auto to = std::min(end, piece->second.end);
-        append(into, {moved(from), moved(to), piece->second.content.behind(from - piece->first)});
+        append(into, {moved(from), moved(to), piece->second.content.after(from - piece->first)});
         position = to;
     }
 }

@@ -33,7 +33,7 @@ struct Content {
     bool in_flux = false;    ///< an op that writes it has started and not ended
 
     /// Returns the content of the bytes from `offset_bytes` on.
-    Content behind(std::int64_t offset_bytes) const;
+    Content after(std::int64_t offset_bytes) const;
     /// True if `next`, `bytes` later, continues this content.
     bool is_continued_by(const Content& next, std::int64_t bytes) const;
 };

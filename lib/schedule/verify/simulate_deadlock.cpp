@@ -66,8 +66,8 @@ void Simulation::look_for_what_is_left() {
         std::vector<int> chain{static_cast<int>(stuck - lanes_.begin())};
         std::vector<std::string> words;
         for (bool circle = false; !circle;) {
-            const auto [next, why] = holdup(chain.back());
-            words.push_back(name(lane_at(chain.back())) + " " + why);
+            const auto [next, reason] = holdup(chain.back());
+            words.push_back(name(lane_at(chain.back())) + " " + reason);
             if (next < 0 || lane_at(next).phase == LaneState::Phase::ended) {
                 break;
             }

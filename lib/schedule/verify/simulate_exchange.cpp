@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <map>
 
-#include "schedule/verify/simulate_meaning.hpp"
+#include "schedule/verify/simulate_semantics.hpp"
 
 namespace ziggurat::schedule::simulation {
 namespace {
@@ -20,7 +20,7 @@ std::int64_t place_in(const Operand& operand, std::int64_t offset) {
     return -1;
 }
 
-Pieces block_of(const Operand& operand, const Pieces& pieces, const ByteRun& block) {
+Pieces block_of(const Operand& operand, const Pieces& pieces, const ByteRange& block) {
     if (block.bytes == 0) {
         return {};
     }
@@ -38,7 +38,7 @@ void append_moved(Pieces& pieces, const Pieces& more, std::int64_t by) {
 
 }  // namespace
 
-Pieces World::kept(Pieces gradients, const Buffer& in) {
+Pieces SimulatedWorld::kept(Pieces gradients, const Buffer& in) {
     for (auto& piece : gradients) {
         if (in.state == StateKind::gradients && in.type != spec::DType::f32) {
             piece.content.term = terms_.rounded(piece.content.term);
@@ -47,7 +47,7 @@ Pieces World::kept(Pieces gradients, const Buffer& in) {
     return gradients;
 }
 
-std::vector<std::vector<Pieces>> World::collective(const std::vector<std::pair<int, int>>& rank_and_op,
+std::vector<std::vector<Pieces>> SimulatedWorld::collective(const std::vector<std::pair<int, int>>& rank_and_op,
                                                    const std::vector<Found>& found) {
     std::vector<std::vector<Pieces>> values(rank_and_op.size());
     const auto& [rank, op] = rank_and_op.front();
@@ -58,7 +58,7 @@ std::vector<std::vector<Pieces>> World::collective(const std::vector<std::pair<i
 }
 
 /// Runs one operand of a collective: from reads[i] of all members to writes[i] of all members.
-void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
+void SimulatedWorld::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
                      const std::vector<Found>& found,
                      std::size_t i,
                      std::vector<std::vector<Pieces>>& values) {
@@ -67,7 +67,7 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
         return op_of(rank_and_op[m].first, rank_and_op[m].second);
     };
     const auto kind = member_op(0).kind;
-    const auto run_of = [&](std::size_t m, std::size_t block) -> const ByteRun& {
+    const auto run_of = [&](std::size_t m, std::size_t block) -> const ByteRange& {
         return member_op(m).blocks[i * size + block];
     };
     const auto sum_of_block = [&](std::size_t block) {
@@ -100,7 +100,7 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
         for (const auto& [begin, b] : by_place) {
             const auto bytes = run_of(m, b).bytes;
             if (begin < position || bytes_of(blocks[b]) != bytes) {
-                complain(FindingKind::malformed, rank_and_op[m].first, rank_and_op[m].second,
+                report_finding(FindingKind::malformed, rank_and_op[m].first, rank_and_op[m].second,
                          "has block " + std::to_string(b) + " of " + std::to_string(bytes) +
                              " bytes, for which its member has " + std::to_string(bytes_of(blocks[b])));
                 break;

@@ -4,7 +4,7 @@
 
 namespace ziggurat::schedule::simulation {
 
-SimulationResult Simulation::run(const SimulationTruth* truth) {
+SimulationResult Simulation::run(const ExpectedResults* truth) {
     while (!runnable_.empty() && !is_over()) {
         const auto drawn = draw();
         const int lane = runnable_[drawn];
@@ -18,7 +18,7 @@ SimulationResult Simulation::run(const SimulationTruth* truth) {
     const bool trains = std::any_of(programs_.begin(), programs_.end(),
                                     [](const Program& program) { return program.variant == Variant::train; });
     if (!is_over() && truth != nullptr && trains) {
-        result_.fingerprint = world_.judge_states(options_.steps);
+        result_.fingerprint = world_.check_states(options_.steps);
     }
     return std::move(result_);
 }

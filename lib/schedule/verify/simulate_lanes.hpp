@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "schedule/verify/simulate.hpp"
-#include "schedule/verify/simulate_meaning.hpp"
+#include "schedule/verify/simulate_semantics.hpp"
 
 namespace ziggurat::schedule::simulation {
 
@@ -43,7 +43,7 @@ struct Collective {
 class Simulation {
   public:
     Simulation(const std::vector<Program>& programs,
-               const SimulationTruth* truth,
+               const ExpectedResults* truth,
                const SimulationOptions& options)
         : programs_{programs},
           options_{options},
@@ -54,7 +54,7 @@ class Simulation {
         }
     }
 
-    SimulationResult run(const SimulationTruth* truth);
+    SimulationResult run(const ExpectedResults* truth);
 
   private:
     using MessageKey = std::tuple<int, int, int>;  // from, to, tag
@@ -71,10 +71,10 @@ class Simulation {
                op_of(lane).label + "' of step " + std::to_string(lane.step);
     }
     bool is_over() const {
-        return is_stopped_ || static_cast<int>(result_.findings.size()) >= options_.most_findings;
+        return is_stopped_ || static_cast<int>(result_.findings.size()) >= options_.max_findings;
     }
     void note(Finding finding) {
-        if (static_cast<int>(result_.findings.size()) < options_.most_findings) {
+        if (static_cast<int>(result_.findings.size()) < options_.max_findings) {
             result_.findings.push_back(std::move(finding));
         }
     }
@@ -97,7 +97,7 @@ class Simulation {
     void join(int index);
     void meet(const std::vector<int>& members);
     /// Returns true if all members are in the same call.
-    bool judge_match(const std::vector<int>& members, const Group& group);
+    bool check_match(const std::vector<int>& members, const Group& group);
     /// Begins the lane's send or receive.
     void message(int index);
     void match(const MessageKey& key);
@@ -119,7 +119,7 @@ class Simulation {
     SimulationResult result_;
     bool is_stopped_ = false;
     std::uint64_t state_;
-    World world_;
+    SimulatedWorld world_;
     std::vector<LaneState> lanes_;
     std::vector<int> runnable_;
     std::vector<std::vector<int>> done_;                  ///< by rank and op: number of finished steps

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "schedule/transfer_runs.hpp"
-#include "schedule/verify/simulate_meaning.hpp"
+#include "schedule/verify/simulate_semantics.hpp"
 
 namespace ziggurat::schedule::simulation {
 namespace {
@@ -22,8 +22,8 @@ std::uint64_t state_name(StateKind kind, int unit) {
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
 }
 
-World::World(const std::vector<Program>& programs,
-             const SimulationTruth* truth,
+SimulatedWorld::SimulatedWorld(const std::vector<Program>& programs,
+             const ExpectedResults* truth,
              std::function<void(Finding)> report)
     : programs_{programs}, truth_{truth}, report_{std::move(report)} {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
@@ -32,26 +32,26 @@ World::World(const std::vector<Program>& programs,
     }
 }
 
-void World::complain(FindingKind kind, int rank, int op, const std::string& text) const {
+void SimulatedWorld::report_finding(FindingKind kind, int rank, int op, const std::string& text) const {
     report_({kind, rank, op, name_of(rank, op) + " " + text});
 }
 
-std::string World::name_of(int rank, int op) const {
+std::string SimulatedWorld::name_of(int rank, int op) const {
     return "rank " + std::to_string(rank) + ", op " + std::to_string(op) + " '" + op_of(rank, op).label + "'";
 }
 
-Memory& World::memory(int rank, int index) {
+Memory& SimulatedWorld::memory(int rank, int index) {
     const auto& described = buffer(rank, index);
     const auto space = described.offset < 0 ? num_arenas : arena_of(described);
     return memories_[static_cast<std::size_t>(rank)][space];
 }
 
-std::int64_t World::base(int rank, int index) const {
+std::int64_t SimulatedWorld::base(int rank, int index) const {
     const auto offset = buffer(rank, index).offset;
     return offset < 0 ? far_apart * (index + 1) : offset;
 }
 
-void World::fill_initially(int rank) {
+void SimulatedWorld::fill_initially(int rank) {
     const auto& buffers = program(rank).buffers;
     for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
         const auto& described = buffers[static_cast<std::size_t>(b)];
@@ -69,7 +69,7 @@ void World::fill_initially(int rank) {
         content.step = layout::is_of_frozen(described.state) ? Content::every_step : 0;
         const auto first = described.first_element;
         const auto end = first + described.bytes / content.element_bytes;
-        std::vector<SimulationTruth::ParameterRange> parameter_ranges{{{first, end}, -1}};
+        std::vector<ExpectedResults::ParameterRange> parameter_ranges{{{first, end}, -1}};
         if (truth_ != nullptr) {
             parameter_ranges = truth_->parameter_ranges(described.unit, {first, end});
         }
@@ -84,7 +84,7 @@ void World::fill_initially(int rank) {
     }
 }
 
-Pieces World::look(int rank, const Operand& operand) {
+Pieces SimulatedWorld::pieces_of_operand(int rank, const Operand& operand) {
     Pieces pieces;
     std::int64_t position = 0;
     const auto at = base(rank, operand.buffer);
@@ -96,7 +96,7 @@ Pieces World::look(int rank, const Operand& operand) {
 }
 
 /// True if the trainer fills the buffer. The trainer only reads losses.
-bool World::is_given(int rank, int index) const {
+bool SimulatedWorld::is_given(int rank, int index) const {
     const auto& described = buffer(rank, index);
     const auto& batch = program(rank).trainer_buffers.batch;
     const auto m = static_cast<std::size_t>(described.microbatch);
@@ -107,7 +107,7 @@ bool World::is_given(int rank, int index) const {
 
 /// Returns pieces in which bytes of an inputs buffer that no op of this step has written have the
 /// trainer's values.
-Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
+Pieces SimulatedWorld::inputs(int rank, int index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
     Content given{.name = hash_of(described.name), .step = step, .buffer = index};
     given.term = mixed(given.name, static_cast<std::uint64_t>(step));
@@ -127,7 +127,7 @@ Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
     return pieces;
 }
 
-void World::judge_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const {
+void SimulatedWorld::check_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const {
     const auto& described = buffer(rank, operand.buffer);
     const auto& reader = op_of(rank, op);
     std::int64_t position = 0;
@@ -144,17 +144,17 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         };
         const auto last = [&] { return content.op < 0 ? std::string{} : " by " + name_of(rank, content.op); };
         if (content.name == 0 && !content.in_flux) {
-            complain(FindingKind::unwritten_read, rank, op,
+            report_finding(FindingKind::unwritten_read, rank, op,
                      "reads " + where() + ", which no op has written");
             return;
         }
         if (content.in_flux) {
-            complain(FindingKind::overwritten_read, rank, op,
+            report_finding(FindingKind::overwritten_read, rank, op,
                      "reads " + where() + " while it is written" + last());
             return;
         }
         if (content.buffer != operand.buffer) {
-            complain(FindingKind::overwritten_read, rank, op,
+            report_finding(FindingKind::overwritten_read, rank, op,
                      "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
                          "' has since been written" + last());
             return;
@@ -164,7 +164,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             const bool is_nil = content.term == Terms::zero && described.state == StateKind::gradients;
             if (!is_nil &&
                 (content.name != state_name(described.state, described.unit) || content.first != element)) {
-                complain(FindingKind::wrong_sum, rank, op,
+                report_finding(FindingKind::wrong_sum, rank, op,
                          "reads " + where() + " and finds a value of element " +
                              std::to_string(content.first) + " of an object, instead of element " +
                              std::to_string(element) + " of unit " + std::to_string(described.unit) + last());
@@ -177,7 +177,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             const bool changes = program(rank).variant == Variant::train;
             if (uses && changes && described.state != StateKind::gradients && content.step != step &&
                 content.step != Content::every_step) {
-                complain(FindingKind::stale_read, rank, op,
+                report_finding(FindingKind::stale_read, rank, op,
                          "reads " + where() + " in step " + std::to_string(step) +
                              ", but it holds the state of step " + std::to_string(content.step) + last());
                 return;
@@ -188,7 +188,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             // Sums must be of this step; so must the clip factor, which is computed from them.
             const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
             if (is_of_step && content.step != step) {
-                complain(FindingKind::stale_read, rank, op,
+                report_finding(FindingKind::stale_read, rank, op,
                          "reads " + where() + " in step " + std::to_string(step) +
                              ", but it holds the value of step " + std::to_string(content.step) + last());
                 return;
@@ -198,7 +198,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         const bool other_microbatch =
             content.microbatch >= 0 && reader.microbatch >= 0 && content.microbatch != reader.microbatch;
         if (other_microbatch || content.step != step) {
-            complain(FindingKind::stale_read, rank, op,
+            report_finding(FindingKind::stale_read, rank, op,
                      "reads " + where() + " for micro-batch " + std::to_string(reader.microbatch) +
                          " of step " + std::to_string(step) + ", but it holds the value of micro-batch " +
                          std::to_string(content.microbatch) + " of step " + std::to_string(content.step) +
@@ -208,25 +208,25 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
     }
 }
 
-Found World::begin(int rank, int op, int step) {
+Found SimulatedWorld::begin(int rank, int op, int step) {
     const auto& starting = op_of(rank, op);
     Found found;
     for (const auto& operand : starting.reads) {
-        auto pieces = look(rank, operand);
+        auto pieces = pieces_of_operand(rank, operand);
         if (is_given(rank, operand.buffer)) {
             pieces = inputs(rank, operand.buffer, step, std::move(pieces));
         }
-        judge_read(rank, op, step, operand, pieces);
+        check_read(rank, op, step, operand, pieces);
         found.reads.push_back(std::move(pieces));
     }
     for (const auto& operand : starting.writes) {
-        found.before.push_back(look(rank, operand));
+        found.before.push_back(pieces_of_operand(rank, operand));
     }
     const bool adds = starting.accumulate;
     for (std::size_t w = 0; w < starting.writes.size() && adds; ++w) {
         const auto& operand = starting.writes[w];
         if (buffer(rank, operand.buffer).state == StateKind::gradients || starting.kind == OpKind::add) {
-            judge_read(rank, op, step, operand, found.before[w]);
+            check_read(rank, op, step, operand, found.before[w]);
         }
     }
     for (const auto& operand : starting.writes) {
@@ -240,7 +240,7 @@ Found World::begin(int rank, int op, int step) {
     return found;
 }
 
-void World::finish(int rank, int op, int /*step*/, const std::vector<Pieces>& values) {
+void SimulatedWorld::finish(int rank, int op, int /*step*/, const std::vector<Pieces>& values) {
     const auto& ended = op_of(rank, op);
     for (std::size_t w = 0; w < ended.writes.size(); ++w) {
         const auto& operand = ended.writes[w];

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/verify/simulate_meaning.hpp"
+#include "schedule/verify/simulate_semantics.hpp"
 
 namespace ziggurat::schedule::simulation {
 
@@ -18,7 +18,7 @@ bool takes_a_part(const Op& op) {
 }  // namespace
 
 /// Returns exact sums, which depend neither on the order nor on the division of their summands.
-std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
+std::vector<Pieces> SimulatedWorld::exact_sums(int rank, const Op& done, int step) const {
     std::vector<Pieces> values;
     for (const auto& written : done.writes) {
         Content content{.name = hash_of(buffer(rank, written.buffer).name), .step = step};
@@ -28,7 +28,7 @@ std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const 
     return values;
 }
 
-std::vector<Pieces> World::local(int rank, int op, int step, const Found& found) {
+std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     switch (done.kind) {
         case OpKind::fill: {
@@ -72,7 +72,7 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
                 const auto& to = buffer(rank, done.writes[i].buffer);
                 values.push_back(retyped(found.reads.at(i), element_bytes(from), element_bytes(to)));
                 if (bytes_of(values.back()) != done.writes[i].bytes()) {
-                    complain(FindingKind::malformed, rank, op, "moves between operands of different lengths");
+                    report_finding(FindingKind::malformed, rank, op, "moves between operands of different lengths");
                 }
             }
             return values;
@@ -84,7 +84,7 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
                     count_in_norm(rank, step, found.reads[r], described.unit);
                 }
             }
-            judge_gradients(rank, op, step, found);
+            check_gradients(rank, op, step, found);
             return exact_sums(rank, done, step);
         }
         case OpKind::step_end:

@@ -64,39 +64,39 @@ BytesByLink control_bytes_by_link(const Program& program) {
     return bytes_of_ops(program, [](const Op& op) { return op.purpose == Purpose::control; });
 }
 
-const char* to_string(Cargo cargo) {
+const char* to_string(PayloadKind payload) {
     constexpr std::array<const char*, num_cargoes> names{"parameters", "gradients", "optimizer",
                                                          "activations"};
-    return names[static_cast<std::size_t>(cargo)];
+    return names[static_cast<std::size_t>(payload)];
 }
 
-Cargo cargo_of(const Buffer& buffer) {
+PayloadKind payload_kind_of(const Buffer& buffer) {
     if (buffer.state == StateKind::none) {
-        return Cargo::activations;
+        return PayloadKind::activations;
     }
     switch (layout::row_of(buffer.state).group) {
         case layout::StateGroup::parameters:
-            return Cargo::parameters;
+            return PayloadKind::parameters;
         case layout::StateGroup::gradients:
-            return Cargo::gradients;
+            return PayloadKind::gradients;
         case layout::StateGroup::optimizer:
-            return Cargo::optimizer;
+            return PayloadKind::optimizer;
     }
-    return Cargo::activations;
+    return PayloadKind::activations;
 }
 
-std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program) {
-    return bytes_by_cargo(program, [](const Buffer&) { return true; });
+std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program) {
+    return bytes_by_payload(program, [](const Buffer&) { return true; });
 }
 
-std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
+std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
                                                     const std::function<bool(const Buffer&)>& counts) {
     std::array<BytesByLink, num_cargoes> sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
         for (std::size_t i = 0; link && moves_state(op) && i < op.reads.size(); ++i) {
             const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer));
-            sums[static_cast<std::size_t>(cargo_of(moved))][static_cast<std::size_t>(*link)] +=
+            sums[static_cast<std::size_t>(payload_kind_of(moved))][static_cast<std::size_t>(*link)] +=
                 counts(moved) ? bytes_of_operand(op, i) : 0;
         }
     }
@@ -107,7 +107,7 @@ std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program
     std::array<std::array<std::int64_t, 3>, num_cargoes> sums{};
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
-            sums[static_cast<std::size_t>(cargo_of(buffer))][static_cast<std::size_t>(buffer.tier)] +=
+            sums[static_cast<std::size_t>(payload_kind_of(buffer))][static_cast<std::size_t>(buffer.tier)] +=
                 buffer.bytes;
         }
     }

@@ -35,17 +35,17 @@ BytesByLink bytes_by_link(const Program& program);
 BytesByLink control_bytes_by_link(const Program& program);
 
 /// Kinds of state and activations in transfers.
-enum class Cargo { parameters, gradients, optimizer, activations };
+enum class PayloadKind { parameters, gradients, optimizer, activations };
 inline constexpr int num_cargoes = 4;
-const char* to_string(Cargo cargo);
+const char* to_string(PayloadKind payload);
 
 /// Returns the kind of content of a buffer of an op that moves bytes.
-Cargo cargo_of(const Buffer& buffer);
+PayloadKind payload_kind_of(const Buffer& buffer);
 
 /// Returns bytes_by_link by kind of content: [cargo][link].
-std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program);
+std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program);
 /// Returns the same for the buffers for which `counts` returns true.
-std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
+std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
                                                     const std::function<bool(const Buffer&)>& counts);
 
 /// Returns the bytes of a rank's state by its home: [cargo][spec::Tier].

@@ -16,11 +16,11 @@ std::int64_t pipeline_bytes_by_formula(const spec::RunSpec& spec, const ModelLay
     std::int64_t bytes = 0;
     for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
         const auto& units = model.chunk_units[static_cast<std::size_t>(chunk)];
-        const int place = model.virtual_stage(chunk);
-        if (place + 1 < model.virtual_stages) {
+        const int position = model.virtual_stage(chunk);
+        if (position + 1 < model.virtual_stages) {
             bytes += sent + (model.runs_backward(units.back()) ? gathered : 0);
         }
-        if (place > 0) {
+        if (position > 0) {
             bytes += gathered + (model.runs_backward(units.front() - 1) ? sent : 0);
         }
     }

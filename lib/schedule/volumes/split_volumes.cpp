@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "schedule/expand/pipeline_order.hpp"
-#include "schedule/volumes/kept_activations.hpp"
-#include "schedule/volumes/needed_again.hpp"
+#include "schedule/volumes/saved_activations.hpp"
+#include "schedule/volumes/recompute_inputs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -41,7 +41,7 @@ std::int64_t turns_at_once(const std::vector<Slot>& slots, int chunk) {
 }
 
 /// Replicated saved bytes of a layer.
-struct Alike {
+struct Replicated {
     std::int64_t bytes = 0;
     /// The part that the first unit pass of backward and the last one of forward read.
     std::int64_t bytes_at_turn = 0;
@@ -120,23 +120,23 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
 }
 
 /// Returns the replicated bytes of each layer of a chunk, in order of the model.
-std::vector<Alike> alike_of_layers(const spec::RunSpec& spec,
+std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
                                    const ModelLayout& model,
                                    const std::vector<int>& units) {
     const bool is_full = spec.recompute.kind == spec::RecomputeKind::full;
-    std::vector<Alike> layers;
+    std::vector<Replicated> layers;
     int in_backward = 0;
     for (const int unit : units) {
         if (model.table.units[static_cast<std::size_t>(unit)].kind != UnitKind::layer) {
             continue;
         }
-        auto& alike = layers.emplace_back();
+        auto& identical = layers.emplace_back();
         const bool begins_run = !is_full || in_backward % spec.recompute.every == 0;
         if (begins_run) {
             const auto kept = kept_by_formula(spec, model, unit);
-            alike.bytes = kept.alike + kept.input - kept.short_of_parts;
-            alike.bytes_at_turn = !model.tiling(unit).is_cut()
-                                      ? alike.bytes - bytes_that_wait(spec, model, units, unit)
+            identical.bytes = kept.identical + kept.input - kept.short_of_parts;
+            identical.bytes_at_turn = !model.tiling(unit).is_cut()
+                                      ? identical.bytes - bytes_that_wait(spec, model, units, unit)
                                   : ends_and_begins_with_input(spec, model, unit) ? kept.input
                                                                                   : 0;
         }

@@ -11,7 +11,7 @@ using layout::Placement;
 
 class Counting {
   public:
-    Counting(const ModelLayout& model, int unit, const std::map<int, NeededAgain>& needed)
+    Counting(const ModelLayout& model, int unit, const std::map<int, RecomputeInputs>& needed)
         : model_{model},
           unit_{unit},
           described_{model.table.units[static_cast<std::size_t>(unit)]},
@@ -97,7 +97,7 @@ class Counting {
     int unit_;
     const layout::Unit& described_;
     std::vector<bool> read_by_backward_;
-    const NeededAgain* again_ = nullptr;
+    const RecomputeInputs* again_ = nullptr;
     UnitCollectives sums_;
 };
 
@@ -105,12 +105,12 @@ class Counting {
 
 UnitCollectives unit_collectives(const ModelLayout& model,
                                  int unit,
-                                 const std::map<int, NeededAgain>& needed) {
+                                 const std::map<int, RecomputeInputs>& needed) {
     return model.tensor() == 1 ? UnitCollectives{} : Counting{model, unit, needed}.counted();
 }
 
 TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
-    return unit_collectives(model, unit, needed_again(spec, model)).all();
+    return unit_collectives(model, unit, recompute_inputs(spec, model)).all();
 }
 
 }  // namespace ziggurat::schedule

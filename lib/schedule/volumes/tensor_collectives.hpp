@@ -4,7 +4,7 @@
 #include <map>
 
 #include "schedule/model_layout.hpp"
-#include "schedule/volumes/needed_again.hpp"
+#include "schedule/volumes/recompute_inputs.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -58,7 +58,7 @@ struct UnitCollectives {
 /// Recomputation in Large Transformer Models", 2022, section 4.2.
 UnitCollectives unit_collectives(const ModelLayout& model,
                                  int unit,
-                                 const std::map<int, NeededAgain>& needed);
+                                 const std::map<int, RecomputeInputs>& needed);
 
 /// Returns the sum of unit_collectives over forward, backward and recomputation.
 TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, int unit);

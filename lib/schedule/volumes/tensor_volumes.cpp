@@ -11,7 +11,7 @@ namespace {
 
 /// Returns the collectives of all units of the rank, for one micro-batch.
 UnitCollectives collectives_of_rank(const spec::RunSpec& spec, const ModelLayout& model) {
-    const auto needed = needed_again(spec, model);
+    const auto needed = recompute_inputs(spec, model);
     UnitCollectives sum;
     for (const auto& units : model.chunk_units) {
         for (const int unit : units) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "schedule/volumes/needed_again.hpp"
+#include "schedule/volumes/recompute_inputs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -74,7 +74,7 @@ class Asking {
     }
 
     const ModelLayout& model_;
-    std::map<int, NeededAgain> again_;
+    std::map<int, RecomputeInputs> again_;
 };
 
 std::int64_t trained_elements(const ModelLayout& model, int unit) {

@@ -13,7 +13,7 @@ std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
 bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
     return std::any_of(phase.parameters.begin(), phase.parameters.end(), [&](const auto& use) {
         const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
-        return parameter.is_trained && layout::meets_input(parameter.role);
+        return parameter.is_trained && layout::needs_input(parameter.role);
     });
 }
 

@@ -38,7 +38,7 @@ std::string encode(const AccountRecord& record) {
                          use.timed_bytes});
     }
     Json paths = Json::array();
-    for (const PathUse& use : record.paths) {
+    for (const NvmePathStats& use : record.paths) {
         paths.push_back({use.path, encode(use.read), encode(use.written)});
     }
     Json causes = Json::array();
@@ -89,53 +89,53 @@ AccountRecord decode(const std::string& text) {
 
 }  // namespace
 
-Account::Account(std::int64_t first_step, std::int64_t now_ns) : first_step_{first_step}, begin_ns_{now_ns} {}
+TimeAccounting::TimeAccounting(std::int64_t first_step, std::int64_t now_ns) : first_step_{first_step}, begin_ns_{now_ns} {}
 
-int Account::activity(std::string_view name, Part part) {
-    for (std::size_t i = 0; i < all_.activities.size(); ++i) {
-        if (all_.activities[i].name == name) {
+int TimeAccounting::activity(std::string_view name, Part part) {
+    for (std::size_t i = 0; i < total_.activities.size(); ++i) {
+        if (total_.activities[i].name == name) {
             return static_cast<int>(i);
         }
     }
-    all_.activities.push_back({.name = std::string{name}, .part = part});
-    return static_cast<int>(all_.activities.size()) - 1;
+    total_.activities.push_back({.name = std::string{name}, .part = part});
+    return static_cast<int>(total_.activities.size()) - 1;
 }
 
-int Account::kernel(std::string_view phase, std::string_view direction) {
-    for (std::size_t i = 0; i < all_.kernels.size(); ++i) {
-        if (all_.kernels[i].phase == phase && all_.kernels[i].direction == direction) {
+int TimeAccounting::kernel(std::string_view phase, std::string_view direction) {
+    for (std::size_t i = 0; i < total_.kernels.size(); ++i) {
+        if (total_.kernels[i].phase == phase && total_.kernels[i].direction == direction) {
             return static_cast<int>(i);
         }
     }
-    all_.kernels.push_back({.phase = std::string{phase}, .direction = std::string{direction}});
-    return static_cast<int>(all_.kernels.size()) - 1;
+    total_.kernels.push_back({.phase = std::string{phase}, .direction = std::string{direction}});
+    return static_cast<int>(total_.kernels.size()) - 1;
 }
 
-void Account::add(int activity, double seconds, std::int64_t calls) noexcept {
-    Activity& sum = all_.activities[static_cast<std::size_t>(activity)];
+void TimeAccounting::add(int activity, double seconds, std::int64_t calls) noexcept {
+    Activity& sum = total_.activities[static_cast<std::size_t>(activity)];
     sum.calls += calls;
     sum.seconds += seconds;
 }
 
-void Account::add_kernel(int kernel, double seconds, double flops, std::int64_t calls) noexcept {
-    KernelTime& sum = all_.kernels[static_cast<std::size_t>(kernel)];
+void TimeAccounting::add_kernel(int kernel, double seconds, double flops, std::int64_t calls) noexcept {
+    KernelTime& sum = total_.kernels[static_cast<std::size_t>(kernel)];
     sum.calls += calls;
     sum.seconds += seconds;
     sum.flops += flops;
 }
 
-void Account::end_step(std::int64_t tokens, std::int64_t now_ns) {
+void TimeAccounting::end_step(std::int64_t tokens, std::int64_t now_ns) {
     ++steps_;
-    all_.tokens += tokens;
-    all_.at_ns = now_ns;
+    total_.tokens += tokens;
+    total_.at_ns = now_ns;
     if (steps_ == excluded_steps) {
-        excluded_ = all_;
+        excluded_ = total_;
     }
 }
 
-AccountRecord Account::record(std::int64_t now_ns) const {
+AccountRecord TimeAccounting::record(std::int64_t now_ns) const {
     const bool excludes = steps_ > excluded_steps;
-    AccountRecord record{.activities = all_.activities, .kernels = all_.kernels, .tokens = all_.tokens};
+    AccountRecord record{.activities = total_.activities, .kernels = total_.kernels, .tokens = total_.tokens};
     record.excluded_steps = excludes ? excluded_steps : 0;
     record.first_step = steps_ == 0 ? 0 : first_step_ + record.excluded_steps;
     record.last_step = steps_ == 0 ? 0 : first_step_ + steps_ - 1;

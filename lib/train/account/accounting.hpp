@@ -45,7 +45,7 @@ struct AccountRecord {
     std::vector<KernelTime> kernels;
     std::vector<Flow> flows = {};     ///< over all steps of the run; empty while collectives may be running
     std::vector<LinkUse> links = {};  ///< links between tiers, over all steps of the run
-    std::vector<PathUse> paths = {};  ///< paths of the NVMe tier
+    std::vector<NvmePathStats> paths = {};  ///< paths of the NVMe tier
     double idle_disk_seconds = 0;     ///< LinkCount::idle_disk_seconds
     std::vector<StallCause> stall_causes = {};
     std::int64_t first_step = 0;  ///< first counted step; 0: no step is counted
@@ -64,12 +64,12 @@ struct AccountRecord {
 /// The first two steps are not counted, because they touch memory and load code for the first time. If the
 /// run has no other steps, they are counted. No allocation after the last activity() and kernel().
 /// Collective: local.
-class Account {
+class TimeAccounting {
   public:
     static constexpr std::int64_t excluded_steps = 2;
 
     /// \param first_step  number of the first step of this run; 1 if it starts from scratch
-    explicit Account(std::int64_t first_step = 1, std::int64_t now_ns = monotonic_ns());
+    explicit TimeAccounting(std::int64_t first_step = 1, std::int64_t now_ns = monotonic_ns());
 
     /// Returns a handle for add(): the same handle for the same name. Tables list names by first call.
     int activity(std::string_view name, Part part = Part::of_steps);
@@ -92,7 +92,7 @@ class Account {
         std::int64_t at_ns = 0;
     };
 
-    Sums all_;
+    Sums total_;
     Sums excluded_;  ///< all_ as it was after the excluded steps
     std::int64_t first_step_;
     std::int64_t begin_ns_;
@@ -102,13 +102,13 @@ class Account {
 /// Adds the time of its scope to an activity.
 class ScopedActivity {
   public:
-    ScopedActivity(Account& account, int activity) : account_{account}, activity_{activity} {}
+    ScopedActivity(TimeAccounting& account, int activity) : account_{account}, activity_{activity} {}
     ~ScopedActivity() { account_.add(activity_, seconds_between(begin_ns_, monotonic_ns())); }
     ScopedActivity(const ScopedActivity&) = delete;
     ScopedActivity& operator=(const ScopedActivity&) = delete;
 
   private:
-    Account& account_;
+    TimeAccounting& account_;
     int activity_;
     std::int64_t begin_ns_ = monotonic_ns();
 };

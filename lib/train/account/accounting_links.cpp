@@ -90,7 +90,7 @@ std::string link_table(std::span<const AccountRecord> ranks) {
             fmt::format(" NVMe idle for {:.1f}% of the time although a transfer was ready (rank {})\n",
                         100 * idle, idlest);
     }
-    std::vector<std::vector<PathUse>> paths;
+    std::vector<std::vector<NvmePathStats>> paths;
     for (const auto& record : ranks) {
         paths.push_back(record.paths);
     }

@@ -16,7 +16,7 @@ namespace {
 constexpr int width = 96;
 constexpr double small_share = 0.02;       ///< of the wall time: smaller differences get no note
 constexpr double uneven_from = 0.2;        ///< of the mean: smaller differences get no note
-constexpr double least_row_percent = 0.1;  ///< of the wall time, on the slowest rank: minimum for a row
+constexpr double min_row_percent = 0.1;  ///< of the wall time, on the slowest rank: minimum for a row
 constexpr double seconds_per_day = 86400;
 
 /// One activity over all ranks.
@@ -24,7 +24,7 @@ struct Spread {
     std::string name;
     Part part = Part::of_steps;
     std::int64_t calls = 0;  ///< maximum over the ranks
-    double sum = 0, least = 0, most = 0;
+    double sum = 0, min = 0, max = 0;
     std::size_t worst_rank = 0;
 };
 
@@ -49,9 +49,9 @@ std::vector<Spread> spreads_of(std::span<const AccountRecord> ranks) {
             }
             spread.calls = std::max(spread.calls, mine.calls);
             spread.sum += mine.seconds;
-            spread.least = rank == 0 ? mine.seconds : std::min(spread.least, mine.seconds);
-            if (rank == 0 || mine.seconds > spread.most) {
-                spread.most = mine.seconds;
+            spread.min = rank == 0 ? mine.seconds : std::min(spread.min, mine.seconds);
+            if (rank == 0 || mine.seconds > spread.max) {
+                spread.max = mine.seconds;
                 spread.worst_rank = rank;
             }
         }
@@ -149,7 +149,7 @@ class Table {
         double covered = 0;
         std::int64_t folded = 0;
         double in_folded = 0;
-        const auto is_tiny = [&](const Spread& spread) { return percent(spread.most) < least_row_percent; };
+        const auto is_tiny = [&](const Spread& spread) { return percent(spread.max) < min_row_percent; };
         const bool folds = std::ranges::count_if(spreads_, is_tiny) > 1;
         for (const Spread& spread : spreads_) {
             if (folds && is_tiny(spread)) {
@@ -158,13 +158,13 @@ class Table {
                 continue;
             }
             line(" {:<34}{:>10}{:>11.3f}{:>11.3f}{:>11.3f} {:>7}{:>9.1f}", spread.name, spread.calls,
-                 spread.least, mean(spread), spread.most, fmt::format("({})", spread.worst_rank),
+                 spread.min, mean(spread), spread.max, fmt::format("({})", spread.worst_rank),
                  percent(mean(spread)));
             covered += mean(spread);
         }
         if (folds) {
             line(" {:<34}{:>10}{:>11}{:>11.3f}{:>11} {:>7}{:>9.1f}",
-                 fmt::format("{} more, each below {}%", folded, least_row_percent), "", "", in_folded, "", "",
+                 fmt::format("{} more, each below {}%", folded, min_row_percent), "", "", in_folded, "", "",
                  percent(in_folded));
             covered += in_folded;
         }
@@ -233,13 +233,13 @@ class Table {
     void add_notes() {
         int number = 0;
         for (const Spread& spread : spreads_) {
-            const double over = spread.most - mean(spread);
+            const double over = spread.max - mean(spread);
             if (percent(over) > 100 * small_share && over > uneven_from * mean(spread)) {
                 line(
                     " NOTE {}  rank {} spends {:.0f}% more than the mean in '{}' ({} of {}). Check its cores "
                     "and its share of the work",
                     ++number, spread.worst_rank, 100 * over / mean(spread), spread.name,
-                    format_duration(spread.most), format_duration(wall_));
+                    format_duration(spread.max), format_duration(wall_));
             }
         }
     }

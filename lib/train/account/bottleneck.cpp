@@ -15,12 +15,12 @@
 namespace ziggurat::train {
 namespace {
 
-using schedule::Cargo;
+using schedule::PayloadKind;
 using schedule::Link;
 using spec::Tier;
 
-constexpr double least_share_named = 0.15;    ///< of the time in steps: less is not worth acting on
-constexpr double least_home_worth_it = 0.02;  ///< of a state kind: less is not suggested
+constexpr double min_share_named = 0.15;    ///< of the time in steps: less is not worth acting on
+constexpr double min_home_worth_it = 0.02;  ///< of a state kind: less is not suggested
 constexpr double busy_all_the_time = 0.8;
 constexpr double seconds_per_day = 86400;
 
@@ -102,25 +102,25 @@ std::string home_text(const std::array<double, 3>& shares) {
 }
 
 /// Returns the cargo with the most traffic over `link`, of those at home in a tier slower than `to`.
-Cargo heaviest(const BottleneckFacts& facts, Link link, Tier to) {
-    const auto away = [&](std::size_t cargo) {
-        const auto& home = facts.at_home[cargo];
+PayloadKind heaviest(const BottleneckFacts& facts, Link link, Tier to) {
+    const auto away = [&](std::size_t payload) {
+        const auto& home = facts.at_home[payload];
         return home[2] + (to == Tier::device ? home[1] : 0);
     };
-    std::size_t most = 0;
-    for (std::size_t cargo = 1; cargo < facts.moved.size(); ++cargo) {
+    std::size_t max = 0;
+    for (std::size_t payload = 1; payload < facts.moved.size(); ++payload) {
         const auto l = static_cast<std::size_t>(link);
-        const bool moves_more = facts.moved[cargo][l] > facts.moved[most][l];
-        most = away(cargo) > 0 && (away(most) == 0 || moves_more) ? cargo : most;
+        const bool moves_more = facts.moved[payload][l] > facts.moved[max][l];
+        max = away(payload) > 0 && (away(max) == 0 || moves_more) ? payload : max;
     }
-    return static_cast<Cargo>(most);
+    return static_cast<PayloadKind>(max);
 }
 
 /// Suggests a larger share of that cargo in the next faster tier, within the budget of that tier.
 std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_per_second, double waited) {
     const auto to = is_of_disk(link) ? Tier::host : Tier::device;
-    const auto cargo = heaviest(facts, link, to);
-    const auto& home = facts.at_home[static_cast<std::size_t>(cargo)];
+    const auto payload = heaviest(facts, link, to);
+    const auto& home = facts.at_home[static_cast<std::size_t>(payload)];
     const auto t = static_cast<std::size_t>(to);
     const auto away = home[2] + (to == Tier::device ? home[1] : 0);
     if (away <= 0) {
@@ -130,22 +130,22 @@ std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_pe
     const auto all = static_cast<double>(home[0] + home[1] + home[2]);
     const auto room = std::clamp<std::int64_t>(facts.budget_bytes[t] - facts.reserved_bytes[t], 0, away);
     const double gained = static_cast<double>(room) / all;
-    if (gained < least_home_worth_it) {
-        return fmt::format("the {} budget has no room for more of tiers.home.{}", tier, to_string(cargo));
+    if (gained < min_home_worth_it) {
+        return fmt::format("the {} budget has no room for more of tiers.home.{}", tier, to_string(payload));
     }
     std::array<double, 3> shares{};
     auto taken = room;
     for (std::size_t from = t + 1; from < 3; ++from) {
-        const auto here = std::min(taken, home[from]);
-        shares[from] = static_cast<double>(home[from] - here) / all;
-        taken -= here;
+        const auto unchanged = std::min(taken, home[from]);
+        shares[from] = static_cast<double>(home[from] - unchanged) / all;
+        taken -= unchanged;
     }
     shares[0] = static_cast<double>(home[0]) / all;
     shares[t] = static_cast<double>(home[t]) / all + gained;
     auto text =
-        fmt::format("tiers.home.{}: {} fits the {} budget", to_string(cargo), home_text(shares), tier);
+        fmt::format("tiers.home.{}: {} fits the {} budget", to_string(payload), home_text(shares), tier);
     if (bytes_per_second > 0) {
-        const auto moved = facts.moved[static_cast<std::size_t>(cargo)][static_cast<std::size_t>(link)];
+        const auto moved = facts.moved[static_cast<std::size_t>(payload)][static_cast<std::size_t>(link)];
         const double bytes =
             static_cast<double>(room) / static_cast<double>(away) * static_cast<double>(moved);
         text += fmt::format(" and saves up to {} per step",
@@ -166,7 +166,7 @@ std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSu
                         100 * use.busy_share, facts.prefetch));
     }
     const auto parameters =
-        facts.moved[static_cast<std::size_t>(Cargo::parameters)][static_cast<std::size_t>(link)];
+        facts.moved[static_cast<std::size_t>(PayloadKind::parameters)][static_cast<std::size_t>(link)];
     if (facts.microbatches > 1 && parameters > 0 && link != Link::nvme_write) {
         add("half the micro-batches at twice the size move parameters half as often");
     }
@@ -204,7 +204,7 @@ BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Prog
     for (const auto tier : {Tier::device, Tier::host, Tier::nvme}) {
         facts.reserved_bytes[static_cast<std::size_t>(tier)] = program.tier_bytes(tier);
     }
-    facts.moved = schedule::bytes_by_cargo(program);
+    facts.moved = schedule::bytes_by_payload(program);
     facts.at_home = schedule::bytes_at_home(program);
     facts.microbatches = spec.train.micro_batches;
     facts.gathers_parameters = spec.sharding.parameters > 1;
@@ -223,7 +223,7 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
     const auto times = step_times(ranks);
     const auto longest = std::ranges::max_element(times.stall);
     const auto share = [&](double seconds) { return times.step > 0 ? 100 * seconds / times.step : 0; };
-    if (*longest < least_share_named * times.step) {
+    if (*longest < min_share_named * times.step) {
         return fmt::format(
             "Compute-bound: {} of {} ({:.0f}%); longest stall {} ({}). More ranks or faster cores help; "
             "faster links do not.",

@@ -120,7 +120,7 @@ void CriticalPath::name_work(
     };
     const auto& times = rank(number).times;
     auto from_ns = gap.begin_ns;
-    for (auto next = times.first_work_behind(gap.begin_ns); from_ns < gap.end_ns; ++next) {
+    for (auto next = times.first_work_after(gap.begin_ns); from_ns < gap.end_ns; ++next) {
         const auto work = times.work(next);
         if (!work || work->begin_ns >= gap.end_ns) {
             break;

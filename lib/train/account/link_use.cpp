@@ -27,9 +27,9 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
     }
 }
 
-LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared)
+LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved skipped_bytes)
     : bytes_moved_{std::move(bytes_moved)},
-      bytes_spared_{std::move(bytes_spared)},
+      bytes_spared_{std::move(skipped_bytes)},
       link_of_op_(program.ops.size(), -1),
       planned_{schedule::bytes_by_link(program)} {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -46,7 +46,7 @@ LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, B
 }
 
 void LinkCount::count(std::span<const LaneRecord> records, bool is_step) {
-    if (is_step && steps_++ == Account::excluded_steps) {
+    if (is_step && steps_++ == TimeAccounting::excluded_steps) {
         for (auto& sum : sums_) {
             sum.excluded_busy_ns = sum.busy_ns;
             sum.excluded_bytes = sum.moved_bytes;

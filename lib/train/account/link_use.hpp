@@ -38,8 +38,8 @@ class LinkCount {
     /// Returns the bytes that an op has moved since it was bound.
     using BytesMoved = std::function<std::int64_t(int op)>;
 
-    /// \param bytes_spared  returns the planned bytes that an op skipped since it was bound; empty: none
-    LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared = {});
+    /// \param skipped_bytes  returns the planned bytes that an op skipped since it was bound; empty: none
+    LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved skipped_bytes = {});
 
     /// Counts the executor's records.
     ///

@@ -105,7 +105,7 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
 OpAccount::OpAccount(const schedule::Program& program,
                      const layout::FamilyTable& table,
                      const NodeTimes& times,
-                     Account& account)
+                     TimeAccounting& account)
     : program_{program},
       times_{times},
       account_{account},

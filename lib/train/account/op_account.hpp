@@ -25,7 +25,7 @@ class OpAccount {
     OpAccount(const schedule::Program& program,
               const layout::FamilyTable& table,
               const NodeTimes& times,
-              Account& account);
+              TimeAccounting& account);
 
     /// Adds the last step of `executor` to the account and to `report`.
     ///
@@ -72,7 +72,7 @@ class OpAccount {
 
     const schedule::Program& program_;
     const NodeTimes& times_;
-    Account& account_;
+    TimeAccounting& account_;
     std::vector<Category> categories_;  ///< by op
     std::vector<int> wait_activities_;  ///< by stall
     StallCauses causes_;

@@ -14,7 +14,7 @@ namespace {
 /// Number of steps in a trace file.
 constexpr int traced_steps = 8;
 /// Number of causes of waits that a rank reports for each lane.
-constexpr std::size_t causes_told = 8;
+constexpr std::size_t causes_reported = 8;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       ops_{assembly.train_executor().program(), table, assembly.times(), times_},
       traffic_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
       links_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
-             [&assembly](int op) { return assembly.bytes_spared(op); }},
+             [&assembly](int op) { return assembly.skipped_bytes(op); }},
       bottleneck_facts_{bottleneck_facts(spec, assembly.train_executor().program())} {
     plan_of_all_ranks();
     if (spec.run.trace) {
@@ -103,10 +103,10 @@ void RunAccount::plan_of_all_ranks() {
 void RunAccount::measure(StepFigures& mine) {
     const auto sent = assembly_.bytes_moved();
     const auto moved = assembly_.bytes_by_link();
-    std::ranges::transform(sent, told_.sent_bytes, mine.sent_bytes.begin(), std::minus{});
-    std::ranges::transform(moved, told_.link_bytes, mine.link_bytes.begin(), std::minus{});
-    told_.sent_bytes = sent;
-    told_.link_bytes = moved;
+    std::ranges::transform(sent, last_reported_.sent_bytes, mine.sent_bytes.begin(), std::minus{});
+    std::ranges::transform(moved, last_reported_.link_bytes, mine.link_bytes.begin(), std::minus{});
+    last_reported_.sent_bytes = sent;
+    last_reported_.link_bytes = moved;
 }
 
 std::string RunAccount::own_table() const {
@@ -120,7 +120,7 @@ std::string RunAccount::table(RunEnd* end) const {
     record.links = links_.uses();
     record.paths = assembly_.path_uses();
     record.idle_disk_seconds = links_.idle_disk_seconds();
-    record.stall_causes = ops_.stall_causes().longest(causes_told);
+    record.stall_causes = ops_.stall_causes().longest(causes_reported);
     const auto records =
         gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
     if (end != nullptr) {

@@ -37,7 +37,7 @@ class RunAccount {
                std::int64_t first_step);
 
     /// Returns the account for activities between ops, to use with ScopedActivity.
-    Account& times() noexcept { return times_; }
+    TimeAccounting& times() noexcept { return times_; }
 
     /// Starts the step with index `step`.
     void begin_step(std::int64_t step);
@@ -78,12 +78,12 @@ class RunAccount {
     comm::Context world_;
     Assembly& assembly_;
     Utilisation utilisation_;
-    Account times_;
+    TimeAccounting times_;
     OpAccount ops_;
     Traffic traffic_;
     LinkCount links_;
     BottleneckFacts bottleneck_facts_;
-    StepFigures told_;     ///< totals that measure() has returned so far for this rank
+    StepFigures last_reported_;     ///< totals that measure() has returned so far for this rank
     StepFigures planned_;  ///< of one step, of all ranks
     StepFields fields_;
     std::optional<Trace> trace_;

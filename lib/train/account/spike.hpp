@@ -17,9 +17,9 @@ class LossSpike {
             return false;
         }
         const double above = loss - mean_;
-        const bool found = seen_ >= least_seen && above > deviations * std::sqrt(variance_) &&
-                           above > least_share * std::fabs(mean_);
-        const double weight = seen_ < least_seen ? 1.0 / static_cast<double>(seen_ + 1) : newest_weight;
+        const bool found = seen_ >= min_seen && above > deviations * std::sqrt(variance_) &&
+                           above > min_share * std::fabs(mean_);
+        const double weight = seen_ < min_seen ? 1.0 / static_cast<double>(seen_ + 1) : newest_weight;
         mean_ += weight * above;
         variance_ = (1 - weight) * (variance_ + weight * above * above);
         ++seen_;
@@ -27,10 +27,10 @@ class LossSpike {
     }
 
   private:
-    static constexpr std::int64_t least_seen = 5;
+    static constexpr std::int64_t min_seen = 5;
     static constexpr double newest_weight = 0.1;
     static constexpr double deviations = 4;
-    static constexpr double least_share = 0.02;  ///< needed because a constant loss has almost no variance
+    static constexpr double min_share = 0.02;  ///< needed because a constant loss has almost no variance
 
     double mean_ = 0;
     double variance_ = 0;

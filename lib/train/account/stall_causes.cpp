@@ -19,7 +19,7 @@ int StallCauses::cause(Stall lane, std::string name) {
 }
 
 void StallCauses::begin_step() noexcept {
-    const bool are_excluded = steps_++ == Account::excluded_steps;
+    const bool are_excluded = steps_++ == TimeAccounting::excluded_steps;
     for (auto& sum : sums_) {
         sum.step_seconds = 0;
         if (are_excluded) {
@@ -47,7 +47,7 @@ void StallCauses::name_in(StepReport& report) const noexcept {
     }
 }
 
-std::vector<StallCause> StallCauses::longest(std::size_t most) const {
+std::vector<StallCause> StallCauses::longest(std::size_t max) const {
     std::vector<StallCause> made;
     for (int lane = 0; lane < num_stalls; ++lane) {
         std::vector<StallCause> of_lane;
@@ -58,7 +58,7 @@ std::vector<StallCause> StallCauses::longest(std::size_t most) const {
             }
         }
         std::ranges::stable_sort(of_lane, std::greater{}, &StallCause::seconds);
-        of_lane.resize(std::min(of_lane.size(), most));
+        of_lane.resize(std::min(of_lane.size(), max));
         made.insert(made.end(), of_lane.begin(), of_lane.end());
     }
     return made;

@@ -27,13 +27,13 @@ class StallCauses {
     /// Returns a handle for add(): the same handle for the same lane and name.
     int cause(Stall lane, std::string name);
 
-    /// Starts a step. Waits of the first Account::excluded_steps steps count only if no more steps follow.
+    /// Starts a step. Waits of the first TimeAccounting::excluded_steps steps count only if no more steps follow.
     void begin_step() noexcept;
     void add(int cause, double seconds) noexcept;
     /// Sets the longest wait of the step on each lane in `report`. The names live as long as this object.
     void name_in(StepReport& report) const noexcept;
-    /// Returns the `most` longest waits of the run for each lane, lane by lane, longest first.
-    std::vector<StallCause> longest(std::size_t most) const;
+    /// Returns the `max` longest waits of the run for each lane, lane by lane, longest first.
+    std::vector<StallCause> longest(std::size_t max) const;
 
   private:
     struct Sum {

@@ -6,7 +6,7 @@ namespace ziggurat::train {
 
 bool holds_more_than_control(const schedule::Program& program) {
     return std::ranges::any_of(program.buffers, [](const schedule::Buffer& buffer) {
-        return buffer.tier == spec::Tier::host && buffer.consumer != schedule::Consumer::batch &&
+        return buffer.tier == spec::Tier::host && buffer.consumer != schedule::MemoryCategory::batch &&
                buffer.bytes > 0;
     });
 }

@@ -74,7 +74,7 @@ struct CheckpointReport {
     std::int64_t step = 0;
     std::int64_t bytes = 0;          ///< on disk
     double seconds = 0;              ///< of the slowest rank's writes, plus the commit
-    double stood_still_seconds = 0;  ///< time for which training was blocked on rank 0
+    double blocked_seconds = 0;  ///< time for which training was blocked on rank 0
     bool is_ok = false;
     std::string where = {};         ///< folder of the checkpoint, or the reason of the failure
     std::int64_t newest_step = -1;  ///< after a failure: of the newest complete checkpoint; -1: no checkpoint

@@ -59,7 +59,7 @@ Traffic::Traffic(const schedule::Program& program, BytesMoved bytes_moved)
 }
 
 void Traffic::count(std::span<const LaneRecord> records, bool is_step) {
-    if (is_step && steps_++ == Account::excluded_steps) {
+    if (is_step && steps_++ == TimeAccounting::excluded_steps) {
         for (auto& sum : sums_) {
             sum.excluded_seconds = sum.seconds;
             sum.excluded_bytes = sum.moved_bytes;

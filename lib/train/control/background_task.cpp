@@ -23,7 +23,7 @@ constexpr int less_important = 10;
 }  // namespace
 
 BackgroundTask::~BackgroundTask() {
-    gives_up_.store(true);
+    cancel_requested_.store(true);
     if (thread_.joinable()) {
         thread_.join();
     }
@@ -32,7 +32,7 @@ BackgroundTask::~BackgroundTask() {
 void BackgroundTask::start(std::function<std::string()> work) {
     ZG_EXPECTS(is_idle());
     is_done_.store(false);
-    gives_up_.store(false);
+    cancel_requested_.store(false);
     thread_ = start_quiet_thread("a thread that writes a checkpoint", [this, work = std::move(work)] {
         // On Linux, the nice value belongs to a thread.
         const auto self = static_cast<id_t>(::syscall(SYS_gettid));

@@ -39,13 +39,13 @@ class BackgroundTask {
     /// \pre is_done()
     Result take();
 
-    /// Requests the function to stop: its result is no longer needed. The function polls gives_up().
-    void give_up() noexcept { gives_up_.store(true); }
-    const std::atomic<bool>& gives_up() const noexcept { return gives_up_; }
+    /// Requests the function to stop: its result is no longer needed. The function polls cancel_requested().
+    void request_cancel() noexcept { cancel_requested_.store(true); }
+    const std::atomic<bool>& cancel_requested() const noexcept { return cancel_requested_; }
 
   private:
     std::atomic<bool> is_done_{false};
-    std::atomic<bool> gives_up_{false};
+    std::atomic<bool> cancel_requested_{false};
     Result result_;
     std::thread thread_;
 };

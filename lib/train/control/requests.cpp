@@ -26,19 +26,19 @@ int exit_code_of_stop(bool saves) {
 Requests::Requests(StopSignals& signals,
                    const std::string& folder,
                    std::optional<TimeLimit> limit,
-                   const Abilities& abilities,
+                   const RunCapabilities& abilities,
                    FindEnd find_end)
     : signals_{signals},
       limit_{std::move(limit)},
       abilities_{abilities},
       find_end_{std::move(find_end)},
-      pending_{{{StepRequest::checkpoint, TouchFile::checkpoint, abilities.saves},
-                {StepRequest::validate, TouchFile::validate, abilities.validates},
-                {StepRequest::report, TouchFile::report, true}}} {
+      pending_{{{StepRequest::checkpoint, ControlFile::checkpoint, abilities.saves},
+                {StepRequest::validate, ControlFile::validate, abilities.validates},
+                {StepRequest::report, ControlFile::report, true}}} {
     if (!folder.empty()) {
         files_.emplace(folder);
     }
-    untold_.reserve(2 * num_pending);
+    unreported_.reserve(2 * num_pending);
 }
 
 void Requests::put_into(StepRequests& step_requests) {
@@ -47,12 +47,12 @@ void Requests::put_into(StepRequests& step_requests) {
     }
     if (files_) {
         for (auto& request : pending_) {
-            if (!request.is_pending && files_->is_there(request.file)) {
+            if (!request.is_pending && files_->is_present(request.file)) {
                 ask(request, fmt::format("found {}", name_of(request.file)));
             }
         }
     }
-    const bool is_file_there = files_ && files_->is_there(TouchFile::stop);
+    const bool is_file_there = files_ && files_->is_present(ControlFile::stop);
     if (own_level_ == 0 && (is_file_there || (limit_ && limit_->is_near()))) {
         own_level_ = StopSignals::after_step;
         if (cause_ == StopCause::none && signals_.requested() == 0) {
@@ -72,24 +72,24 @@ void Requests::ask(PendingRequest& request, const std::string& who) {
         const auto* what = request.step_request == StepRequest::checkpoint ? "saves"
                            : request.step_request == StepRequest::validate ? "validates"
                                                                            : "prints the report";
-        untold_.push_back(fmt::format("{}: {} after this step, then continues", who, what));
+        unreported_.push_back(fmt::format("{}: {} after this step, then continues", who, what));
         request.is_pending = true;
         return;
     }
-    untold_.push_back(request.step_request == StepRequest::checkpoint
+    unreported_.push_back(request.step_request == StepRequest::checkpoint
                           ? who + ", but checkpoints are off (checkpoint.every: none): continues without one"
                           : who +
                                 ", but there is nothing to validate on (data.validation, data.held_out): "
                                 "continues");
-    obey(request.file);
+    acknowledge(request.file);
 }
 
-void Requests::obey(TouchFile file) {
-    if (!files_ || !files_->is_there(file)) {
+void Requests::acknowledge(ControlFile file) {
+    if (!files_ || !files_->is_present(file)) {
         return;
     }
-    if (const auto failure = files_->obeyed(file); !failure.empty()) {
-        untold_.push_back(
+    if (const auto failure = files_->acknowledged(file); !failure.empty()) {
+        unreported_.push_back(
             message(Severity::warning,
                     fmt::format("cannot delete {} ({}). Delete it by hand; until then it is ignored",
                                 name_of(file), failure)));
@@ -105,7 +105,7 @@ void Requests::step_ended(const StepRequests& agreed, double step_seconds, StepR
                 step_requests[request.step_request] = 0;
             }
             request.is_pending = false;
-            obey(request.file);
+            acknowledge(request.file);
         }
     }
     if (limit_) {
@@ -117,7 +117,7 @@ void Requests::step_ended(const StepRequests& agreed, double step_seconds, StepR
 void Requests::agreed_to_stop(int level) {
     agreed_ = std::max(agreed_, level);
     if (agreed_ > 0) {
-        obey(TouchFile::stop);
+        acknowledge(ControlFile::stop);
     }
     find_cause();
     signals_.merge(agreed_);
@@ -136,27 +136,27 @@ void Requests::find_cause() {
     }
 }
 
-std::optional<RequestNews> Requests::news(const Moment& now) {
-    if (!untold_.empty()) {
-        RequestNews news{.text = untold_.front(), .signal = "", .level = 0};
-        untold_.erase(untold_.begin());
-        return news;
+std::optional<RequestMessage> Requests::next_message(const TrainingPosition& now) {
+    if (!unreported_.empty()) {
+        RequestMessage next_message{.text = unreported_.front(), .signal = "", .level = 0};
+        unreported_.erase(unreported_.begin());
+        return next_message;
     }
-    if (requested() <= told_) {
+    if (requested() <= last_reported_) {
         return std::nullopt;
     }
     find_cause();
-    told_ = requested();
-    return RequestNews{.text = stop_text(now),
+    last_reported_ = requested();
+    return RequestMessage{.text = stop_text(now),
                        .signal = signals_.signal() != 0 ? signal_name(signals_.signal()) : "",
-                       .level = told_};
+                       .level = last_reported_};
 }
 
-std::optional<LauncherEnd> Requests::launcher_end() const {
+std::optional<LauncherGrace> Requests::launcher_end() const {
     return signals_.signal() == SIGTERM ? find_end_(signals_.sender()) : std::nullopt;
 }
 
-std::string Requests::killed_text(const Moment& now, const LauncherEnd& end) const {
+std::string Requests::killed_text(const TrainingPosition& now, const LauncherGrace& end) const {
     const double needed = (now.is_in_step ? now.step_seconds : 0) + save_seconds_;
     const bool is_known = now.step_seconds > 0 && save_seconds_ > 0;
     if (is_known && needed < sure_share * end.seconds_to_kill) {
@@ -177,7 +177,7 @@ std::string Requests::killed_text(const Moment& now, const LauncherEnd& end) con
         end.exit_code);
 }
 
-std::string Requests::stop_text(const Moment& now) const {
+std::string Requests::stop_text(const TrainingPosition& now) const {
     const auto launcher = launcher_end();
     if (auto killed = launcher && abilities_.saves ? killed_text(now, *launcher) : ""; !killed.empty()) {
         return killed;
@@ -188,10 +188,10 @@ std::string Requests::stop_text(const Moment& now) const {
                   : "";
     // The second stop request came by a signal, even if the first one did not.
     const bool is_signal =
-        signals_.signal() != 0 && (cause_ == StopCause::signal || told_ > StopSignals::after_step);
+        signals_.signal() != 0 && (cause_ == StopCause::signal || last_reported_ > StopSignals::after_step);
     const std::string who = is_signal ? "received " + signal_name(signals_.signal()) + left
                             : cause_ == StopCause::touch_file
-                                ? fmt::format("found {}", name_of(TouchFile::stop))
+                                ? fmt::format("found {}", name_of(ControlFile::stop))
                             : cause_ == StopCause::time_limit
                                 ? fmt::format("{} is {} away, a step{} may take {}", limit_->source(),
                                               format_duration(limit_->seconds_left()),
@@ -205,7 +205,7 @@ std::string Requests::stop_text(const Moment& now) const {
     if (!now.is_in_step) {
         return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }
-    if (told_ >= StopSignals::after_microbatch) {
+    if (last_reported_ >= StopSignals::after_microbatch) {
         return fmt::format("{}{}: aborts step {} now, {}", who, is_signal ? " again" : "",
                            now.steps_done + 1, then);
     }
@@ -225,7 +225,7 @@ std::string Requests::reason() const {
         case StopCause::signal:
             return signal_name(signals_.signal());
         case StopCause::touch_file:
-            return name_of(TouchFile::stop);
+            return name_of(ControlFile::stop);
         case StopCause::time_limit:
             return "time limit";
         case StopCause::another_rank:

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "train/control/launcher_end.hpp"
+#include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/control/time_limit.hpp"
-#include "train/control/touch_files.hpp"
+#include "train/control/control_files.hpp"
 #include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
@@ -27,7 +27,7 @@ enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 int exit_code_of_stop(bool saves);
 
 /// Progress of training at the time of a message of rank 0.
-struct Moment {
+struct TrainingPosition {
     std::int64_t steps_done = 0;
     bool is_in_step = true;        ///< the next step is running, or can no longer be prevented
     double step_seconds = 0;       ///< time of one step; 0: unknown
@@ -35,7 +35,7 @@ struct Moment {
 };
 
 /// Message of rank 0 about a request.
-struct RequestNews {
+struct RequestMessage {
     std::string text;
     std::string signal;  ///< name of the signal; empty if the request came from elsewhere
     int level = 0;       ///< level of StopSignals
@@ -49,20 +49,20 @@ struct RequestNews {
 class Requests {
   public:
     /// Actions that this run can perform on request.
-    struct Abilities {
+    struct RunCapabilities {
         bool saves = false;
         bool validates = false;
     };
 
     /// Returns the end that the process which sent SIGTERM announces, if it soon kills this process.
-    using FindEnd = std::function<std::optional<LauncherEnd>(pid_t)>;
+    using FindEnd = std::function<std::optional<LauncherGrace>(pid_t)>;
 
     /// \param folder  run directory, on rank 0; empty on other ranks
     /// \param limit   time limit, on rank 0, if there is one
     Requests(StopSignals& signals,
              const std::string& folder,
              std::optional<TimeLimit> limit,
-             const Abilities& abilities,
+             const RunCapabilities& abilities,
              FindEnd find_end = find_launcher_end);
 
     /// Adds the requests to this rank. Call between ops, so that the end of a step includes late requests.
@@ -82,7 +82,7 @@ class Requests {
     int agreed() const noexcept { return agreed_; }
 
     /// Returns the next message that was not returned before; nullopt if there is no more. For rank 0.
-    std::optional<RequestNews> news(const Moment& now);
+    std::optional<RequestMessage> next_message(const TrainingPosition& now);
     /// Returns notes on touch files that are older than this run.
     std::vector<std::string> notes() const;
     /// Returns the source of the first request: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
@@ -90,7 +90,7 @@ class Requests {
     /// metrics.jsonl uses the same text.
     std::string reason() const;
     /// Returns the launcher that was interrupted and therefore ends this job with its own exit code.
-    std::optional<LauncherEnd> launcher_end() const;
+    std::optional<LauncherGrace> launcher_end() const;
 
   private:
     static constexpr std::size_t num_pending = 3;
@@ -98,30 +98,30 @@ class Requests {
     /// Request for an action at the end of a step.
     struct PendingRequest {
         StepRequest step_request;
-        TouchFile file;
+        ControlFile file;
         bool is_possible = false;
         bool is_pending = false;
     };
 
     void ask(PendingRequest& request, const std::string& who);
-    void obey(TouchFile file);
+    void acknowledge(ControlFile file);
     void find_cause();
-    std::string stop_text(const Moment& now) const;
+    std::string stop_text(const TrainingPosition& now) const;
     /// Returns a warning that the launcher may kill the ranks before they have saved; else an empty text.
-    std::string killed_text(const Moment& now, const LauncherEnd& end) const;
+    std::string killed_text(const TrainingPosition& now, const LauncherGrace& end) const;
 
     StopSignals& signals_;
-    std::optional<TouchFiles> files_;
+    std::optional<ControlFiles> files_;
     std::optional<TimeLimit> limit_;
-    Abilities abilities_;
+    RunCapabilities abilities_;
     FindEnd find_end_;
     double save_seconds_ = 0;
     std::array<PendingRequest, num_pending> pending_;
-    std::vector<std::string> untold_;
+    std::vector<std::string> unreported_;
     StopCause cause_ = StopCause::none;
     int own_level_ = 0;  ///< requested by a file or the time limit
     int agreed_ = 0;
-    int told_ = 0;
+    int last_reported_ = 0;
 };
 
 }  // namespace ziggurat::train

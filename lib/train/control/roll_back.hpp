@@ -21,7 +21,7 @@ struct RollBack {
 /// Collective: local; the same on all ranks
 class RollBackLimit {
   public:
-    static constexpr int most_to_one_step = 5;
+    static constexpr int max_to_one_step = 5;
 
     /// Counts a rollback.
     ///
@@ -29,14 +29,14 @@ class RollBackLimit {
     void note(const RollBack& back) {
         count_ = back.to_step == step_ ? count_ + 1 : 1;
         step_ = back.to_step;
-        if (count_ > most_to_one_step) {
+        if (count_ > max_to_one_step) {
             throw Error{
                 ErrorKind::numerics,
                 fmt::format(
                     "rolled back {1} times to the checkpoint of step {0}, each time with different data, and "
                     "each time met a spike before the next checkpoint, the last in step {2}. Lower "
                     "optimizer.lr, raise train.spikes.z, or save more often.",
-                    back.to_step, most_to_one_step, back.from_step)};
+                    back.to_step, max_to_one_step, back.from_step)};
         }
     }
 

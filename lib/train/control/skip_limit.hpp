@@ -15,7 +15,7 @@ namespace ziggurat::train {
 class SkipLimit {
   public:
     /// Maximum number of skipped updates in a row. One more means that training has diverged.
-    static constexpr std::int64_t most_in_a_row = 20;
+    static constexpr std::int64_t max_in_a_row = 20;
 
     /// \param skipped   skipped updates before a resume, in all
     /// \param in_a_row  skipped updates at the end of the resumed training
@@ -34,7 +34,7 @@ class SkipLimit {
 
     /// Checks the limit. Errors: Error{numerics} if too many updates in a row were skipped
     void check(std::int64_t step) const {
-        if (in_a_row_ > most_in_a_row) {
+        if (in_a_row_ > max_in_a_row) {
             throw Error{
                 ErrorKind::numerics,
                 fmt::format("{} updates in a row were skipped, the last at step {} (loss or gradient is not "

@@ -10,14 +10,14 @@
 namespace ziggurat::train {
 namespace {
 
-constexpr double least_deviation = 1e-3;  ///< fraction of the mean
+constexpr double min_deviation = 1e-3;  ///< fraction of the mean
 
-/// Removes all but the latest `most` values, and reserves capacity for one more.
-void keep_latest(std::vector<double>& values, std::int64_t most) {
-    if (std::ssize(values) > most) {
-        values.erase(values.begin(), values.end() - most);
+/// Removes all but the latest `max` values, and reserves capacity for one more.
+void keep_latest(std::vector<double>& values, std::int64_t max) {
+    if (std::ssize(values) > max) {
+        values.erase(values.begin(), values.end() - max);
     }
-    values.reserve(static_cast<std::size_t>(most) + 1);
+    values.reserve(static_cast<std::size_t>(max) + 1);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ SpikeDetector::Level SpikeDetector::level_of(std::span<const double> values) {
     for (const double value : values) {
         squares += (value - mean) * (value - mean);
     }
-    return {mean, std::max(std::sqrt(squares / count), least_deviation * std::fabs(mean))};
+    return {mean, std::max(std::sqrt(squares / count), min_deviation * std::fabs(mean))};
 }
 
 SpikeLimits SpikeDetector::limits(std::int64_t targets) const {
@@ -79,7 +79,7 @@ void SpikeDetector::note(double loss, double grad_norm, bool is_spike) {
         return;
     }
     if (is_spike) {
-        if (++recent_.spikes_in_a_row < most_in_a_row) {
+        if (++recent_.spikes_in_a_row < max_in_a_row) {
             return;
         }
         recent_.losses.clear();

@@ -20,7 +20,7 @@ struct SpikeScores {
 ///
 /// A step is a spike if its loss or its gradient norm is more than `z` standard deviations above the mean of
 /// the window. Only a full window is used. The deviation is at least a thousandth of the mean, so that a
-/// curve without noise does not consist of spikes. Spikes do not enter the window. After `most_in_a_row`
+/// curve without noise does not consist of spikes. Spikes do not enter the window. After `max_in_a_row`
 /// spikes the level is assumed to have changed permanently, and the window is cleared.
 ///
 /// Source: Chowdhery et al., "PaLM", 2022, section 5.1, for the handling of spikes; the score is the usual
@@ -29,7 +29,7 @@ struct SpikeScores {
 /// Numerics: sums in the order of steps, so that a resumed run gets the same results as an uninterrupted one
 class SpikeDetector {
   public:
-    static constexpr std::int64_t most_in_a_row = 8;
+    static constexpr std::int64_t max_in_a_row = 8;
 
     /// \param recent  window of the resumed run
     SpikeDetector(const spec::Spikes& spikes, checkpoint::RecentSteps recent);

@@ -4,7 +4,7 @@
 
 namespace ziggurat::train {
 
-StallDetector::News StallDetector::see(std::int64_t count, std::int64_t now_ns) {
+StallDetector::Advice StallDetector::update(std::int64_t count, std::int64_t now_ns) {
     if (const auto pause_ns = now_ns - last_look_ns_; last_look_ns_ > 0 && pause_ns > longest_pause_ns) {
         since_ns_ += pause_ns;
     }
@@ -15,10 +15,10 @@ StallDetector::News StallDetector::see(std::int64_t count, std::int64_t now_ns) 
         warnings_ = 0;
     }
     seconds_ = seconds_between(since_ns_, now_ns);
-    if (seconds_ < (warnings_ + 1) * patience_seconds_) {
-        return News::none;
+    if (seconds_ < (warnings_ + 1) * timeout_seconds_) {
+        return Advice::none;
     }
-    return ++warnings_ < most_patiences ? News::warn : News::give_up;
+    return ++warnings_ < max_timeouts ? Advice::warn : Advice::give_up;
 }
 
 }  // namespace ziggurat::train

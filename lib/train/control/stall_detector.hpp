@@ -11,24 +11,24 @@ namespace ziggurat::train {
 /// suspended.
 class StallDetector {
   public:
-    enum class News { none, warn, give_up };
+    enum class Advice { none, warn, give_up };
 
-    explicit StallDetector(double patience_seconds) : patience_seconds_{patience_seconds} {}
+    explicit StallDetector(double timeout_seconds) : timeout_seconds_{timeout_seconds} {}
 
     /// Checks the counter and returns the advice.
     ///
-    /// `warn` once per timeout without a change, and `give_up` after most_patiences timeouts.
-    News see(std::int64_t count, std::int64_t now_ns);
-    /// Returns the seconds from the last change of the counter to the last call of see().
+    /// `warn` once per timeout without a change, and `give_up` after max_timeouts timeouts.
+    Advice update(std::int64_t count, std::int64_t now_ns);
+    /// Returns the seconds from the last change of the counter to the last call of update().
     double seconds() const noexcept { return seconds_; }
 
     /// Number of timeouts until `give_up`: a large flush may make no progress for longer than one timeout.
-    static constexpr int most_patiences = 3;
+    static constexpr int max_timeouts = 3;
     /// Maximum gap between two calls. A longer gap means that this process was stopped.
     static constexpr std::int64_t longest_pause_ns = 2'000'000'000;
 
   private:
-    double patience_seconds_;
+    double timeout_seconds_;
     std::int64_t count_ = -1;
     std::int64_t since_ns_ = 0;
     std::int64_t last_look_ns_ = 0;

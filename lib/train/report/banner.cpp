@@ -16,28 +16,28 @@ struct Node {
     std::string host;
     int num_ranks = 0;
     int num_threads = 0;
-    int least_threads = 0;
-    int most_threads = 0;
+    int min_threads = 0;
+    int max_threads = 0;
     int job_cores = 0;
     std::set<int> cores;
     std::set<int> whole_cores;
 };
 
 /// Returns the nodes in the order of their first ranks.
-std::vector<Node> nodes_of(std::span<const RankPlace> ranks) {
+std::vector<Node> nodes_of(std::span<const RankPlacement> ranks) {
     std::vector<Node> nodes;
-    for (const RankPlace& rank : ranks) {
+    for (const RankPlacement& rank : ranks) {
         auto node =
             std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.host == rank.host; });
         if (node == nodes.end()) {
             node = nodes.insert(
                 nodes.end(),
-                {.host = rank.host, .least_threads = rank.threads, .cores = {}, .whole_cores = {}});
+                {.host = rank.host, .min_threads = rank.threads, .cores = {}, .whole_cores = {}});
         }
         ++node->num_ranks;
         node->num_threads += rank.threads;
-        node->least_threads = std::min(node->least_threads, rank.threads);
-        node->most_threads = std::max(node->most_threads, rank.threads);
+        node->min_threads = std::min(node->min_threads, rank.threads);
+        node->max_threads = std::max(node->max_threads, rank.threads);
         node->job_cores = std::max(node->job_cores, rank.job_cores);
         node->cores.insert(rank.cores.begin(), rank.cores.end());
         node->whole_cores.insert(rank.whole_cores.begin(), rank.whole_cores.end());
@@ -50,9 +50,9 @@ std::string counted(std::size_t count, const char* what) {
 }
 
 std::string make_up(const Node& node) {
-    const std::string threads = node.least_threads == node.most_threads
-                                    ? counted(static_cast<std::size_t>(node.most_threads), "thread")
-                                    : fmt::format("{} to {} threads", node.least_threads, node.most_threads);
+    const std::string threads = node.min_threads == node.max_threads
+                                    ? counted(static_cast<std::size_t>(node.max_threads), "thread")
+                                    : fmt::format("{} to {} threads", node.min_threads, node.max_threads);
     return fmt::format("{} with {} each on {}", counted(static_cast<std::size_t>(node.num_ranks), "rank"),
                        threads, counted(node.cores.size(), "core"));
 }
@@ -75,7 +75,7 @@ std::string banner(std::span<const BannerEntry> entries) {
     return text;
 }
 
-std::string describe_places(std::span<const RankPlace> ranks) {
+std::string describe_places(std::span<const RankPlacement> ranks) {
     std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
     for (const Node& node : nodes_of(ranks)) {
         const std::string kind = make_up(node);
@@ -94,7 +94,7 @@ std::string describe_places(std::span<const RankPlace> ranks) {
     return text;
 }
 
-std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks) {
+std::vector<std::string> oversubscription_warnings(std::span<const RankPlacement> ranks) {
     std::vector<std::string> warnings;
     for (const Node& node : nodes_of(ranks)) {
         const int num_cores = static_cast<int>(node.cores.size());
@@ -116,7 +116,7 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ra
     return warnings;
 }
 
-std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by) {
+std::vector<std::string> idle_core_notes(std::span<const RankPlacement> ranks, ThreadsBy by) {
     std::vector<std::string> notes;
     for (const Node& node : nodes_of(ranks)) {
         const int bound = std::min(static_cast<int>(node.whole_cores.size()), node.job_cores);
@@ -127,7 +127,7 @@ std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, Threa
         const auto who = counted(static_cast<std::size_t>(node.num_ranks), "rank");
         const bool is_one = node.num_ranks == 1;
         const int each = node.job_cores / node.num_ranks;
-        const auto why =
+        const auto reason =
             node.job_cores - bound >= node.num_ranks
                 ? fmt::format(
                       "to which the launcher has bound {}. To use all: mpirun --bind-to none, srun "
@@ -143,7 +143,7 @@ std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, Threa
                       "use all: the same number of cores for each rank, or parallel.threads={}",
                       each);
         notes.push_back(fmt::format("{}: {} {} {} of {} cores, {}.", node.host, who, is_one ? "uses" : "use",
-                                    used, node.job_cores, why));
+                                    used, node.job_cores, reason));
     }
     return notes;
 }

@@ -23,10 +23,10 @@ std::string banner(std::span<const BannerEntry> entries);
 /// Returns the ranks by node, such as `vm: 2 ranks with 1 thread each on 2 cores`.
 ///
 /// Consecutive nodes with the same ranks, threads and cores share a line.
-std::string describe_places(std::span<const RankPlace> ranks);
+std::string describe_places(std::span<const RankPlacement> ranks);
 
 /// Returns a warning with a remedy for each node that has more threads than cores.
-std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks);
+std::vector<std::string> oversubscription_warnings(std::span<const RankPlacement> ranks);
 
 /// Reason for the number of threads of a rank.
 enum class ThreadsBy {
@@ -38,6 +38,6 @@ enum class ThreadsBy {
 /// Returns a note, with reason and remedy, for each node with idle cores.
 ///
 /// A node gets a note if its idle cores would give each of its ranks at least one more core.
-std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by);
+std::vector<std::string> idle_core_notes(std::span<const RankPlacement> ranks, ThreadsBy by);
 
 }  // namespace ziggurat::train

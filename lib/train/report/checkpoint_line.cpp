@@ -14,7 +14,7 @@ namespace ziggurat::train {
 namespace {
 
 /// A path that is shortened to fewer columns is of no use.
-constexpr int least_path = 12;
+constexpr int min_path = 12;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::string checkpoint_line(const CheckpointReport& report, int columns) {
             return line + ", " + where;
         }
         const int left = columns - text_width(line) - 2;
-        return left < std::min(least_path, text_width(where))
+        return left < std::min(min_path, text_width(where))
                    ? line
                    : line + ", " + shortened_from_left(where, left);
     }

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view clear_line = "\r\x1b[K";
 /// Limit of the output that is kept for a later log: a program that never opens a log must not grow.
-constexpr std::size_t most_said_bytes = 1 << 20;
+constexpr std::size_t max_printed_bytes = 1 << 20;
 
-constexpr std::size_t least_hidden_bytes = 6;
+constexpr std::size_t min_hidden_bytes = 6;
 
 /// Beginnings of lines, and their styles.
 constexpr std::array<std::pair<std::string_view, Style>, 2> styled_beginnings{
@@ -50,15 +50,15 @@ Console::Console(int file, Screen screen) : file_{file}, screen_{std::move(scree
 void Console::hide(std::vector<Secret> secrets) {
     const std::scoped_lock lock{mutex_};
     hidden_ = std::move(secrets);
-    std::erase_if(hidden_, [](const Secret& secret) { return secret.value.size() < least_hidden_bytes; });
+    std::erase_if(hidden_, [](const Secret& secret) { return secret.value.size() < min_hidden_bytes; });
 }
 
 void Console::keep_log(const std::string& path) {
     const std::scoped_lock lock{mutex_};
     log_ = open_for_writing(path, OpenMode::append);
-    write_all(log_.get(), said_);
-    said_.clear();
-    said_.shrink_to_fit();
+    write_all(log_.get(), printed_);
+    printed_.clear();
+    printed_.shrink_to_fit();
 }
 
 void Console::begin_lines() {
@@ -82,8 +82,8 @@ void Console::keep(std::string_view lines) {
     buffer_ += add_newline ? "\n" : "";
     if (log_) {
         write_all(log_.get(), buffer_);
-    } else if (said_.size() + buffer_.size() <= most_said_bytes) {
-        said_ += buffer_;
+    } else if (printed_.size() + buffer_.size() <= max_printed_bytes) {
+        printed_ += buffer_;
     }
 }
 

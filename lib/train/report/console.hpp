@@ -67,7 +67,7 @@ class Console {
     bool has_live_line_ = false;
     std::vector<Secret> hidden_;
     FileHandle log_;
-    std::string said_;    ///< output before the log was opened
+    std::string printed_;    ///< output before the log was opened
     std::string buffer_;  ///< reused between calls
 };
 

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t most_bytes_of_tail = 1 << 18;
-constexpr std::int64_t most_bytes_of_error = 1 << 20;
+constexpr std::int64_t max_bytes_of_tail = 1 << 18;
+constexpr std::int64_t max_bytes_of_error = 1 << 20;
 /// Tolerance for differences between the clocks of nodes.
 constexpr double slack_seconds = 5;
 
@@ -42,7 +42,7 @@ Tail tail_of(const std::string& path) {
     Tail tail;
     const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     const std::int64_t size = file ? ::lseek(file.get(), 0, SEEK_END) : 0;
-    const auto begin = std::max<std::int64_t>(0, size - most_bytes_of_tail);
+    const auto begin = std::max<std::int64_t>(0, size - max_bytes_of_tail);
     std::string text(static_cast<std::size_t>(std::max<std::int64_t>(0, size - begin)), '\0');
     const ssize_t bytes = text.empty() ? 0 : ::pread(file.get(), text.data(), text.size(), begin);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, bytes)));
@@ -85,7 +85,7 @@ std::string newest_error(const fs::path& errors, double time) {
         }
     }
     auto text =
-        newest.empty() ? std::nullopt : storage::read_small_file(newest.string(), most_bytes_of_error);
+        newest.empty() ? std::nullopt : storage::read_small_file(newest.string(), max_bytes_of_error);
     if (!text || text->empty()) {
         return "";
     }
@@ -96,8 +96,8 @@ std::string newest_error(const fs::path& errors, double time) {
 }
 
 std::string reason_of(const std::string& run_folder, const Tail& tail) {
-    if (auto told = newest_error(fs::path{run_folder} / "errors", tail.time); !told.empty()) {
-        return told;
+    if (auto reported = newest_error(fs::path{run_folder} / "errors", tail.time); !reported.empty()) {
+        return reported;
     }
     const auto group = memory_group();
     if (tail.kills_at_start && group.has_killed_since(*tail.kills_at_start)) {
@@ -111,7 +111,7 @@ std::string reason_of(const std::string& run_folder, const Tail& tail) {
     return "reason unknown: all its processes were killed at once, or the machine was lost";
 }
 
-bool has_told(const Tail& tail) {
+bool has_reported(const Tail& tail) {
     return tail.last_event.empty() || tail.last_event == "end" || tail.last_event == "crash";
 }
 
@@ -119,7 +119,7 @@ bool has_told(const Tail& tail) {
 
 std::optional<LostEnd> find_lost_end(const std::string& run_folder) {
     const auto tail = tail_of(run_folder + "/metrics.jsonl");
-    if (has_told(tail)) {
+    if (has_reported(tail)) {
         return std::nullopt;
     }
     return LostEnd{.step = tail.step, .time = tail.time, .reason = reason_of(run_folder, tail)};
@@ -130,14 +130,14 @@ bool is_a_job_in(const std::string& run_folder) {
     return !folder || ::flock(folder.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
-void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept {
+void report_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept {
     try {
         const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
             return;  // rank 0 holds the lock and writes the end itself
         }
         const auto tail = tail_of(run_folder + "/metrics.jsonl");
-        if (has_told(tail)) {
+        if (has_reported(tail)) {
             return;
         }
         const EndLine end{.event = "crash",

@@ -27,6 +27,6 @@ bool is_a_job_in(const std::string& run_folder);
 ///
 /// Does nothing if rank 0 still holds the lock of the directory, or has written the end. Call on another
 /// rank, just before it exits.
-void tell_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;
+void report_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;
 
 }  // namespace ziggurat::train

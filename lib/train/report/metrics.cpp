@@ -179,7 +179,7 @@ void Metrics::checkpoint_end(const CheckpointReport& report) {
     line_.field("bytes", report.bytes);
     line_.field("seconds", report.seconds);
     line_.field("GB_s", report.gigabytes_per_second());
-    line_.field("stood_still_s", report.stood_still_seconds);
+    line_.field("stood_still_s", report.blocked_seconds);
     line_.text_or_null("reason", report.is_ok ? std::string_view{} : report.where);
     write();
 }

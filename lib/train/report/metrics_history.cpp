@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 /// Longer lines were not written by Ziggurat.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
-constexpr std::size_t most_gaps_told = 4;
-constexpr std::size_t most_bytes_of_events = std::size_t{1} << 22;
+constexpr std::size_t max_gaps_told = 4;
+constexpr std::size_t max_bytes_of_events = std::size_t{1} << 22;
 
 [[noreturn]] void fail(const char* what, const std::string& path, int number) {
     throw Error{ErrorKind::resource,
@@ -58,12 +58,12 @@ class Gaps {
         next_ = next_.value_or(1);
         expect(step + 1);
         std::string text;
-        for (std::size_t k = 0; k < std::min(most_gaps_told, gaps_.size()); ++k) {
+        for (std::size_t k = 0; k < std::min(max_gaps_told, gaps_.size()); ++k) {
             const auto& [first, last] = gaps_[k];
             text += text.empty() ? "" : ", ";
             text += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
         }
-        return gaps_.size() > most_gaps_told ? text + ", ..." : text;
+        return gaps_.size() > max_gaps_told ? text + ", ..." : text;
     }
 
   private:
@@ -201,7 +201,7 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
         const bool is_kept = is_of_the_run(*facts);
         const auto step_of_line = facts->step.value_or(0);
         is_cut = is_cut || (step_of_line > step && !is_kept);
-        if (is_cut && is_kept && events.size() < most_bytes_of_events) {
+        if (is_cut && is_kept && events.size() < max_bytes_of_events) {
             events += *line + "\n";
         }
         if (!is_cut) {

@@ -14,7 +14,7 @@
 #include "layout/counts.hpp"
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
-#include "train/report/introduction.hpp"
+#include "train/report/run_header.hpp"
 #include "train/report/lost_end.hpp"
 #include "train/report/run_context.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 /// Step time from which rank 0 prints its own account early after a signal.
 ///
 /// After Ctrl-C, mpirun kills its ranks within a second, so a longer step may not complete.
-constexpr double patience_of_launchers = 0.4;
+constexpr double launcher_timeouts = 0.4;
 /// Interval between checks that the run directory was not renamed or removed.
 constexpr double seconds_between_looks = 1;
 
@@ -55,21 +55,21 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
         directory_->go_on_from(*resumed_step);
     } else {
         const bool refuses = spec_.run.resume == spec::Resume::never && !context_.backup;
-        directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
+        directory_->start_from_scratch(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
     }
     write_facts(resumed_step);
     if (!files_ && !directory_->lock_problem().empty()) {
         warn(directory_->lock_problem());
     }
     for (const auto& note : directory_->take_notes()) {
-        say(message(Severity::note, note));
+        print_line(message(Severity::note, note));
     }
     files_.emplace(
         directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
         spec_.logging.every);
     if (lost) {
         files_->metrics.lost_end(*lost);
-        say(message(Severity::note,
+        print_line(message(Severity::note,
                     fmt::format("the previous job ended after step {} without recording its end ({})",
                                 lost->step, lost->reason)));
     }
@@ -99,8 +99,8 @@ void Reporter::renew_folder() {
     if (!files_) {
         return;
     }
-    look_after_folder();
-    directory_->renew();
+    check_run_directory();
+    directory_->reopen();
     write_facts({});
     files_->metrics.reopen();
     if (files_->events) {
@@ -109,25 +109,25 @@ void Reporter::renew_folder() {
     warn("recreated '" + directory_->path() + "'; its log and metrics start here");
 }
 
-void Reporter::look_after_folder() {
+void Reporter::check_run_directory() {
     looked_ns_ = monotonic_ns();
-    if (const auto news = directory_->news(); !news.empty()) {
-        warn(news);
+    if (const auto next_message = directory_->next_message(); !next_message.empty()) {
+        warn(next_message);
     }
 }
 
-void Reporter::finished_before(std::int64_t step, const std::string& why_ended) {
+void Reporter::finished_before(std::int64_t step, const std::string& ended_reason) {
     if (!directory_) {
         return;
     }
     progress_.end();
     directory_->write_done(step);
     console_.keep_log(directory_->file("run.log"));
-    if (!why_ended.empty()) {
+    if (!ended_reason.empty()) {
         console_.print(
             fmt::format("finished before: {} ended early, after step {} of {}: {}. Nothing to do. "
                         "Change train.stop_when to continue, or set run.dir to start another run.",
-                        directory_->path(), step, end_step_, why_ended));
+                        directory_->path(), step, end_step_, ended_reason));
         return;
     }
     console_.print(
@@ -140,7 +140,7 @@ void Reporter::finished_before(std::int64_t step, const std::string& why_ended) 
                           directory_->path(), step, spec_.train.steps));
 }
 
-void Reporter::say(const std::string& line) {
+void Reporter::print_line(const std::string& line) {
     if (world_.rank() == 0) {
         console_.print(line);
         keep_warning(line);
@@ -148,7 +148,7 @@ void Reporter::say(const std::string& line) {
 }
 
 void Reporter::warn(const std::string& text) {
-    say(message(Severity::warning, text));
+    print_line(message(Severity::warning, text));
 }
 
 void Reporter::keep_warning(const std::string& line) {
@@ -170,7 +170,7 @@ Progress& Reporter::busy(const std::string& what, const std::string& amounts) {
 }
 
 void Reporter::start(const StepFields& fields,
-                     const std::string& why_not_shared,
+                     const std::string& not_shared_reason,
                      const kernels::AttentionOps& attention) {
     if (!files_) {
         return;
@@ -191,21 +191,21 @@ void Reporter::start(const StepFields& fields,
                                        .ranks = facts.ranks,
                                        .budget_bytes = facts.budget_bytes,
                                        .can_stall = fields.stalls,
-                                       .tells_host = fields.host,
-                                       .tells_mfu = facts.peak.flops_of_rank > 0,
-                                       .tells_time = true});
+                                       .reports_host = fields.host,
+                                       .reports_mfu = facts.peak.flops_of_rank > 0,
+                                       .reports_time = true});
     if (spec_.tiers.device == spec::DeviceKind::cuda) {
         console_.print("attention is computed by " + kernels::describe(attention) + ".");
         const bool may_be_cudnn =
             attention[static_cast<std::size_t>(kernels::AttentionKernel::tensor_cores)] > 0 &&
             !spec_.data.reset_at_document;
         const auto library = may_be_cudnn ? kernels::attention_library() : kernels::AttentionLibrary{};
-        if (!library.lack.empty()) {
-            warn(library.lack + ". Ziggurat's own kernels compute attention, which takes longer.");
+        if (!library.shortfall.empty()) {
+            warn(library.shortfall + ". Ziggurat's own kernels compute attention, which takes longer.");
         }
     }
-    if (!why_not_shared.empty()) {
-        warn("ranks of one node cannot read each other's memory (" + why_not_shared +
+    if (!not_shared_reason.empty()) {
+        warn("ranks of one node cannot read each other's memory (" + not_shared_reason +
              "), so collectives fall back to MPI and are several times slower. Run the ranks in one "
              "container as one user.");
     }
@@ -224,7 +224,7 @@ void Reporter::step(const StepReport& report, bool is_last) {
         files_->events->step(report);
     }
     if (seconds_between(looked_ns_, monotonic_ns()) > seconds_between_looks) {
-        look_after_folder();
+        check_run_directory();
     }
     files_->line->add(report);
     if (report.is_spike) {
@@ -272,7 +272,7 @@ void Reporter::validation(const ValidationReport& report) {
 
 void Reporter::warn_of_no_targets(std::int64_t step) {
     if (!has_warned_of_no_targets_) {
-        say(message(
+        print_line(message(
             Severity::warning,
             fmt::format("the validation after step {} has no target tokens, so it has no loss (null in "
                         "metrics.jsonl). Check data.reset_at_document and documents of one token. "
@@ -311,23 +311,23 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
     }
 }
 
-void Reporter::news(Requests& requests, Moment now, const std::function<std::string()>& own_table) {
+void Reporter::next_message(Requests& requests, TrainingPosition now, const std::function<std::string()>& own_table) {
     if (!files_) {
         return;
     }
     now.step_seconds = step_seconds_;
-    while (const auto news = requests.news(now)) {
+    while (const auto next_message = requests.next_message(now)) {
         auto* liveness = world_.liveness();
-        if (liveness != nullptr && !news->signal.empty()) {
+        if (liveness != nullptr && !next_message->signal.empty()) {
             liveness->look();  // a launcher sends the same signals if a rank has died
         }
-        console_.print(news->text);
-        if (news->signal.empty()) {
+        console_.print(next_message->text);
+        if (next_message->signal.empty()) {
             continue;
         }
-        files_->metrics.signal(news->signal, news->level, now.steps_done);
-        const bool may_be_killed = news->signal == "SIGTERM" || news->signal == "SIGINT";
-        if (may_be_killed && step_seconds_ > patience_of_launchers) {
+        files_->metrics.signal(next_message->signal, next_message->level, now.steps_done);
+        const bool may_be_killed = next_message->signal == "SIGTERM" || next_message->signal == "SIGINT";
+        if (may_be_killed && step_seconds_ > launcher_timeouts) {
             account(own_table(), !requests.launcher_end());
         }
     }
@@ -352,7 +352,7 @@ void Reporter::break_down(std::string_view reason, int exit_code, bool is_own_re
     if (files_ && files_->metrics.break_down(reason, exit_code)) {
         console_.keep_last(reason);
     } else if (world_.rank() != 0 && is_own_reason) {
-        tell_for_first_rank(spec_.run.dir, exit_code, reason);
+        report_for_first_rank(spec_.run.dir, exit_code, reason);
     }
 }
 
@@ -364,19 +364,19 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     const bool is_early = !facts.reason.empty();
     const bool is_finished = facts.step >= end_step_ || is_early;
     const bool is_unsaved = facts.exit_code == static_cast<int>(ErrorKind::resource);
-    const auto why_stopped = is_early ? "finished early: " + facts.reason : requests.reason();
+    const auto stopped_reason = is_early ? "finished early: " + facts.reason : requests.reason();
     if (facts.step < end_step_) {
-        files_->metrics.stop(why_stopped, facts.step);
+        files_->metrics.stop(stopped_reason, facts.step);
     }
-    auto told = facts;
-    told.reason = is_unsaved                ? "not saved: " + unsaved_reason_
+    auto reported = facts;
+    reported.reason = is_unsaved                ? "not saved: " + unsaved_reason_
                   : facts.step >= end_step_ ? "finished"
-                                            : why_stopped;
+                                            : stopped_reason;
     if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
     }
-    files_->metrics.end(told);
+    files_->metrics.end(reported);
     const auto launcher = requests.launcher_end();
     account(table, !launcher);  // after an interrupt, mpirun may drop the end of long output
     const auto by_launcher = launcher ? fmt::format(" of the ranks, {} of {}, which was interrupted",

@@ -14,7 +14,7 @@
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/account/step_report.hpp"
-#include "train/control/due.hpp"
+#include "train/control/interval_trigger.hpp"
 #include "train/control/requests.hpp"
 #include "train/report/console.hpp"
 #include "train/report/event_file.hpp"
@@ -51,16 +51,16 @@ class Reporter {
     ///
     /// Its files stay unchanged, except DONE and run.log.
     ///
-    /// \param why_ended  reason if validation losses had ended the run early; else empty
-    void finished_before(std::int64_t step, const std::string& why_ended);
+    /// \param ended_reason  reason if validation losses had ended the run early; else empty
+    void finished_before(std::int64_t step, const std::string& ended_reason);
 
     /// Writes the start of training.
     ///
     /// \param fields          of the steps of this run
-    /// \param why_not_shared  as of Assembly: reason why collectives on a node are slower than possible
+    /// \param not_shared_reason  as of Assembly: reason why collectives on a node are slower than possible
     /// \param attention       as of Assembly; on GPUs a line names the kernels that compute it
     void start(const StepFields& fields,
-               const std::string& why_not_shared,
+               const std::string& not_shared_reason,
                const kernels::AttentionOps& attention);
     void step(const StepReport& report, bool is_last);
     /// Reports a rollback, after open(), to a checkpoint of `step` because of a spike in step `from`.
@@ -82,18 +82,18 @@ class Reporter {
     /// Returns the path of metrics.jsonl, for messages.
     std::string metrics_path() const { return files_ ? files_->metrics.path() : std::string{}; }
     /// Returns the path of rank 0's handle of the run directory; empty on other ranks.
-    std::string way() const { return directory_ ? directory_->held().way() : std::string{}; }
+    std::string fd_path() const { return directory_ ? directory_->held().fd_path() : std::string{}; }
 
     /// Returns `text` with the handle's path replaced by the directory's name.
-    std::string said(const std::string& text) const {
-        return directory_ ? directory_->held().said(text) : text;
+    std::string with_display_path(const std::string& text) const {
+        return directory_ ? directory_->held().with_display_path(text) : text;
     }
 
     /// Sets the last step, if a resumed run ends at another step than its deck defines.
     void ends_after(std::int64_t steps) noexcept { end_step_ = steps; }
 
     /// Prints a human-readable line, such as `note: ...`. A warning also becomes an event of metrics.jsonl.
-    void say(const std::string& line);
+    void print_line(const std::string& line);
 
     /// Starts the report of long work before the first step, on a terminal in the live line.
     ///
@@ -106,7 +106,7 @@ class Reporter {
     ///
     /// \param now        progress, except the step time, which the reporter has itself
     /// \param own_table  returns the account of this rank; called only if it may be the last opportunity
-    void news(Requests& requests, Moment now, const std::function<std::string()>& own_table);
+    void next_message(Requests& requests, TrainingPosition now, const std::function<std::string()>& own_table);
 
     /// Writes the account of all ranks so far to perf.txt, and prints it if `is_shown`.
     ///
@@ -117,7 +117,7 @@ class Reporter {
     ///
     /// Does nothing if the last line has been written. Another rank writes it if rank 0 no longer exists.
     ///
-    /// \param is_own_reason  as in comm::Departure::LastWords
+    /// \param is_own_reason  as in comm::ProcessAbort::LastMessage
     void break_down(std::string_view reason, int exit_code, bool is_own_reason) noexcept;
 
     /// Reports the end of the run.
@@ -133,7 +133,7 @@ class Reporter {
     /// Warns only once, because validations repeat.
     void warn_of_no_targets(std::int64_t step);
     /// Warns once if the run directory was renamed or removed.
-    void look_after_folder();
+    void check_run_directory();
     /// Prints the text that `make` fits into a number of columns; 0: no limit.
     void print_fitted(const std::function<std::string(int columns)>& make);
 
@@ -145,7 +145,7 @@ class Reporter {
         Metrics metrics;
         std::optional<EventFile> events = {};  ///< if the deck enables it
         std::optional<StepLine> line = {};     ///< from start() on
-        Due is_line_due;
+        IntervalTrigger is_line_due;
     };
 
     const spec::RunSpec& spec_;

@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& what,
                        const std::string& path,
-                       const std::string& why,
+                       const std::string& reason,
                        const char* remedy) {
-    throw Error{ErrorKind::resource, what + " '" + path + "' (" + why + "). " + remedy};
+    throw Error{ErrorKind::resource, what + " '" + path + "' (" + reason + "). " + remedy};
 }
 
 /// is_a_job_in() holds the lock for a short time, so locking is retried.
-constexpr int most_looks_at_lock = 5;
+constexpr int max_looks_at_lock = 5;
 constexpr unsigned microseconds_of_a_look = 2000;
 
 constexpr const char* done_name = "DONE";
@@ -102,7 +102,7 @@ const std::string& make_folder(const std::string& path) {
 /// Locks the folder until the process ends in any way.
 ///
 /// Returns the reason if it cannot be locked; else empty.
-std::string lock(const storage::HeldFolder& folder, const std::string& path) {
+std::string lock(const storage::DirectoryHandle& folder, const std::string& path) {
     if (!folder.is_held()) {
         fail("cannot open the run directory", path, std::strerror(errno),
              "Set run.dir to a directory of yours.");
@@ -112,7 +112,7 @@ std::string lock(const storage::HeldFolder& folder, const std::string& path) {
         failure = ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
         return failure == EWOULDBLOCK;
     };
-    for (int looks = 0; looks < most_looks_at_lock && is_taken(); ++looks) {
+    for (int looks = 0; looks < max_looks_at_lock && is_taken(); ++looks) {
         ::usleep(microseconds_of_a_look);
     }
     if (is_taken()) {
@@ -152,44 +152,44 @@ RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_
     lock_problem_ = lock(folder_, path_);
 }
 
-std::string RunDirectory::news() {
-    const storage::Whereabouts now = folder_.look();
-    if (now == told_) {
+std::string RunDirectory::next_message() {
+    const storage::PathStatus now = folder_.path_status();
+    if (now == last_reported_) {
         return "";
     }
-    told_ = now;
+    last_reported_ = now;
     switch (now) {
-        case storage::Whereabouts::elsewhere:
+        case storage::PathStatus::moved:
             return "run directory '" + path_ + "' was renamed to '" + folder_.name() +
                    "'; this run still writes there. To resume, set run.dir to the new name.";
-        case storage::Whereabouts::gone:
+        case storage::PathStatus::removed:
             return "run directory '" + path_ +
                    "' was removed during the run: its log, metrics and checkpoints up to now are lost. "
                    "The next checkpoint recreates it.";
-        case storage::Whereabouts::here:
+        case storage::PathStatus::unchanged:
             break;
     }
     return "run directory '" + path_ + "' has its original name again";
 }
 
-void RunDirectory::renew() {
+void RunDirectory::reopen() {
     make_folder(path_);
     if (const std::string newest = newest_step(file(checkpoints_name)); !newest.empty()) {
         fail("cannot recreate the run directory", path_,
              "it was removed, and checkpoints of another run exist there",
              "Move them away. Then the next checkpoint of this run is written there.");
     }
-    const storage::HeldFolder now{path_};
+    const storage::DirectoryHandle now{path_};
     lock(now, path_);
-    folder_.renew(now);
-    told_ = storage::Whereabouts::here;
+    folder_.reopen(now);
+    last_reported_ = storage::PathStatus::unchanged;
 }
 
 std::string RunDirectory::file(std::string_view name) const {
     return path_ + "/" + std::string{name};
 }
 
-void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
+void RunDirectory::start_from_scratch(EarlierCheckpoints checkpoints) {
     if (checkpoints == EarlierCheckpoints::refuse) {
         expect_no_checkpoints(path_);
     }
@@ -259,18 +259,18 @@ void RunDirectory::write_done(std::int64_t step) const {
     write(done_name, "step " + std::to_string(step) + "\n");
 }
 
-FileHandle RunDirectory::open(const std::string& way, OpenMode mode) const {
+FileHandle RunDirectory::open(const std::string& fd_path, OpenMode mode) const {
     try {
-        return open_for_writing(way, mode);
+        return open_for_writing(fd_path, mode);
     } catch (const Error& error) {
-        throw Error{error.kind(), folder_.said(error.what())};
+        throw Error{error.kind(), folder_.with_display_path(error.what())};
     }
 }
 
 void RunDirectory::append(std::string_view name, std::string_view text) const {
     const FileHandle out = open(in_folder(name), OpenMode::append);
     if (const int failure = write_all(out.get(), text); failure != 0) {
-        fail("cannot write", folder_.said(in_folder(name)), std::strerror(failure),
+        fail("cannot write", folder_.with_display_path(in_folder(name)), std::strerror(failure),
              "Free some space, or set run.dir to a disk with room.");
     }
 }
@@ -281,13 +281,13 @@ void RunDirectory::write(std::string_view name, std::string_view text) const {
     const FileHandle out = open(draft, OpenMode::replace);
     if (const int failure = write_all(out.get(), text); failure != 0) {
         ::unlink(draft.c_str());
-        fail("cannot write", folder_.said(target), std::strerror(failure),
+        fail("cannot write", folder_.with_display_path(target), std::strerror(failure),
              "Free some space, or set run.dir to a disk with room.");
     }
     std::error_code failure;
     fs::rename(draft, target, failure);
     if (failure) {
-        fail("cannot write", folder_.said(target), failure.message(),
+        fail("cannot write", folder_.with_display_path(target), failure.message(),
              "Set run.dir to a directory where you may write.");
     }
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/held_folder.hpp"
+#include "storage/directory_handle.hpp"
 
 namespace ziggurat::train {
 
@@ -46,7 +46,7 @@ class RunDirectory {
     /// Renames the files of an earlier run, for a run that starts from scratch.
     ///
     /// Errors: Error{deck} if checkpoints are to be refused and exist
-    void begin_afresh(EarlierCheckpoints checkpoints);
+    void start_from_scratch(EarlierCheckpoints checkpoints);
     /// Prepares the files for a run that resumes after `step`.
     ///
     /// Moves lines of later steps in metrics.jsonl to another file, and deletes DONE.
@@ -60,13 +60,13 @@ class RunDirectory {
     /// Returns the path of a file in it, under the name that the directory had at the start.
     std::string file(std::string_view name) const;
     /// Returns the handle of the directory.
-    const storage::HeldFolder& held() const noexcept { return folder_; }
+    const storage::DirectoryHandle& held() const noexcept { return folder_; }
     /// Returns a message if the directory was renamed, removed or restored since the last call; else empty.
-    std::string news();
+    std::string next_message();
     /// Recreates a removed directory under its name, and locks it.
     ///
     /// Errors: Error{resource}, also if another run uses its path
-    void renew();
+    void reopen();
     /// Writes a whole file. Readers see either the old or the new file.
     void write(std::string_view name, std::string_view text) const;
     /// Writes DONE, which shows to scripts that the run has finished.
@@ -80,14 +80,14 @@ class RunDirectory {
     /// Renames files, all with one number. Returns that number.
     int move_aside(const std::vector<std::string>& names);
 
-    FileHandle open(const std::string& way, OpenMode mode) const;
+    FileHandle open(const std::string& fd_path, OpenMode mode) const;
     /// Returns the path for writing a file of that name.
-    std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
+    std::string in_folder(std::string_view name) const { return folder_.fd_path() + "/" + std::string{name}; }
 
     std::string path_;
     std::string lock_problem_;
-    storage::HeldFolder folder_;
-    storage::Whereabouts told_ = storage::Whereabouts::here;
+    storage::DirectoryHandle folder_;
+    storage::PathStatus last_reported_ = storage::PathStatus::unchanged;
     std::vector<std::string> notes_;
 };
 

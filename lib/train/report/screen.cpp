@@ -41,7 +41,7 @@ Screen Screen::of(int file, Escapes escapes) {
     return file >= 0 && ::isatty(file) == 1 ? Screen{FileHandle{}, file, escapes} : Screen{};
 }
 
-Screen Screen::behind_launcher(int file, Escapes escapes) {
+Screen Screen::under_launcher(int file, Escapes escapes) {
     if (!of(file).is_terminal()) {
         return {};
     }

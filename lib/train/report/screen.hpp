@@ -27,7 +27,7 @@ class Screen {
     ///
     /// Open MPI gives each rank a pseudo-terminal, which does not show where the output of mpirun goes. So
     /// this function checks the launcher, which is the nearest ancestor process with another output.
-    static Screen behind_launcher(int file, Escapes escapes = Escapes::rewriting);
+    static Screen under_launcher(int file, Escapes escapes = Escapes::rewriting);
 
     bool is_terminal() const noexcept { return file_ >= 0; }
     /// Returns true if a line can be rewritten in place.

@@ -69,9 +69,9 @@ double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& m
 
 void expect_files_here(const std::string& folder,
                        const checkpoint::Manifest& manifest,
-                       double patience_seconds) {
+                       double timeout_seconds) {
     const auto begin_ns = monotonic_ns();
-    const double patience = storage::is_local(folder) ? 0 : patience_seconds;
+    const double patience = storage::is_local(folder) ? 0 : timeout_seconds;
     for (const auto& file : manifest.files) {
         const auto path = folder + "/" + file.name;
         std::error_code problem;

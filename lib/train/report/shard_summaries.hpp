@@ -20,7 +20,7 @@ std::string text_of(const checkpoint::ShardSummary& summary);
 /// Errors:     contract, if a text is not from text_of()
 double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest);
 
-/// Waits until rank 0 sees the files that other ranks have written, at most `patience_seconds`.
+/// Waits until rank 0 sees the files that other ranks have written, at most `timeout_seconds`.
 ///
 /// A file system that several nodes share may show new files late. Does not wait if the file system is local
 /// or if the folder was removed.
@@ -29,6 +29,6 @@ double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& m
 /// Errors:     Error{resource} if a file of `manifest` is not in `folder`, or has another size
 void expect_files_here(const std::string& folder,
                        const checkpoint::Manifest& manifest,
-                       double patience_seconds);
+                       double timeout_seconds);
 
 }  // namespace ziggurat::train

@@ -25,9 +25,9 @@ namespace ziggurat::train {
 namespace {
 
 /// Time to wait for a file of another node. Clients of network file systems cache directory contents.
-constexpr double network_patience_seconds = 30;
-constexpr double local_patience_seconds = 0.5;
-constexpr std::chrono::milliseconds nap{10};
+constexpr double network_timeout_seconds = 30;
+constexpr double local_timeout_seconds = 0.5;
+constexpr std::chrono::milliseconds sleep_briefly{10};
 
 /// Returns the folder, or its nearest ancestor that exists.
 std::string nearest_there(const std::string& folder) {
@@ -40,21 +40,21 @@ std::string nearest_there(const std::string& folder) {
 }
 
 /// Returns the problem with the folder on this node; empty if there is no problem.
-std::string look_for(const std::string& run_dir, const std::string& mark, double most_seconds) {
+std::string look_for(const std::string& run_dir, const std::string& mark, double max_seconds) {
     const std::int64_t begin_ns = monotonic_ns();
     const auto path = run_dir + "/" + mark;
     while (::access(path.c_str(), F_OK) != 0) {
         const int reason = errno;
         const bool has_folder = ::access(run_dir.c_str(), F_OK) == 0;
         const double patience = storage::is_local(nearest_there(run_dir))
-                                    ? local_patience_seconds
-                                    : std::min(network_patience_seconds, most_seconds);
+                                    ? local_timeout_seconds
+                                    : std::min(network_timeout_seconds, max_seconds);
         if (seconds_between(begin_ns, monotonic_ns()) > patience) {
             return !has_folder        ? "it does not exist"
                    : reason == ENOENT ? "another folder of that name exists"
                                       : std::strerror(reason);
         }
-        std::this_thread::sleep_for(nap);
+        std::this_thread::sleep_for(sleep_briefly);
     }
     return ::access(run_dir.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
@@ -92,7 +92,7 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
         throw Error{ErrorKind::resource, problem};
     }
     if (!problem.empty()) {
-        reporter.say(message(Severity::warning, problem));
+        reporter.print_line(message(Severity::warning, problem));
     }
 }
 

@@ -7,13 +7,13 @@
 namespace ziggurat::train {
 
 void SlowPathWatch::step_ended(const StepRequests& agreed) {
-    if (is_told_) {
+    if (is_reported_) {
         return;
     }
     if (agreed[StepRequest::slow_path] > 0) {
-        is_told_ = true;
+        is_reported_ = true;
         assembly_.step_requests()[StepRequest::slow_path] = 0;
-        reporter_.say(message(Severity::warning, comm::first_text(world_, found_)));
+        reporter_.print_line(message(Severity::warning, comm::first_text(world_, found_)));
         return;
     }
     if (found_.empty()) {

@@ -25,7 +25,7 @@ class SlowPathWatch {
     Assembly& assembly_;
     Reporter& reporter_;
     std::string found_;
-    bool is_told_ = false;
+    bool is_reported_ = false;
 };
 
 }  // namespace ziggurat::train

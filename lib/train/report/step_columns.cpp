@@ -16,11 +16,11 @@ constexpr std::string_view bar = " | ";
 /// Share of the step time from which a stall is highlighted.
 constexpr double large_stall = 0.2;
 /// Width of three tiers with their budgets and the bar before them; the same for lines and headings.
-constexpr int most_memory = 49;
+constexpr int max_memory = 49;
 /// Width of the time of day and its bar.
 constexpr int time_width = 15;
 /// Smallest share that is shown. Smaller shares round to 0.
-constexpr double least_stall = 0.0005;
+constexpr double min_stall = 0.0005;
 
 template <class... Arguments>
 void set(std::string& text, fmt::format_string<Arguments...> form, Arguments&&... arguments) {
@@ -86,7 +86,7 @@ void StepColumns::fill(const StepNumbers& numbers) {
         is_done ? std::string{"done"} : "eta " + format_duration(std::max(numbers.left_s, 1e-3)));
 
     mfu_.text.clear();
-    if (facts_.tells_mfu) {
+    if (facts_.reports_mfu) {
         set(mfu_.text, "mfu {:>4.1f}%", 100 * numbers.mfu);
     }
     set(per_step_.text, "{:>8}", format_duration(numbers.step_s));
@@ -109,7 +109,7 @@ void StepColumns::fill_stalls(const StepNumbers& numbers) {
     for (const bool is_first : {true, false}) {
         auto& text = is_first ? stalls_.text : second_stall_.text;
         const auto largest = std::max_element(left.begin(), left.end());
-        if (*largest >= least_stall) {
+        if (*largest >= min_stall) {
             const auto name = names_of(static_cast<Stall>(largest - left.begin())).column;
             set(text, "{}{:<5} {:>4.1f}%", is_first ? "stall " : " ", name, 100 * *largest);
             stalls_.style = *largest > large_stall ? Style::caution : stalls_.style;
@@ -146,7 +146,7 @@ void StepColumns::fill_heading() {
     set(time_.text, "{:<12}", "time of day");
     set(memory_.text, "memory used/budget");
     set(memory_alone_.text, "memory");
-    mfu_.text.resize(facts_.tells_mfu ? mfu_.text.size() : 0);
+    mfu_.text.resize(facts_.reports_mfu ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);
     for (Cell* cell : {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &mfu_, &per_step_,
                        &stalls_, &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
@@ -190,10 +190,10 @@ bool StepColumns::fit(int columns, StyledText& line) const {
     const int first_width = sum(*chosen);
     const int all_but_memory = first_width + sum(std::span{more}.first(5)) + static_cast<int>(bar.size());
     const bool has_second_stall =
-        has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + most_memory);
+        has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + max_memory);
     const bool has_time =
-        facts_.tells_time && columns > 0 &&
-        has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + most_memory + time_width);
+        facts_.reports_time && columns > 0 &&
+        has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + max_memory + time_width);
     bool has_stalls = false;
     for (const Cell* cell : more) {
         if (cell == &memory_ && has_time) {

@@ -63,7 +63,7 @@ StepNumbers StepLine::numbers() {
     for (std::size_t i = 0; i < num_stalls && seconds > 0; ++i) {
         made.stall_share[i] = facts_.can_stall[i] ? window_.stall_s[i] / seconds : 0;
     }
-    made.used_bytes = {window_.device_peak_bytes, facts_.tells_host ? window_.host_peak_bytes : 0,
+    made.used_bytes = {window_.device_peak_bytes, facts_.reports_host ? window_.host_peak_bytes : 0,
                        window_.nvme_bytes};
     num_tiers_ = std::max(num_tiers_, made.used_bytes[2] > 0 ? 3 : made.used_bytes[1] > 0 ? 2 : 1);
     made.num_tiers = num_tiers_;

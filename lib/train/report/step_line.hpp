@@ -35,7 +35,7 @@ class StepLine {
 
     /// Returns the line for the steps since the last line, for a terminal of `columns`; 0: unknown.
     ///
-    /// \param now_s  seconds since 1970, UTC, for StepLineFacts::tells_time
+    /// \param now_s  seconds since 1970, UTC, for StepLineFacts::reports_time
     Lines line(int columns, double now_s = 0);
     /// Returns the heading of the columns if it is due: before the first line and every 50 lines.
     std::optional<Lines> heading(int columns);

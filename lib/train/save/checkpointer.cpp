@@ -32,13 +32,13 @@ void give_back_memory() {
     give_back_heap();
 }
 
-std::optional<Due> due_of(const spec::RunSpec& spec) {
+std::optional<IntervalTrigger> due_of(const spec::RunSpec& spec) {
     if (!spec.checkpoint.every) {
         return std::nullopt;
     }
     auto every = *spec.checkpoint.every;
     every.seconds = 0;  // rank 0's clock decides for all
-    return Due{every};
+    return IntervalTrigger{every};
 }
 
 }  // namespace
@@ -50,10 +50,10 @@ std::string checkpoint_root(const spec::RunSpec& spec) {
 Checkpointer::Checkpointer(const spec::RunSpec& spec,
                            const RunContext& context,
                            const comm::Context& world,
-                           const HeldState& state,
+                           const StateView& state,
                            StepRequests& mine,
                            Reporter& reporter,
-                           Account& account,
+                           TimeAccounting& account,
                            std::int64_t saved_step,
                            DataGuard* data)
     : spec_{spec},
@@ -62,7 +62,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       mine_{mine},
       reporter_{reporter},
       account_{account},
-      place_{spec.run.dir, world, reporter},
+      directory_{spec.run.dir, world, reporter},
       saving_activity_{account.activity("Checkpoint", Part::between_steps)},
       stall_activity_{account.activity("Blocked by checkpoint", Part::between_steps)},
       stream_{state.stream_to_save},
@@ -81,10 +81,10 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
     needed_ = bytes_ + spare_bytes + spare_bytes_of_piece * sums[1];
 }
 
-void Checkpointer::look() {
-    if (protocol_.owes_word() && task_.is_done()) {
+void Checkpointer::check_now() {
+    if (protocol_.must_report() && task_.is_done()) {
         result_ = task_.take();
-        protocol_.tell(result_.is_well, mine_);
+        protocol_.report_done(result_.is_well, mine_);
     }
     if (world_.rank() == 0 && is_on() && spec_.checkpoint.every->seconds > 0 &&
         seconds_between(last_begin_ns_, monotonic_ns()) >= spec_.checkpoint.every->seconds) {
@@ -96,7 +96,7 @@ bool Checkpointer::after_step(std::int64_t step,
                               std::int64_t tokens,
                               const StepRequests& counts,
                               const std::function<checkpoint::TrainingProgress()>& progress) {
-    learn(counts);
+    update(counts);
     const bool is_asked = counts[StepRequest::checkpoint] > 0;
     const bool is_due = due_ && due_->is_due(step, tokens);
     if (!is_asked && !is_due) {
@@ -121,8 +121,8 @@ void Checkpointer::save_now(const checkpoint::TrainingProgress& progress) {
 
 void Checkpointer::save_best(const checkpoint::TrainingProgress& progress) {
     const bool is_best = std::ranges::find(best_, progress.step) != best_.end();
-    const bool is_under_way = protocol_.phase() != SavePhase::idle && progress_.step == progress.step;
-    if (is_on() && is_best && !is_under_way && saved_step_ != progress.step) {
+    const bool is_in_flight = protocol_.phase() != SavePhase::idle && progress_.step == progress.step;
+    if (is_on() && is_best && !is_in_flight && saved_step_ != progress.step) {
         drain();
         save_now(progress);
     }
@@ -147,17 +147,17 @@ bool Checkpointer::finish(const checkpoint::TrainingProgress& progress) {
 
 void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_async) {
     if (data_ != nullptr) {
-        data_->look();
+        data_->check_now();
     }
     progress_ = progress;
     last_begin_ns_ = monotonic_ns();
     is_asynchronous_ = is_async;
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
-    const auto ready = place_.prepare(progress.step, needed_, commit_);
+    const auto ready = directory_.prepare(progress.step, needed_, commit_);
     saved_step_ = ready.is_renewed ? -1 : saved_step_;
-    if (!ready.trouble.empty()) {
+    if (!ready.reason.empty()) {
         is_asynchronous_ = false;
-        fail(ready.trouble);
+        fail(ready.reason);
         return;
     }
     snapshot_.drain();
@@ -165,8 +165,8 @@ void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_a
         snapshot_.take();
     }
     protocol_.begin();
-    const auto folder = place_.folder_of(progress.step);
-    streams_ = is_async && stream_.is_there() && !snapshot_.copied().empty();
+    const auto folder = directory_.folder_of(progress.step);
+    streams_ = is_async && stream_.is_present() && !snapshot_.copied().empty();
     if (streams_) {
         stream_.open();
     }
@@ -175,49 +175,49 @@ void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_a
         if (sources.empty()) {
             return "";  // this rank's whole share is padding
         }
-        return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.places(), stream_,
-                                                      task_.gives_up())
-                               : checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
+        return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.placements(), stream_,
+                                                      task_.cancel_requested())
+                               : checkpoint::write_shard(folder, writer, sources, &task_.cancel_requested()));
     });
     copy_seconds_ = seconds_between(last_begin_ns_, monotonic_ns());
 }
 
-double Checkpointer::stood_still_seconds() const {
+double Checkpointer::blocked_seconds() const {
     const double waited_seconds = streams_ ? stream_.waited_seconds() : 0.0;
     return is_asynchronous_ ? copy_seconds_ + waited_seconds
                             : seconds_between(last_begin_ns_, monotonic_ns());
 }
 
-SaveNews Checkpointer::learn(const StepRequests& counts) {
-    if (protocol_.owes_word() && counts[StepRequest::save_failed] > 0) {
-        task_.give_up();  // the save has failed, so this rank's part is useless
+SaveEvent Checkpointer::update(const StepRequests& counts) {
+    if (protocol_.must_report() && counts[StepRequest::save_failed] > 0) {
+        task_.request_cancel();  // the save has failed, so this rank's part is useless
     }
-    const auto news = protocol_.learn(counts, mine_);
-    switch (news) {
-        case SaveNews::none:
+    const auto report = protocol_.update(counts, mine_);
+    switch (report) {
+        case SaveEvent::none:
             break;
-        case SaveNews::written:
+        case SaveEvent::written:
             commit();
             break;
-        case SaveNews::complete:
+        case SaveEvent::complete:
             succeed();
             give_back_memory();
             break;
-        case SaveNews::not_written:
-        case SaveNews::not_complete:
+        case SaveEvent::not_written:
+        case SaveEvent::not_complete:
             give_back_memory();
             fail(reason_of_all());
             break;
     }
-    return news;
+    return report;
 }
 
 std::string Checkpointer::reason_of_all() {
     const auto result = std::exchange(result_, {});
     const auto mine =
-        result.is_well || result.text.empty() || task_.gives_up()
+        result.is_well || result.text.empty() || task_.cancel_requested()
             ? ""
-            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), place_.said(result.text));
+            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), directory_.with_display_path(result.text));
     return comm::first_text(world_, mine);
 }
 
@@ -247,11 +247,11 @@ void Checkpointer::succeed() {
         {.step = progress_.step,
          .bytes = bytes_,
          .seconds = work_seconds_,
-         .stood_still_seconds = stood_still_seconds(),
+         .blocked_seconds = blocked_seconds(),
          .is_ok = true,
-         .where = place_.said(place_.root()) + "/" + checkpoint::folder_name(progress_.step)});
+         .where = directory_.with_display_path(directory_.root()) + "/" + checkpoint::folder_name(progress_.step)});
     if (!notes.empty()) {
-        reporter_.say(place_.said(notes));
+        reporter_.print_line(directory_.with_display_path(notes));
     }
 }
 
@@ -261,15 +261,15 @@ void Checkpointer::fail(const std::string& reason) {
         commit_.reset();
     }
     ++failures_in_a_row_;
-    const auto newest = newest_left();
+    const auto newest = newest_remaining();
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
-                              .stood_still_seconds = stood_still_seconds(),
+                              .blocked_seconds = blocked_seconds(),
                               .is_ok = false,
                               .where = reason,
                               .newest_step = newest,
                               .failures_in_a_row = failures_in_a_row_});
-    if (failures_in_a_row_ > most_failures && may_throw_) {
+    if (failures_in_a_row_ > max_failures && may_throw_) {
         throw Error{
             ErrorKind::resource,
             fmt::format("{} checkpoints in a row failed, the last at step {}: {} The run stops, because "
@@ -280,8 +280,8 @@ void Checkpointer::fail(const std::string& reason) {
     }
 }
 
-std::int64_t Checkpointer::newest_left() const {
-    std::array<std::int64_t, 1> newest{world_.rank() == 0 ? place_.newest_left(saved_step_) : -1};
+std::int64_t Checkpointer::newest_remaining() const {
+    std::array<std::int64_t, 1> newest{world_.rank() == 0 ? directory_.newest_remaining(saved_step_) : -1};
     comm::all_reduce_max(world_, newest);
     return newest[0];
 }

@@ -15,12 +15,12 @@
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/control/background_task.hpp"
-#include "train/control/due.hpp"
+#include "train/control/interval_trigger.hpp"
 #include "train/report/reporter.hpp"
-#include "train/save/checkpoint_place.hpp"
+#include "train/save/checkpoint_directory.hpp"
 #include "train/save/save_protocol.hpp"
 #include "train/save/snapshot.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 #include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
@@ -43,7 +43,7 @@ std::string checkpoint_root(const spec::RunSpec& spec);
 class Checkpointer {
   public:
     /// Number of consecutive failed saves that a run survives; the next failure ends the run.
-    static constexpr int most_failures = 5;
+    static constexpr int max_failures = 5;
 
     /// \param mine        this rank's step_requests, which carry its reports to the other ranks
     /// \param saved_step  the newest step of which run.dir has a checkpoint; -1: none
@@ -52,10 +52,10 @@ class Checkpointer {
     Checkpointer(const spec::RunSpec& spec,
                  const RunContext& context,
                  const comm::Context& world,
-                 const HeldState& state,
+                 const StateView& state,
                  StepRequests& mine,
                  Reporter& reporter,
-                 Account& account,
+                 TimeAccounting& account,
                  std::int64_t saved_step,
                  DataGuard* data = nullptr);
 
@@ -70,7 +70,7 @@ class Checkpointer {
     /// The call is cheap: it allocates only if one of the two is true.
     ///
     /// Collective: local
-    void look();
+    void check_now();
 
     /// Advances the running save between steps and starts a due one; returns true if it started a save.
     ///
@@ -79,7 +79,7 @@ class Checkpointer {
     /// \param progress  returns the progress that a resumed run will read; called when a save starts
     ///
     /// Collective: over all ranks
-    /// Errors:     Error{resource} on all ranks after most_failures + 1 failures in a row
+    /// Errors:     Error{resource} on all ranks after max_failures + 1 failures in a row
     bool after_step(std::int64_t step,
                     std::int64_t tokens,
                     const StepRequests& counts,
@@ -97,12 +97,12 @@ class Checkpointer {
     ///
     /// The save then reads the remaining state from its home tier instead of from the next updates. If a step
     /// follows nevertheless, its updates wait for the save.
-    void expect_standstill();
+    void prepare_for_pause();
     /// Advances the running save without a step, with a reduction of its own (for example in a validation).
     ///
     /// Collective: over all ranks
     /// Errors:     those of after_step()
-    void learn_beside_steps();
+    void update_between_steps();
 
     /// Waits for the running save; starts no new one. Collective: over all ranks
     void drain();
@@ -122,7 +122,7 @@ class Checkpointer {
     /// Units: seconds, from the first byte to the end. Valid on rank 0; 0 on the other ranks.
     double slowest_seconds() const noexcept { return slowest_seconds_; }
     /// Returns this rank's path to the run directory, which stays valid if that is renamed.
-    const std::string& way() const noexcept { return place_.way(); }
+    const std::string& fd_path() const noexcept { return directory_.fd_path(); }
     /// Returns the bytes of a checkpoint on disk, summed over all ranks.
     std::int64_t bytes() const noexcept { return bytes_; }
 
@@ -132,28 +132,28 @@ class Checkpointer {
     /// Starts a save on all ranks, or fails it on all ranks.
     void begin(const checkpoint::TrainingProgress& progress, bool is_async);
     /// Advances the save with the reports of all ranks.
-    SaveNews learn(const StepRequests& counts);
+    SaveEvent update(const StepRequests& counts);
     std::string reason_of_all();
     void commit();
     void succeed();
     /// Ends the save as failed, on all ranks.
     void fail(const std::string& reason);
     /// Returns on all ranks the newest step whose checkpoint still exists, as rank 0 reads the folder.
-    std::int64_t newest_left() const;
+    std::int64_t newest_remaining() const;
     /// Waits until no save is running; ends the job if no bytes are written for too long.
     void wait();
     /// Ends the job on all ranks because the running save hangs; the message names the missing rank.
-    [[noreturn]] void leave_hanging_save();
+    [[noreturn]] void abort_hung_save();
     /// Returns the time for which the running save has blocked training, in seconds.
-    double stood_still_seconds() const;
+    double blocked_seconds() const;
 
     const spec::RunSpec& spec_;
     const RunContext& context_;
     comm::Context world_;
     StepRequests& mine_;
     Reporter& reporter_;
-    Account& account_;
-    CheckpointPlace place_;
+    TimeAccounting& account_;
+    CheckpointDirectory directory_;
     int saving_activity_;
     int stall_activity_;
     SaveStream& stream_;
@@ -161,7 +161,7 @@ class Checkpointer {
     SaveProtocol protocol_;
     BackgroundTask::Result result_;             ///< result of the task, until the end of the phase
     std::optional<checkpoint::Commit> commit_;  ///< on rank 0, while a save is running
-    std::optional<Due> due_;                    ///< by steps and tokens, which all ranks count identically
+    std::optional<IntervalTrigger> due_;                    ///< by steps and tokens, which all ranks count identically
     std::int64_t last_begin_ns_;
     bool is_asynchronous_ = false;           ///< the running save is asynchronous
     bool streams_ = false;                   ///< this rank's part of it comes from a SaveStream

@@ -27,7 +27,7 @@ using nlohmann::json;
 constexpr std::int64_t look_every_ns = 5'000'000'000;
 /// The check takes at most 1/look_share of the time.
 constexpr int look_share = 100;
-constexpr std::size_t most_told = 4;
+constexpr std::size_t max_reported = 4;
 
 std::string text_of(const std::string& host, const std::vector<data::FileFingerprint>& files) {
     json rows = json::array();
@@ -39,9 +39,9 @@ std::string text_of(const std::string& host, const std::vector<data::FileFingerp
 }
 
 DataOfNode parse_node(const std::string& text, int first_rank) {
-    const auto said = json::parse(text);
-    DataOfNode node{.first_rank = first_rank, .host = said["host"], .files = {}};
-    for (const auto& row : said["files"]) {
+    const auto written = json::parse(text);
+    DataOfNode node{.first_rank = first_rank, .host = written["host"], .files = {}};
+    for (const auto& row : written["files"]) {
         node.files.push_back({row[0], row[1], row[2], row[3], row[4]});
     }
     return node;
@@ -114,35 +114,35 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
     if (different.empty()) {
         return "";
     }
-    const auto& told = different.front();
+    const auto& reported = different.front();
     std::vector<std::string> others;
-    std::size_t untold = 0;
+    std::size_t unreported = 0;
     for (const DataOfNode& node : nodes) {
         for (const auto& change : data::changes(first.files, node.files)) {
-            if (change.key == told.key && change.path == told.path) {
+            if (change.key == reported.key && change.path == reported.path) {
                 const bool is_of_size = change.bytes_after == change.bytes_before;
                 const auto size =
                     is_of_size ? std::string{"same size, but other bytes"} : size_text(change.bytes_after);
-                if (others.size() < most_told) {
+                if (others.size() < max_reported) {
                     others.push_back(size + " for " + name_of(node));
                 } else {
-                    ++untold;
+                    ++unreported;
                 }
             }
         }
     }
     std::string text =
-        fmt::format("{}: '{}' is not the same on all nodes ({} for {}; {}{}).", told.key,
-                    printable(told.path), size_text(told.bytes_before), name_of(first),
-                    fmt::join(others, "; "), untold > 0 ? fmt::format("; {} more", untold) : "");
+        fmt::format("{}: '{}' is not the same on all nodes ({} for {}; {}{}).", reported.key,
+                    printable(reported.path), size_text(reported.bytes_before), name_of(first),
+                    fmt::join(others, "; "), unreported > 0 ? fmt::format("; {} more", unreported) : "");
     if (different.size() > 1) {
         std::vector<std::string> names;
-        for (std::size_t i = 1; i < std::min(different.size(), most_told); ++i) {
+        for (std::size_t i = 1; i < std::min(different.size(), max_reported); ++i) {
             names.push_back("'" + printable(different[i].path) + "'");
         }
         text += fmt::format(
             " The same applies to {}{}.", fmt::join(names, ", "),
-            different.size() > most_told ? fmt::format(" and {} more", different.size() - most_told) : "");
+            different.size() > max_reported ? fmt::format(" and {} more", different.size() - max_reported) : "");
     }
     return text + " Copy one version to every node, or name files on storage that all nodes share.";
 }
@@ -176,15 +176,15 @@ DataGuard::DataGuard(const data::Corpus& corpus,
     throw Error{ErrorKind::deck, problem};
 }
 
-void DataGuard::look() {
+void DataGuard::check_now() {
     if (!watch_) {
         return;
     }
     const std::int64_t begin_ns = monotonic_ns();
-    for (const auto& warning : watch_->look()) {
+    for (const auto& warning : watch_->check_now()) {
         const auto line = message(Severity::warning, warning);
         if (is_reporting_) {
-            reporter_.say(line);
+            reporter_.print_line(line);
         } else {
             std::fputs((line + "\n").c_str(), stderr);
         }
@@ -195,7 +195,7 @@ void DataGuard::look() {
 
 void DataGuard::look_at_times() {
     if (watch_ && monotonic_ns() >= next_look_ns_) {
-        look();
+        check_now();
     }
 }
 

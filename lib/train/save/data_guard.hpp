@@ -64,8 +64,8 @@ class DataGuard {
 
     /// Checks before a save that the files still have the bytes of training. Collective: local
     /// Errors: Error{resource} that names a file whose bytes have changed
-    void look();
-    /// Calls look() from time to time between steps; less often if the check is slow. Collective: local
+    void check_now();
+    /// Calls check_now() from time to time between steps; less often if the check is slow. Collective: local
     void look_at_times();
 
   private:

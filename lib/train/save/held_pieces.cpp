@@ -49,7 +49,7 @@ void add_pieces(const schedule::ModelLayout& model,
                 int buffer_index,
                 int parameter_index,
                 ElementRange range,
-                std::vector<HeldPiece>& pieces) {
+                std::vector<PieceView>& pieces) {
     const auto& buffer = program.buffers[static_cast<std::size_t>(buffer_index)];
     const auto& parameter = model.table.units[static_cast<std::size_t>(buffer.unit)]
                                 .parameters[static_cast<std::size_t>(parameter_index)];
@@ -61,7 +61,7 @@ void add_pieces(const schedule::ModelLayout& model,
         return;
     }
     const std::int64_t width = schedule::element_bytes(buffer);
-    HeldPiece held;
+    PieceView held;
     held.piece = {
         layout::row_of(buffer.state).piece.value(), parameter.name, shape_of(parameter), buffer.type, {}};
     held.buffer = buffer_index;
@@ -76,10 +76,10 @@ void add_pieces(const schedule::ModelLayout& model,
 
 }  // namespace
 
-std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
+std::vector<PieceView> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
                                    PieceExtent extent) {
-    std::vector<HeldPiece> pieces;
+    std::vector<PieceView> pieces;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
         const auto range = extent == PieceExtent::finest ? saved.elements : schedule::elements_of(buffer);
@@ -92,7 +92,7 @@ std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
     return pieces;
 }
 
-checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held) {
+checkpoint::PieceSource source_at_home(const StateView& state, PieceView held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
     if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
         return {std::move(held.piece), at + held.offset_bytes};
@@ -103,7 +103,7 @@ checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held) {
             std::int64_t offset, std::span<std::byte> into) { memory.read(buffer, first + offset, into); }};
 }
 
-checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held) {
+checkpoint::PieceTarget target_at_home(const StateView& state, PieceView held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
     if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
         return {std::move(held.piece), at + held.offset_bytes};
@@ -115,7 +115,7 @@ checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held) {
             }};
 }
 
-void fill_zero(const HeldState& state, const HeldPiece& held) {
+void fill_zero(const StateView& state, const PieceView& held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
     const auto bytes = held.piece.bytes();
     const std::vector<std::byte> zeros(static_cast<std::size_t>(std::min(window_bytes, bytes)));

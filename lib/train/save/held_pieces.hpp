@@ -7,12 +7,12 @@
 #include "checkpoint/piece.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
 /// A box of one tensor of one kind, and the location of its rows in a buffer of this rank.
-struct HeldPiece {
+struct PieceView {
     checkpoint::Piece piece;
     int buffer = -1;                ///< buffer of the program
     std::int64_t offset_bytes = 0;  ///< offset in the buffer
@@ -31,16 +31,16 @@ enum class PieceExtent {
 /// They are sorted by buffer, then by offset. Padding between parameters and padding rows are not included.
 ///
 /// Collective: local; pure
-std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
+std::vector<PieceView> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
                                    PieceExtent extent);
 
 /// Returns a piece as source or target of a checkpoint. Its bytes stay in their home, on any tier.
 ///
 /// `state` must outlive the result.
-checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held);
-checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held);
+checkpoint::PieceSource source_at_home(const StateView& state, PieceView held);
+checkpoint::PieceTarget target_at_home(const StateView& state, PieceView held);
 /// Sets the piece to zero in its home.
-void fill_zero(const HeldState& state, const HeldPiece& held);
+void fill_zero(const StateView& state, const PieceView& held);
 
 }  // namespace ziggurat::train

@@ -8,11 +8,11 @@ void keep_companions_of_start(const spec::Model& model, const Resumed& resumed, 
     if (resumed.is_own) {
         return;
     }
-    if (resumed.is_afresh() && model.is_init_published) {
+    if (resumed.is_from_scratch() && model.is_init_published) {
         checkpoint::hf::keep_companions(model.init_path, model.init_path, root);
         return;
     }
-    const auto& source = resumed.is_afresh() ? resumed.weights_from : resumed.path;
+    const auto& source = resumed.is_from_scratch() ? resumed.weights_from : resumed.path;
     if (source.empty()) {
         return;
     }

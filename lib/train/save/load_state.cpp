@@ -12,8 +12,8 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "checkpoint/hf/published_weights.hpp"
-#include "comm/agree_on_errors.hpp"
+#include "checkpoint/hf/hf_weights.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
 #include "kernels/elementwise.hpp"
 #include "layout/adapters.hpp"
@@ -50,7 +50,7 @@ bool may_be_missing(layout::StateKind kind) {
 ///
 /// Other ranks read the other pieces. Missing moments, those of the tensors `without_moments`, are set to
 /// zero.
-std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
+std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
                                                 const std::set<std::string>& without_moments) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
@@ -74,12 +74,12 @@ std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
 /// \param path     path of the checkpoint or model, for messages
 /// \param is_read  true for the kinds that are read and must be replicated
 std::int64_t read(const comm::Context& world,
-                  const HeldState& state,
+                  const StateView& state,
                   const std::string& path,
                   const std::function<std::int64_t()>& read_targets,
                   const std::function<bool(layout::StateKind)>& is_read) {
     std::int64_t bytes = 0;
-    comm::agree_on_errors(world, fmt::format("cannot read '{}'", path), [&] { bytes = read_targets(); });
+    comm::throw_on_all_ranks(world, fmt::format("cannot read '{}'", path), [&] { bytes = read_targets(); });
     replicate_slices(world, state, is_read);
     replicate_state(world, state);
     comm::all_reduce_sum(world, std::span{&bytes, 1});
@@ -88,7 +88,7 @@ std::int64_t read(const comm::Context& world,
 
 /// Reads `targets` from a checkpoint and replicates them.
 std::int64_t read(const comm::Context& world,
-                  const HeldState& state,
+                  const StateView& state,
                   checkpoint::CheckpointReader& reader,
                   std::span<const checkpoint::PieceTarget> targets,
                   const std::function<bool(layout::StateKind)>& is_read) {
@@ -104,11 +104,11 @@ std::int64_t read(const comm::Context& world,
 /// Returns the pieces of weights that this rank reads.
 ///
 /// \param has_adapters  true if the source has adapters; if not, adapters keep their values
-std::vector<checkpoint::PieceTarget> targets_of_weights(const HeldState& state, bool has_adapters) {
+std::vector<checkpoint::PieceTarget> targets_of_weights(const StateView& state, bool has_adapters) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
-        const bool is_there = has_adapters || !layout::is_of_adapter(held.piece.tensor);
-        if (is_there && held.is_saved && held.piece.kind == PieceKind::weights) {
+        const bool is_present = has_adapters || !layout::is_of_adapter(held.piece.tensor);
+        if (is_present && held.is_saved && held.piece.kind == PieceKind::weights) {
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
@@ -149,10 +149,10 @@ void refuse_misfit(const layout::FamilyTable& table,
                    const checkpoint::Manifest& manifest,
                    const std::string& path,
                    const char* advice) {
-    const auto trouble = misfit(table, manifest);
-    if (!trouble.empty()) {
+    const auto reason = misfit(table, manifest);
+    if (!reason.empty()) {
         throw Error{ErrorKind::deck,
-                    fmt::format("checkpoint '{}' is of another model ({}). {}", path, trouble, advice)};
+                    fmt::format("checkpoint '{}' is of another model ({}). {}", path, reason, advice)};
     }
 }
 
@@ -215,7 +215,7 @@ void expect_same_weights(const layout::FamilyTable& table,
 }
 
 std::int64_t load_state(const comm::Context& world,
-                        const HeldState& state,
+                        const StateView& state,
                         checkpoint::CheckpointReader& reader) {
     expect_same_tensors(state.model.table, reader.manifest(), reader.path());
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
@@ -223,7 +223,7 @@ std::int64_t load_state(const comm::Context& world,
 }
 
 std::int64_t load_weights(const comm::Context& world,
-                          const HeldState& state,
+                          const StateView& state,
                           checkpoint::CheckpointReader& reader) {
     expect_same_weights(state.model.table, reader.manifest(), reader.path());
     const bool brings_adapters = has_adapters(reader.manifest());
@@ -231,12 +231,12 @@ std::int64_t load_weights(const comm::Context& world,
 }
 
 std::int64_t load_published_weights(const comm::Context& world,
-                                    const HeldState& state,
+                                    const StateView& state,
                                     const spec::Model& model,
-                                    std::function<void(std::int64_t, std::int64_t)> told) {
+                                    std::function<void(std::int64_t, std::int64_t)> on_progress) {
     const auto read_targets = [&] {
-        checkpoint::hf::PublishedWeights weights{model.init_path, model};
-        weights.tell_bytes(std::move(told));
+        checkpoint::hf::HfWeights weights{model.init_path, model};
+        weights.set_progress_callback(std::move(on_progress));
         weights.read(targets_of_weights(state, false));
         return weights.bytes_read();
     };

@@ -8,7 +8,7 @@
 
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
@@ -27,7 +27,7 @@ namespace ziggurat::train {
 /// Errors:     on all ranks: Error{deck} if the checkpoint belongs to another model; Error{checkpoint} if it
 ///             is corrupt, Error{resource} if a disk fails. After the last two, the state is undefined
 std::int64_t load_state(const comm::Context& world,
-                        const HeldState& state,
+                        const StateView& state,
                         checkpoint::CheckpointReader& reader);
 
 /// Loads only the weights, into a newly created state.
@@ -37,20 +37,20 @@ std::int64_t load_state(const comm::Context& world,
 /// Collective: over `world`
 /// Errors:     those of load_state()
 std::int64_t load_weights(const comm::Context& world,
-                          const HeldState& state,
+                          const StateView& state,
                           checkpoint::CheckpointReader& reader);
 
 /// Loads only the weights, from a Hugging Face model, which has no adapters.
 ///
 /// Every rank opens the model itself and reads the parts that it holds.
 ///
-/// \param told  progress callback: bytes of this rank that are read, and their total; may be empty
+/// \param on_progress  progress callback: bytes of this rank that are read, and their total; may be empty
 /// Collective: over `world`
-/// Errors:     on all ranks: those of checkpoint::hf::PublishedWeights
+/// Errors:     on all ranks: those of checkpoint::hf::HfWeights
 std::int64_t load_published_weights(const comm::Context& world,
-                                    const HeldState& state,
+                                    const StateView& state,
                                     const spec::Model& model,
-                                    std::function<void(std::int64_t, std::int64_t)> told = {});
+                                    std::function<void(std::int64_t, std::int64_t)> on_progress = {});
 
 /// Throws unless the checkpoint at `path` has exactly the tensors of the model, in the same shapes.
 ///

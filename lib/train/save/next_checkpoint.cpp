@@ -7,14 +7,14 @@
 
 namespace ziggurat::train {
 
-bool gives_another(const comm::Context& world,
-                   checkpoint::ReadChoice& choice,
+bool select_next(const comm::Context& world,
+                   checkpoint::CheckpointSelector& choice,
                    const checkpoint::CheckpointReader& failed) {
     constexpr const char* another = "another";
     std::string verdict;  // `another` or the text of an error; empty: there is no other checkpoint to read
     if (world.rank() == 0) {
         try {
-            verdict = choice.gives_another(failed) ? another : "";
+            verdict = choice.select_next(failed) ? another : "";
         } catch (const Error& error) {
             verdict = error.what();
         }

@@ -7,15 +7,15 @@
 
 namespace ziggurat::train {
 
-/// Returns the result of ReadChoice::gives_another() on rank 0, on all ranks.
+/// Returns the result of CheckpointSelector::select_next() on rank 0, on all ranks.
 ///
 /// It is called after a read error, which all ranks have received.
 ///
 /// \param choice, failed  used only on rank 0
 /// Collective: over `world`
-/// Errors:     on all ranks: those of ReadChoice::gives_another()
-bool gives_another(const comm::Context& world,
-                   checkpoint::ReadChoice& choice,
+/// Errors:     on all ranks: those of CheckpointSelector::select_next()
+bool select_next(const comm::Context& world,
+                   checkpoint::CheckpointSelector& choice,
                    const checkpoint::CheckpointReader& failed);
 
 }  // namespace ziggurat::train

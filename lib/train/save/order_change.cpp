@@ -14,11 +14,11 @@
 namespace ziggurat::train {
 namespace {
 
-using Record = data::OrderRecord;
+using Record = data::DataOrderState;
 
 /// Tolerance: shares that differ by less are equal.
 constexpr double share_tolerance = 1e-9;
-constexpr std::size_t most_parts = 6;
+constexpr std::size_t max_parts = 6;
 
 double share_of(const Record& order, std::size_t source) {
     double sum = 0;
@@ -29,23 +29,23 @@ double share_of(const Record& order, std::size_t source) {
 }
 
 std::string joined(std::vector<std::string> parts) {
-    if (parts.size() > most_parts) {
-        const auto untold = parts.size() - most_parts;
-        parts.resize(most_parts);
-        parts.push_back(fmt::format("{} more", untold));
+    if (parts.size() > max_parts) {
+        const auto unreported = parts.size() - max_parts;
+        parts.resize(max_parts);
+        parts.push_back(fmt::format("{} more", unreported));
     }
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 /// Comparison of two sample orders, source by source.
-class Change {
+class OrderDiff {
   public:
-    Change(const OrderBefore& before, const OrderNow& now, const SourceMatch& match)
+    OrderDiff(const SavedOrder& before, const CurrentOrder& now, const SourceMatch& match)
         : before_{before},
           now_{now},
           match_{match},
           order_{before.order},
-          places_{order_.places(before.next_sample)} {}
+          places_{order_.placements(before.next_sample)} {}
 
     bool is_none() const {
         const auto& was = before_.order;
@@ -72,34 +72,34 @@ class Change {
         for (std::size_t s = 0; s < next.sources.size(); ++s) {
             const bool goes_on = continues(s);
             next.sources[s].stream = goes_on ? before_.order.sources[before_of(s)].stream : unused++;
-            next.sources[s].begin = goes_on ? places_[before_of(s)] : data::SourcePlace{};
+            next.sources[s].begin = goes_on ? places_[before_of(s)] : data::SourcePosition{};
         }
         return next;
     }
 
     /// Describes changed shares of sources, and sources that are new or removed.
     std::vector<std::string> shares() const {
-        std::vector<std::string> told;
+        std::vector<std::string> reported;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
             const double share = 100 * share_of(now_.order, s);
             if (match_.sources[s].before == SourceMatch::none) {
-                told.push_back(fmt::format("'{}' is new with {:.3g} %", now_.sources[s].name(), share));
+                reported.push_back(fmt::format("'{}' is new with {:.3g} %", now_.sources[s].name(), share));
                 continue;
             }
             const double share_before = 100 * share_of(before_.order, before_of(s));
             if (std::abs(share - share_before) >= 100 * share_tolerance) {
-                told.push_back(fmt::format("'{}' gives {:.3g} % instead of {:.3g} %{}",
+                reported.push_back(fmt::format("'{}' gives {:.3g} % instead of {:.3g} %{}",
                                            now_.sources[s].name(), share, share_before,
-                                           continues(s) ? ", from " + place_of(before_of(s)) + " on" : ""));
+                                           continues(s) ? ", from " + position_of(before_of(s)) + " on" : ""));
             }
         }
         for (const int gone : match_.gone) {
             const auto b = static_cast<std::size_t>(gone);
-            told.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
+            reported.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
                                        before_.sources[b].name(), 100 * share_of(before_.order, b),
-                                       place_of(b)));
+                                       position_of(b)));
         }
-        return told;
+        return reported;
     }
 
     /// Describes changed keys that cut the same tokens into different sequences.
@@ -123,7 +123,7 @@ class Change {
 
     /// Describes tokens that are read twice in the current epochs.
     std::vector<std::string> repeats(const data::TrainingOrder& after) const {
-        std::vector<std::string> told;
+        std::vector<std::string> reported;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
             if (!match_.sources[s].is_same) {
                 continue;
@@ -132,19 +132,19 @@ class Change {
             const auto repeated =
                 data::repeated_tokens(order_, static_cast<int>(b), places_[b], after, static_cast<int>(s));
             if (repeated.tokens > 0) {
-                told.push_back(
+                reported.push_back(
                     fmt::format("{}{} tokens of '{}' are read a second time in its epoch {}, and about "
                                 "the same number are skipped",
                                 repeated.is_exact ? "" : "about ", format_grouped(repeated.tokens),
                                 now_.sources[s].name(), places_[b].epoch + 1));
             }
         }
-        return told;
+        return reported;
     }
 
     /// Describes tokens that move between training and validation.
     std::vector<std::string> held_out() const {
-        std::vector<std::string> told;
+        std::vector<std::string> reported;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
             if (!continues(s)) {
                 continue;
@@ -155,16 +155,16 @@ class Change {
             const auto trained_now = std::min(is.trained, was.tokens) - was.trained;
             const auto held_now = std::min(is.tokens, was.trained) - is.trained;
             if (trained_now > 0) {
-                told.push_back(fmt::format("{} tokens of '{}' that were held out are trained on from here",
+                reported.push_back(fmt::format("{} tokens of '{}' that were held out are trained on from here",
                                            format_grouped(trained_now), name));
             } else if (held_now > 0) {
-                told.push_back(
+                reported.push_back(
                     fmt::format("{} tokens of '{}' that were training data are held out from here on, so "
                                 "the model may be validated with data that it was trained on",
                                 format_grouped(held_now), name));
             }
         }
-        return told;
+        return reported;
     }
 
   private:
@@ -189,36 +189,36 @@ class Change {
         return false;
     }
 
-    std::string place_of(std::size_t b) const {
-        const auto& place = places_[b];
-        return fmt::format("epoch {:.4g}", static_cast<double>(place.epoch) +
-                                               static_cast<double>(place.tokens) /
+    std::string position_of(std::size_t b) const {
+        const auto& position = places_[b];
+        return fmt::format("epoch {:.4g}", static_cast<double>(position.epoch) +
+                                               static_cast<double>(position.tokens) /
                                                    static_cast<double>(before_.order.sources[b].trained));
     }
 
-    const OrderBefore& before_;
-    const OrderNow& now_;
+    const SavedOrder& before_;
+    const CurrentOrder& now_;
     const SourceMatch& match_;
     data::TrainingOrder order_;
-    std::vector<data::SourcePlace> places_;
+    std::vector<data::SourcePosition> places_;
 };
 
-void tell_names(const OrderBefore& before,
-                const OrderNow& now,
+void report_names(const SavedOrder& before,
+                const CurrentOrder& now,
                 const SourceMatch& match,
                 DataVerdict& verdict) {
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     for (std::size_t s = 0; s < now.sources.size(); ++s) {
         const auto& [index, is_same] = match.sources[s];
         if (is_same && now.sources[s].name() != before.sources[static_cast<std::size_t>(index)].name() &&
             !now.sources[s].files.empty()) {
-            told.push_back(fmt::format("'{}' has the bytes of '{}'", now.sources[s].name(),
+            reported.push_back(fmt::format("'{}' has the bytes of '{}'", now.sources[s].name(),
                                        before.sources[static_cast<std::size_t>(index)].name()));
         }
     }
-    if (!told.empty()) {
+    if (!reported.empty()) {
         verdict.notes.push_back(
-            fmt::format("data.train uses new names for the same data: {}", joined(told)));
+            fmt::format("data.train uses new names for the same data: {}", joined(reported)));
     }
 }
 
@@ -228,12 +228,12 @@ bool goes_on_in_place(const KnownSource& before, const KnownSource& now) {
     return before.name() == now.name();
 }
 
-void tell_order_change(const OrderBefore& before,
-                       const OrderNow& now,
+void report_order_change(const SavedOrder& before,
+                       const CurrentOrder& now,
                        const SourceMatch& match,
                        DataVerdict& verdict) {
-    tell_names(before, now, match, verdict);
-    const Change change{before, now, match};
+    report_names(before, now, match, verdict);
+    const OrderDiff change{before, now, match};
     if (change.is_none()) {
         verdict.order = before.order;
         return;

@@ -3,23 +3,23 @@
 
 #include <vector>
 
-#include "data/order_record.hpp"
+#include "data/data_order_state.hpp"
 #include "train/save/resumed_data.hpp"
 #include "train/save/source_match.hpp"
 
 namespace ziggurat::train {
 
 /// Sample order of a checkpoint, and the position that it had reached.
-struct OrderBefore {
-    const data::OrderRecord& order;
+struct SavedOrder {
+    const data::DataOrderState& order;
     const std::vector<KnownSource>& sources;
     std::int64_t step = 0;         ///< number of completed steps
     std::int64_t next_sample = 0;  ///< next sample of `order`
 };
 
 /// Sample order that the present deck specifies.
-struct OrderNow {
-    const data::OrderRecord& order;  ///< order of a run that starts from scratch
+struct CurrentOrder {
+    const data::DataOrderState& order;  ///< order of a run that starts from scratch
     const std::vector<KnownSource>& sources;
 };
 
@@ -32,8 +32,8 @@ bool goes_on_in_place(const KnownSource& before, const KnownSource& now);
 ///
 /// The order is the checkpoint's own if it has not changed. Otherwise it is a new order, in which each source
 /// continues at its position.
-void tell_order_change(const OrderBefore& before,
-                       const OrderNow& now,
+void report_order_change(const SavedOrder& before,
+                       const CurrentOrder& now,
                        const SourceMatch& match,
                        DataVerdict& verdict);
 

@@ -25,18 +25,18 @@ struct CommonRun {
     ElementRange elements;
 };
 
-const Buffer& buffer_of(const HeldState& state, const CommonRun& run) {
+const Buffer& buffer_of(const StateView& state, const CommonRun& run) {
     return state.program.buffers[static_cast<std::size_t>(run.buffer)];
 }
 
-std::int64_t bytes_of(const HeldState& state, const CommonRun& run) {
+std::int64_t bytes_of(const StateView& state, const CommonRun& run) {
     return run.elements.size() * schedule::element_bytes(buffer_of(state, run));
 }
 
 /// Sorts by kind, unit and first element.
 ///
 /// This order does not depend on how a rank splits the elements between its tiers.
-void sort(const HeldState& state, std::vector<CommonRun>& runs) {
+void sort(const StateView& state, std::vector<CommonRun>& runs) {
     std::ranges::sort(runs, {}, [&](const CommonRun& run) {
         const auto& buffer = buffer_of(state, run);
         return std::tuple{buffer.state, buffer.unit, run.elements.begin};
@@ -48,7 +48,7 @@ void sort(const HeldState& state, std::vector<CommonRun>& runs) {
 /// `window` covers the concatenation from byte `first` on. The arguments of `use` are the buffer, the offset
 /// in the buffer, and the corresponding bytes of `window`.
 template <class Use>
-void for_window(const HeldState& state,
+void for_window(const StateView& state,
                 const std::vector<CommonRun>& runs,
                 std::int64_t first,
                 std::span<std::byte> window,
@@ -73,7 +73,7 @@ void for_window(const HeldState& state,
 /// Broadcasts the ranges of the first member to the group, whose members have the same number of bytes.
 void pass_on(const comm::Context& world,
              const comm::Communicator& group,
-             const HeldState& state,
+             const StateView& state,
              std::vector<CommonRun> runs) {
     sort(state, runs);
     std::int64_t bytes = 0;
@@ -113,7 +113,7 @@ void pass_on(const comm::Context& world,
 }
 
 /// Returns the ranges that this rank has in common with `holders` tensor ranks, itself included.
-std::vector<CommonRun> runs_of_slices(const HeldState& state,
+std::vector<CommonRun> runs_of_slices(const StateView& state,
                                       const std::vector<schedule::SavedRun>& saved,
                                       int holders) {
     const auto& model = state.model;
@@ -137,7 +137,7 @@ std::vector<CommonRun> runs_of_slices(const HeldState& state,
 }  // namespace
 
 void replicate_slices(const comm::Context& world,
-                      const HeldState& state,
+                      const StateView& state,
                       const std::function<bool(layout::StateKind)>& is_sent) {
     const auto& model = state.model;
     ZG_EXPECTS(model.mesh.degree(spec::Axis::context) == 1);

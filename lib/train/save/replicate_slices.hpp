@@ -5,7 +5,7 @@
 
 #include "comm/context.hpp"
 #include "layout/state_kinds.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
@@ -18,7 +18,7 @@ namespace ziggurat::train {
 /// \param is_sent  true for the kinds that are sent; the same on all ranks
 /// Collective: over `world`; outside of any step
 void replicate_slices(const comm::Context& world,
-                      const HeldState& state,
+                      const StateView& state,
                       const std::function<bool(layout::StateKind)>& is_sent);
 
 }  // namespace ziggurat::train

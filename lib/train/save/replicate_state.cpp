@@ -43,7 +43,7 @@ layout::ElementRange window(layout::ElementRange range, std::int64_t round, std:
 }
 
 /// Rounds the elements of a master that are in this buffer of the parameters.
-void round_into(const HeldState& state,
+void round_into(const StateView& state,
                 const schedule::Buffer& master,
                 const schedule::Buffer& parameters,
                 layout::ElementRange range) {
@@ -56,13 +56,13 @@ void round_into(const HeldState& state,
         const auto from = std::span{wide}.first(size);
         const auto to = std::span{narrow}.first(size);
         state.memory.read(master, offset_of(master, part), std::as_writable_bytes(from));
-        kernels::convert<float, tensor::bfloat16>(state.processors.host, from, to);
+        kernels::convert<float, tensor::bfloat16>(state.devices.host, from, to);
         state.memory.write(parameters, offset_of(parameters, part), std::as_bytes(to));
     }
 }
 
 /// Computes this rank's piece of the parameters from its piece of the masters.
-void round_masters(const HeldState& state) {
+void round_masters(const StateView& state) {
     for (const auto& master : state.program.buffers) {
         if (master.state != StateKind::master || master.lifetime != Lifetime::persistent) {
             continue;
@@ -87,7 +87,7 @@ void round_masters(const HeldState& state) {
 /// Gathers all state of one shard degree among the data ranks that hold the same shard.
 ///
 /// Each transfer fills a small window.
-void share(const comm::Context& world, const HeldState& state, int shard_degree) {
+void share(const comm::Context& world, const StateView& state, int shard_degree) {
     const auto& model = state.model;
     const auto members = layout::data_group(model.data_rank, shard_degree, model.spans.data);
     const auto ranks = model.data_members(shard_degree, model.spans.data);
@@ -122,18 +122,18 @@ void share(const comm::Context& world, const HeldState& state, int shard_degree)
         }
         // Ranks that hold the same shard split it identically between their tiers.
         std::vector<layout::ElementRange> pieces;
-        std::int64_t most = 0;
+        std::int64_t max = 0;
         for (const int member : members) {
             pieces.push_back(common_part(schedule::elements_of(buffer),
                                          shards_of(model, buffer).shard(model.spans.data, member)));
-            most = std::max(most, pieces.back().size());
+            max = std::max(max, pieces.back().size());
         }
         const auto elements = at_once / schedule::element_bytes(buffer);
         const auto me = static_cast<std::size_t>(group.rank());
         const auto bytes_of = [&](layout::ElementRange range) {
             return static_cast<std::size_t>(range.size() * schedule::element_bytes(buffer));
         };
-        for (std::int64_t round = 0; round * elements < most; ++round) {
+        for (std::int64_t round = 0; round * elements < max; ++round) {
             const auto mine = window(pieces[me], round, elements);
             if (!mine.empty()) {
                 state.memory.read(buffer, offset_of(buffer, mine), part_of(me).first(bytes_of(mine)));
@@ -153,7 +153,7 @@ void share(const comm::Context& world, const HeldState& state, int shard_degree)
 
 }  // namespace
 
-void replicate_state(const comm::Context& world, const HeldState& state) {
+void replicate_state(const comm::Context& world, const StateView& state) {
     round_masters(state);
     std::set<int> degrees;
     for (const auto kind : layout::state_kinds) {

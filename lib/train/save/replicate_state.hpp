@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "comm/context.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
@@ -18,6 +18,6 @@ constexpr std::int64_t replication_window_bytes = std::int64_t{4} << 20;
 /// rounded from their masters. Source and target of the transfers are the homes of the state.
 ///
 /// Collective: over `world`; communicates among data ranks, outside of any step
-void replicate_state(const comm::Context& world, const HeldState& state);
+void replicate_state(const comm::Context& world, const StateView& state);
 
 }  // namespace ziggurat::train

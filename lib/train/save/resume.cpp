@@ -16,12 +16,12 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "comm/control.hpp"
-#include "train/control/training_course.hpp"
+#include "train/control/training_schedule.hpp"
 #include "train/report/reporter.hpp"
 #include "train/save/load_state.hpp"
 #include "train/save/next_checkpoint.hpp"
 #include "train/save/resume_choice.hpp"
-#include "train/save/start_judge.hpp"
+#include "train/save/start_check.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -37,36 +37,36 @@ struct Decision {
 
 /// Calls `decide` on rank 0 and broadcasts its result, or its error, to all ranks.
 Decision decide_on_first(const comm::Context& world, const std::function<Decision()>& decide) {
-    json said;
+    json with_display_path;
     if (world.rank() == 0) {
         try {
             const auto made = decide();
-            said = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
+            with_display_path = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
         } catch (const Error& error) {
-            said = {{"code", error.exit_code()}, {"problem", error.what()}};
+            with_display_path = {{"code", error.exit_code()}, {"problem", error.what()}};
         } catch (const std::exception& error) {
-            said = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
+            with_display_path = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
         }
     }
     constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
-    const auto heard = json::parse(comm::broadcast(world, said.dump(-1, ' ', false, replace)));
-    if (heard.contains("code")) {
-        throw Error{static_cast<ErrorKind>(heard["code"].get<int>()), heard["problem"].get<std::string>()};
+    const auto received = json::parse(comm::broadcast(world, with_display_path.dump(-1, ' ', false, replace)));
+    if (received.contains("code")) {
+        throw Error{static_cast<ErrorKind>(received["code"].get<int>()), received["problem"].get<std::string>()};
     }
-    return {heard["path"], heard["is_own"], heard["manifest"]};
+    return {received["path"], received["is_own"], received["manifest"]};
 }
 
 /// Prints the messages that were not printed before.
-void tell(const StartNews& news, std::set<std::string>& told, Reporter& reporter) {
-    const auto tell_all = [&](Severity severity, const std::vector<std::string>& lines) {
+void tell(const StartReport& report, std::set<std::string>& reported, Reporter& reporter) {
+    const auto report_all = [&](Severity severity, const std::vector<std::string>& lines) {
         for (const auto& line : lines) {
-            if (told.insert(line).second) {
-                reporter.say(message(severity, line));
+            if (reported.insert(line).second) {
+                reporter.print_line(message(severity, line));
             }
         }
     };
-    tell_all(Severity::warning, news.warnings);
-    tell_all(Severity::note, news.notes);
+    report_all(Severity::warning, report.warnings);
+    report_all(Severity::note, report.notes);
 }
 
 std::string resumed_line(const spec::RunSpec& spec,
@@ -75,31 +75,31 @@ std::string resumed_line(const spec::RunSpec& spec,
                          double seconds) {
     const auto rate = seconds > 0 ? static_cast<double>(resumed.bytes_read) * 1e-9 / seconds : 0.0;
     return fmt::format("resumed after step {} of {} from {}, written by {}; read {} in {} ({:.3g} GB/s)",
-                       resumed.progress.step, TrainingCourse(spec, resumed.progress).end_step(), resumed.path,
+                       resumed.progress.step, TrainingSchedule(spec, resumed.progress).end_step(), resumed.path,
                        manifest.layout, format_bytes(resumed.bytes_read), format_duration(seconds), rate);
 }
 
 /// Shows the progress of this rank's reads.
 void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
-    reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    reader.set_progress_callback([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
 }
 
 /// Loads the weights of a run that starts from scratch from a Hugging Face model.
-void begin_with_published_weights(const Intent& intent,
+void begin_with_published_weights(const StartRequest& intent,
                                   const comm::Context& world,
-                                  const HeldState& state,
+                                  const StateView& state,
                                   Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
     const auto& model = intent.spec.model;
     decide_on_first(world, [&]() -> Decision {
-        std::set<std::string> told;
-        tell(judge_published_weights(intent), told, reporter);
+        std::set<std::string> reported;
+        tell(check_hf_weights(intent), reported, reporter);
         return {};
     });
     auto& progress = reporter.busy("loads weights", "bytes");
     const auto bytes_read = load_published_weights(
         world, state, model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    reporter.say(fmt::format("begins with the weights of {}; read {} in {}", printable(model.init_path),
+    reporter.print_line(fmt::format("begins with the weights of {}; read {} in {}", printable(model.init_path),
                              format_bytes(bytes_read),
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
@@ -143,19 +143,19 @@ struct TakenWeights {
 };
 
 /// Loads the weights of a run that starts from scratch from a checkpoint of another run.
-TakenWeights begin_with_weights(const Intent& intent,
+TakenWeights begin_with_weights(const StartRequest& intent,
                                 const comm::Context& world,
-                                const HeldState& state,
+                                const StateView& state,
                                 Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
-    checkpoint::ReadChoice choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
-                                  [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
+    checkpoint::CheckpointSelector choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
+                                  [&](const auto& note) { reporter.print_line(message(Severity::note, note)); }};
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
-    std::set<std::string> told;                          // messages that rank 0 has printed
+    std::set<std::string> reported;                          // messages that rank 0 has printed
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             chosen.emplace(choice.open());
-            tell(judge_weights(intent, *chosen), told, reporter);
+            tell(check_weights(intent, *chosen), reported, reporter);
             return {chosen->path(), false, to_text(chosen->manifest())};
         });
         auto elsewhere = open_elsewhere(world, decision);
@@ -163,12 +163,12 @@ TakenWeights begin_with_weights(const Intent& intent,
         show_bytes(reader, reporter.busy("loads weights", "bytes"));
         try {
             const auto bytes_read = load_weights(world, state, reader);
-            reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
+            reporter.print_line(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
                                      decision.path, reader.manifest().progress.step, format_bytes(bytes_read),
                                      format_duration(seconds_between(begin_ns, monotonic_ns()))));
             return {decision.path, reader.manifest()};
         } catch (const Error& error) {
-            if (!is_of_reading(error) || !gives_another(world, choice, reader)) {
+            if (!is_of_reading(error) || !select_next(world, choice, reader)) {
                 throw;
             }
         }
@@ -180,18 +180,18 @@ TakenWeights begin_with_weights(const Intent& intent,
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
                const comm::Context& world,
-               const HeldState& state,
+               const StateView& state,
                Reporter& reporter,
                const TrainingData& data) {
-    const Intent intent{spec, deck, data};
+    const StartRequest intent{spec, deck, data};
     std::optional<ResumeChoice> choice;                  // on rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
-    std::set<std::string> told;                          // messages that rank 0 has printed
-    std::string trouble;  // error of the previously selected checkpoint; the same on all ranks
+    std::set<std::string> reported;                          // messages that rank 0 has printed
+    std::string reason;  // error of the previously selected checkpoint; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             if (choice) {
-                choice->pass_over(*chosen, trouble);
+                choice->skip_checkpoint(*chosen, reason);
             } else {
                 choice.emplace(spec);
             }
@@ -199,22 +199,22 @@ Resumed resume(const spec::RunSpec& spec,
             if (!chosen) {
                 return {};
             }
-            const auto judged = judge_resume(intent, *choice, *chosen);
-            tell(judged.news, told, reporter);
-            return {chosen->path(), choice->is_own(), to_text(judged.manifest)};
+            const auto checked = check_resume(intent, *choice, *chosen);
+            tell(checked.report, reported, reporter);
+            return {chosen->path(), choice->is_own(), to_text(checked.manifest)};
         });
         if (decision.path.empty()) {
-            Resumed afresh;
+            Resumed from_scratch;
             if (spec.model.is_init_published) {
                 begin_with_published_weights(intent, world, state, reporter);
-                afresh.lacks_adapters = spec.model.lora.is_on();
+                from_scratch.lacks_adapters = spec.model.lora.is_on();
             } else if (!spec.model.init_path.empty()) {
                 auto taken = begin_with_weights(intent, world, state, reporter);
-                afresh.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
-                afresh.weights_from = std::move(taken.path);
-                afresh.has_weights_of_base = keeps_base(taken.manifest);
+                from_scratch.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
+                from_scratch.weights_from = std::move(taken.path);
+                from_scratch.has_weights_of_base = keeps_base(taken.manifest);
             }
-            return afresh;
+            return from_scratch;
         }
         const auto begin_ns = monotonic_ns();
         auto elsewhere = open_elsewhere(world, decision);
@@ -227,7 +227,7 @@ Resumed resume(const spec::RunSpec& spec,
                             .has_weights_of_base = keeps_base(manifest_of(decision)),
                             .progress = manifest_of(decision).progress,
                             .bytes_read = bytes_read};
-            reporter.say(
+            reporter.print_line(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;
         } catch (const Error& error) {
@@ -236,7 +236,7 @@ Resumed resume(const spec::RunSpec& spec,
             if (!may_be_damaged && !was_removed(world, error, chosen)) {
                 throw;
             }
-            trouble = error.what();
+            reason = error.what();
         }
     }
 }

@@ -9,7 +9,7 @@
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/save/resumed_data.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
@@ -27,7 +27,7 @@ struct Resumed {
     checkpoint::TrainingProgress progress;
     std::int64_t bytes_read = 0;  ///< sum over all ranks
 
-    bool is_afresh() const noexcept { return path.empty(); }
+    bool is_from_scratch() const noexcept { return path.empty(); }
 };
 
 /// Selects the checkpoint that run.resume specifies, and loads it.
@@ -46,7 +46,7 @@ struct Resumed {
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
                const comm::Context& world,
-               const HeldState& state,
+               const StateView& state,
                Reporter& reporter,
                const TrainingData& data = {});
 

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/read_choice.hpp"
 #include "train/save/checkpointer.hpp"
 
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 /// Number of removals after which the selection stops.
 ///
 /// Another training then removes checkpoints faster than this process reads them.
-constexpr int most_removals = 10;
+constexpr int max_removals = 10;
 
 fs::path resolved(const fs::path& path) {
     std::error_code error;
@@ -156,7 +156,7 @@ std::optional<checkpoint::CheckpointReader> ResumeChoice::open() {
             reader.hold();
             return reader;
         } catch (const Error&) {
-            if (checkpoint::is_there(*path_)) {
+            if (checkpoint::is_present(*path_)) {
                 throw;
             }
         }
@@ -166,13 +166,13 @@ std::optional<checkpoint::CheckpointReader> ResumeChoice::open() {
 }
 
 void ResumeChoice::look_again() {
-    if (root_.empty() || ++removals_ == most_removals) {
+    if (root_.empty() || ++removals_ == max_removals) {
         throw checkpoint::removed_meanwhile(*path_);
     }
     choose_newest(root_, true);
 }
 
-void ResumeChoice::pass_over(const checkpoint::CheckpointReader& failed, const std::string& why) {
+void ResumeChoice::skip_checkpoint(const checkpoint::CheckpointReader& failed, const std::string& reason) {
     if (!failed.is_in_place()) {
         notes_.push_back(
             fmt::format("'{}' was removed by its training while it was being read", failed.path()));
@@ -181,9 +181,9 @@ void ResumeChoice::pass_over(const checkpoint::CheckpointReader& failed, const s
     }
     const auto step = path_ ? checkpoint::step_of_folder(*path_) : std::nullopt;
     if (root_.empty() || !step) {
-        throw Error{ErrorKind::checkpoint, why};
+        throw Error{ErrorKind::checkpoint, reason};
     }
-    notes_.push_back(fmt::format("skips '{}': {}", *path_, why));
+    notes_.push_back(fmt::format("skips '{}': {}", *path_, reason));
     take(checkpoint::find_newest(root_, *step));
     if (!path_) {
         throw Error{ErrorKind::checkpoint,

@@ -49,7 +49,7 @@ class ResumeChoice {
     /// The next older checkpoint is selected; if `failed` was removed in the meantime, the newest one.
     ///
     /// Errors: Error{checkpoint} if no checkpoint is left, or if a removed one was named itself
-    void pass_over(const checkpoint::CheckpointReader& failed, const std::string& why);
+    void skip_checkpoint(const checkpoint::CheckpointReader& failed, const std::string& reason);
 
   private:
     void look_again();

@@ -98,7 +98,7 @@ std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprin
     return files;
 }
 
-DataVerdict judge_data(const checkpoint::Manifest& manifest,
+DataVerdict check_data(const checkpoint::Manifest& manifest,
                        const std::vector<checkpoint::DeckChange>& deck,
                        const TrainingData& now,
                        bool is_accepted) {
@@ -139,7 +139,7 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
     }
     warn_of_unknown_sources(deck, present, verdict);
     if (order.is_known() && now.order.is_known()) {
-        tell_order_change({order, before, manifest.progress.step, manifest.progress.next_sample},
+        report_order_change({order, before, manifest.progress.step, manifest.progress.next_sample},
                           {now.order, present}, match, verdict);
     } else if (std::ranges::any_of(deck, [](const checkpoint::DeckChange& change) {
                    return change.key.starts_with("data.train") || change.key == "data.seq" ||

@@ -8,14 +8,14 @@
 #include "checkpoint/deck_changes.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/fingerprint.hpp"
-#include "data/order_record.hpp"
+#include "data/data_order_state.hpp"
 
 namespace ziggurat::train {
 
 /// Training data of a run, as its first rank reads it.
 struct TrainingData {
     std::vector<data::FileFingerprint> files;  ///< empty: files are not compared
-    data::OrderRecord order;                   ///< order of a run that starts from scratch
+    data::DataOrderState order;                   ///< order of a run that starts from scratch
 };
 
 /// Result of the comparison of the data before a run resumes.
@@ -23,7 +23,7 @@ struct DataVerdict {
     std::string refusal;  ///< the message of an error; empty: the run may resume
     std::vector<std::string> warnings;
     std::vector<std::string> notes;
-    data::OrderRecord order;  ///< order of the samples that follow
+    data::DataOrderState order;  ///< order of the samples that follow
 };
 
 /// Compares the data of a run with the data of its checkpoint.
@@ -36,7 +36,7 @@ struct DataVerdict {
 ///
 /// \param deck  differences between the deck of the checkpoint and the present deck
 /// \param now   its files must come from for_manifest()
-DataVerdict judge_data(const checkpoint::Manifest& manifest,
+DataVerdict check_data(const checkpoint::Manifest& manifest,
                        const std::vector<checkpoint::DeckChange>& deck,
                        const TrainingData& now,
                        bool is_accepted);

@@ -13,7 +13,7 @@ enum class SavePhase {
 };
 
 /// Phase transition of a save at the end of a step.
-enum class SaveNews {
+enum class SaveEvent {
     none,
     written,       ///< all parts are on disk: rank 0 may commit
     not_written,   ///< at least one part could not be written: the save has failed
@@ -27,15 +27,15 @@ enum class SaveNews {
 /// step carries them, so all copies change state at the end of the same step. Each rank that works in a phase
 /// reports its result once. The phase ends when all of these ranks have reported.
 ///
-/// Collective: local; the ranks call learn() at the end of each step
+/// Collective: local; the ranks call update() at the end of each step
 class SaveProtocol {
   public:
     SaveProtocol(int ranks, int rank) : ranks_{ranks}, rank_{rank} {}
 
     SavePhase phase() const noexcept { return phase_; }
     /// Returns true if this rank works in the current phase and has not reported its result yet.
-    bool owes_word() const noexcept {
-        return !has_told_ &&
+    bool must_report() const noexcept {
+        return !has_reported_ &&
                (phase_ == SavePhase::writing || (phase_ == SavePhase::committing && rank_ == 0));
     }
 
@@ -45,19 +45,19 @@ class SaveProtocol {
     void begin();
     /// Reports the result of this rank's work in the current phase through `mine`.
     ///
-    /// \pre owes_word()
-    void tell(bool is_well, StepRequests& mine);
+    /// \pre must_report()
+    void report_done(bool is_well, StepRequests& mine);
     /// Changes the phase if all ranks that work in it have reported.
     ///
     /// \param counts  sums over all ranks
     /// \param mine    this rank's report; cleared at the end of the phase
-    SaveNews learn(const StepRequests& counts, StepRequests& mine);
+    SaveEvent update(const StepRequests& counts, StepRequests& mine);
 
   private:
     int ranks_;
     int rank_;
     SavePhase phase_ = SavePhase::idle;
-    bool has_told_ = false;
+    bool has_reported_ = false;
 };
 
 }  // namespace ziggurat::train

@@ -12,8 +12,8 @@
 
 namespace ziggurat::train {
 
-Snapshot::Snapshot(const HeldState& state)
-    : state_{state}, device_stream_{state.processors.device->make_stream()} {
+Snapshot::Snapshot(const StateView& state)
+    : state_{state}, device_stream_{state.devices.device->make_stream()} {
     const auto& buffers = state.program.buffers;
     const int reserved = state.program.trainer_buffers.snapshot;
     has_copy_ = reserved >= 0;
@@ -21,7 +21,7 @@ Snapshot::Snapshot(const HeldState& state)
     std::byte* copy = nullptr;
     if (bytes > 0) {
         const auto words = state.memory.span<float>(buffers[static_cast<std::size_t>(reserved)]);
-        kernels::fill_zero<float>(state.processors.host, words);
+        kernels::fill_zero<float>(state.devices.host, words);
         copy = std::as_writable_bytes(words).data();
     }
     struct Copy {
@@ -35,7 +35,7 @@ Snapshot::Snapshot(const HeldState& state)
         if (copy == nullptr || !saved.is_copied) {
             continue;
         }
-        const auto& stream = buffer.tier == spec::Tier::device ? device_stream_ : state_.processors.host;
+        const auto& stream = buffer.tier == spec::Tier::device ? device_stream_ : state_.devices.host;
         to_copy_.push_back(
             {&stream, copy + used, state.memory.at(buffer) + saved.run.offset, saved.run.bytes});
         copies[saved.buffer] = {copy + used, saved.run.offset};

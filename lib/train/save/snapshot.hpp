@@ -7,7 +7,7 @@
 
 #include "checkpoint/piece.hpp"
 #include "train/save/streamed_shard.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
 
@@ -18,7 +18,7 @@ namespace ziggurat::train {
 class Snapshot {
   public:
     /// Touches the pages of the copy, so that the first save is not slowed down by page faults.
-    explicit Snapshot(const HeldState& state);
+    explicit Snapshot(const StateView& state);
     Snapshot(const Snapshot&) = delete;
     Snapshot& operator=(const Snapshot&) = delete;
 
@@ -37,7 +37,7 @@ class Snapshot {
     /// Pieces on NVMe are read from their home.
     std::span<const checkpoint::PieceSource> copied() const noexcept { return copied_; }
     /// Returns the homes of the pieces, in the order of copied() and live().
-    std::span<const HomePlace> places() const noexcept { return places_; }
+    std::span<const HomePosition> placements() const noexcept { return places_; }
     /// Returns the pieces in the memory that training uses.
     std::span<const checkpoint::PieceSource> live() const noexcept { return live_; }
     /// Returns the total bytes of all pieces.
@@ -51,13 +51,13 @@ class Snapshot {
         std::int64_t bytes;
     };
 
-    HeldState state_;
+    StateView state_;
     device::Stream device_stream_;
     bool has_copy_ = false;
     std::vector<CopyRange> to_copy_;
     std::vector<checkpoint::PieceSource> live_;
     std::vector<checkpoint::PieceSource> copied_;
-    std::vector<HomePlace> places_;
+    std::vector<HomePosition> places_;
     std::int64_t payload_bytes_ = 0;
 };
 

@@ -9,16 +9,16 @@ namespace {
 
 using Present = SourceMatch::Present;
 
-/// Pairs unpaired sources for which `are_alike` is true; those with the same index first.
-template <class AreAlike>
+/// Pairs unpaired sources for which `are_identical` is true; those with the same index first.
+template <class AreIdentical>
 void pair(std::span<const KnownSource> before,
           std::span<const KnownSource> now,
           std::vector<Present>& pairs,
           std::vector<bool>& is_taken,
           bool is_same,
-          const AreAlike& are_alike) {
+          const AreIdentical& are_identical) {
     const auto take = [&](std::size_t n, std::size_t b) {
-        if (pairs[n].before == SourceMatch::none && !is_taken[b] && are_alike(before[b], now[n])) {
+        if (pairs[n].before == SourceMatch::none && !is_taken[b] && are_identical(before[b], now[n])) {
             pairs[n] = {static_cast<int>(b), is_same};
             is_taken[b] = true;
         }
@@ -53,7 +53,7 @@ bool KnownSource::is_same_as(const KnownSource& other) const {
 }
 
 std::vector<KnownSource> training_sources(std::span<const data::FileFingerprint> files,
-                                          const data::OrderRecord& order) {
+                                          const data::DataOrderState& order) {
     std::vector<KnownSource> sources;
     const auto add = [&] { sources.push_back({.key = fmt::format("data.train[{}].path", sources.size())}); };
     for (const auto& source : order.sources) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/fingerprint.hpp"
-#include "data/order_record.hpp"
+#include "data/data_order_state.hpp"
 
 namespace ziggurat::train {
 
@@ -31,7 +31,7 @@ struct KnownSource {
 /// \param files  files of all sources, with printable paths; those of data.validation are skipped
 /// \param order  order of the same run; if it is unknown, only sources with files are returned
 std::vector<KnownSource> training_sources(std::span<const data::FileFingerprint> files,
-                                          const data::OrderRecord& order);
+                                          const data::DataOrderState& order);
 
 /// Mapping from each present source to a source of the checkpoint.
 struct SourceMatch {

@@ -41,17 +41,17 @@ class StreamedShard {
     StreamedShard(const std::string& folder,
                   int writer,
                   std::span<const checkpoint::PieceSource> sources,
-                  std::span<const HomePlace> places,
+                  std::span<const HomePosition> placements,
                   SaveStream& stream,
-                  const std::atomic<bool>& gives_up)
+                  const std::atomic<bool>& cancel_requested)
         : sources_{sources},
-          places_{places},
+          places_{placements},
           stream_{stream},
-          gives_up_{gives_up},
+          cancel_requested_{cancel_requested},
           output_{folder, writer, pieces_of(sources)} {
         for (std::size_t k = 0; k < sources.size(); ++k) {
             if (sources[k].bytes == nullptr) {
-                at_home_[places[k].buffer].push_back(k);
+                at_home_[placements[k].buffer].push_back(k);
             }
         }
     }
@@ -75,7 +75,7 @@ class StreamedShard {
     /// Writes the ranges that the stream has now; returns true if more may follow.
     bool let_pass(bool waits) {
         while (true) {
-            if (gives_up_.load()) {
+            if (cancel_requested_.load()) {
                 throw Error{ErrorKind::resource,
                             fmt::format("writing '{}' was cancelled (the save was stopped). Save again.",
                                         output_.path())};
@@ -107,7 +107,7 @@ class StreamedShard {
             output_.append(*k,
                            part.bytes.subspan(static_cast<std::size_t>(begin - part.offset_bytes),
                                               static_cast<std::size_t>(end - begin)),
-                           output_.main_way());
+                           output_.main_output());
         }
     }
 
@@ -116,7 +116,7 @@ class StreamedShard {
         for (std::int64_t done = 0; done < piece.bytes(); done += checkpoint::hash_block_bytes) {
             let_pass(false);
             const auto size = std::min(checkpoint::hash_block_bytes, piece.bytes() - done);
-            output_.write_block(k, {bytes + done, static_cast<std::size_t>(size)}, output_.main_way());
+            output_.write_block(k, {bytes + done, static_cast<std::size_t>(size)}, output_.main_output());
         }
     }
 
@@ -128,14 +128,14 @@ class StreamedShard {
             const auto done = output_.bytes_appended(k);
             window.resize(static_cast<std::size_t>(std::min(window_bytes, source.piece.bytes() - done)));
             source.read(done, window);
-            output_.append(k, window, output_.main_way());
+            output_.append(k, window, output_.main_output());
         }
     }
 
     std::span<const checkpoint::PieceSource> sources_;
-    std::span<const HomePlace> places_;
+    std::span<const HomePosition> places_;
     SaveStream& stream_;
-    const std::atomic<bool>& gives_up_;
+    const std::atomic<bool>& cancel_requested_;
     std::map<int, std::vector<std::size_t>> at_home_;  ///< by buffer, ascending: pieces not in memory
     checkpoint::ShardWriter output_;
 };
@@ -145,11 +145,11 @@ class StreamedShard {
 checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
                                               int writer,
                                               std::span<const checkpoint::PieceSource> sources,
-                                              std::span<const HomePlace> places,
+                                              std::span<const HomePosition> placements,
                                               SaveStream& stream,
-                                              const std::atomic<bool>& gives_up) {
+                                              const std::atomic<bool>& cancel_requested) {
     const ScopedStream scope{stream};
-    StreamedShard shard{folder, writer, sources, places, stream, gives_up};
+    StreamedShard shard{folder, writer, sources, placements, stream, cancel_requested};
     return shard.write();
 }
 

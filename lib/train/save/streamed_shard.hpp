@@ -13,7 +13,7 @@
 namespace ziggurat::train {
 
 /// Home of a source: buffer and offset.
-struct HomePlace {
+struct HomePosition {
     int buffer = -1;                ///< buffer of the train program
     std::int64_t offset_bytes = 0;  ///< offset in this buffer
 };
@@ -24,14 +24,14 @@ struct HomePlace {
 /// that are in memory. At the end, it reads the ranges that no update has streamed from their home. It always
 /// leaves the stream, also after an error.
 ///
-/// \param places  homes of all sources
+/// \param placements  homes of all sources
 /// Collective: local; on its own thread
 /// Errors:     those of write_shard()
 checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
                                               int writer,
                                               std::span<const checkpoint::PieceSource> sources,
-                                              std::span<const HomePlace> places,
+                                              std::span<const HomePosition> placements,
                                               SaveStream& stream,
-                                              const std::atomic<bool>& gives_up);
+                                              const std::atomic<bool>& cancel_requested);
 
 }  // namespace ziggurat::train

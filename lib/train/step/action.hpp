@@ -19,7 +19,7 @@ struct Action {
     /// Returns the bytes moved since the op was bound; empty: they are not counted.
     std::function<std::int64_t()> bytes_moved = {};
     /// Returns the bytes that were skipped because their values were known; empty: no bytes are skipped.
-    std::function<std::int64_t()> bytes_spared = {};
+    std::function<std::int64_t()> skipped_bytes = {};
     /// Returns the end time of an asynchronous op, which is before `poll` returns true; empty: that time.
     std::function<std::int64_t()> ended_ns = {};
     /// Returns the time at which an asynchronous op really began; empty: when `start` was called.
@@ -29,10 +29,10 @@ struct Action {
     /// The time until then counts as time of the op. Empty: the op may begin.
     std::function<bool()> may_begin = {};
     /// Human-readable name of the resource that `may_begin` waits for.
-    const char* held_for = "";
+    const char* hold_reason = "";
     bool may_start_early = false;  ///< may start while the op before it on its lane is running
     /// Asynchronous, and computed by a thread of this rank: it does not wait for other ranks.
-    bool computes_beside = false;
+    bool computes_concurrently = false;
 
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
 };

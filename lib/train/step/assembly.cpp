@@ -24,16 +24,16 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank) {
 
 Assembly::Assembly(const spec::RunSpec& spec,
                    const comm::Context& world,
-                   const device::Processors& processors)
-    : Assembly{spec, build_programs(spec, world.rank()), world, processors} {}
+                   const device::RankDevices& devices)
+    : Assembly{spec, build_programs(spec, world.rank()), world, devices} {}
 
 Assembly::Assembly(const spec::RunSpec& spec,
                    Programs programs,
                    const comm::Context& world,
-                   const device::Processors& processors,
-                   StateAtFirst at_first)
-    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, processors)} {
-    if (at_first == StateAtFirst::initial) {
+                   const device::RankDevices& devices,
+                   StateInit at_first)
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, devices)} {
+    if (at_first == StateInit::initial) {
         set_initial_values();
     }
 }
@@ -41,11 +41,11 @@ Assembly::Assembly(const spec::RunSpec& spec,
 Assembly::~Assembly() = default;
 
 comm::Context Assembly::world() const {
-    return parts_->world.going_on_with(parts_->executors);
+    return parts_->world.with_background(parts_->executors);
 }
 
-void Assembly::set_initial_values(state::DrawnTensors drawn) {
-    state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->processors.host,
+void Assembly::set_initial_values(state::RandomTensors drawn) {
+    state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->devices.host,
                               parts_->model.tensor_rank, parts_->memory, drawn);
 }
 
@@ -99,8 +99,8 @@ const StepOutcome& Assembly::outcome() const {
     return parts_->step_end.outcome();
 }
 
-void Assembly::take_along(std::function<void(StepFigures&)> measure) {
-    parts_->step_end.take_along(std::move(measure));
+void Assembly::add_step_end_hook(std::function<void(StepFigures&)> measure) {
+    parts_->step_end.add_step_end_hook(std::move(measure));
 }
 
 void Assembly::watch_logits(std::int64_t row) {
@@ -115,8 +115,8 @@ std::int64_t Assembly::bytes_moved(int op) const {
     return parts_->train_groups.bytes_moved(op) + parts_->train_executor.bytes_moved(op);
 }
 
-std::int64_t Assembly::bytes_spared(int op) const {
-    return parts_->train_executor.bytes_spared(op);
+std::int64_t Assembly::skipped_bytes(int op) const {
+    return parts_->train_executor.skipped_bytes(op);
 }
 
 schedule::BytesByPurpose Assembly::bytes_moved() const {
@@ -143,12 +143,12 @@ const std::vector<std::string>& Assembly::notes() const {
     return parts_->notes;
 }
 
-std::vector<PathUse> Assembly::path_uses() const {
+std::vector<NvmePathStats> Assembly::path_uses() const {
     return parts_->nvme.path_uses();
 }
 
-const std::string& Assembly::why_not_shared() const {
-    return parts_->node.why_not_shared();
+const std::string& Assembly::not_shared_reason() const {
+    return parts_->node.not_shared_reason();
 }
 
 const kernels::AttentionOps& Assembly::attention_ops() const {
@@ -165,9 +165,9 @@ std::int64_t Assembly::private_arena_bytes() const {
     return parts_->memory.private_bytes();
 }
 
-HeldState Assembly::state() const {
+StateView Assembly::state() const {
     return {parts_->model,      parts_->train, parts_->memory,
-            parts_->processors, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
+            parts_->devices, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

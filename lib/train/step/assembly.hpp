@@ -17,7 +17,7 @@
 #include "state/initial_values.hpp"
 #include "train/step/batch_slots.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/held_state.hpp"
+#include "train/step/state_view.hpp"
 #include "train/step/node_times.hpp"
 #include "train/step/path_use.hpp"
 #include "train/step/step_outcome.hpp"
@@ -32,7 +32,7 @@ struct Programs {
 };
 
 /// Initial values of parameters and masters; every other state is zero.
-enum class StateAtFirst {
+enum class StateInit {
     initial,  ///< state::set_initial_values()
     zero,     ///< the caller sets the values, so they are not initialized twice
 };
@@ -46,13 +46,13 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank);
 class Assembly {
   public:
     /// Errors: Error{resource} if memory is short; Error{internal} if program and kernels disagree
-    Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Processors& processors);
+    Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::RankDevices& devices);
     /// Uses these programs of `spec` instead of building them.
     Assembly(const spec::RunSpec& spec,
              Programs programs,
              const comm::Context& world,
-             const device::Processors& processors,
-             StateAtFirst at_first = StateAtFirst::initial);
+             const device::RankDevices& devices,
+             StateInit at_first = StateInit::initial);
     ~Assembly();
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
@@ -66,7 +66,7 @@ class Assembly {
     /// Initializes parameters and masters; see state::set_initial_values(). Collective: local
     ///
     /// \pre no op is running
-    void set_initial_values(state::DrawnTensors drawn = state::DrawnTensors::all);
+    void set_initial_values(state::RandomTensors drawn = state::RandomTensors::all);
 
     /// Returns true if computation is asynchronous: it may still run when calls return.
     bool computes_late() const;
@@ -93,7 +93,7 @@ class Assembly {
     /// Sets a hook that measures the figures which this rank sends with each step's end.
     ///
     /// All ranks receive them in StepOutcome::figures.
-    void take_along(std::function<void(StepFigures&)> measure);
+    void add_step_end_hook(std::function<void(StepFigures&)> measure);
     /// Skips the remaining passes of the running step; see StepRequest::stop_after_microbatch.
     ///
     /// It has no effect after this rank has contributed to the step's end. The other ranks would not be
@@ -110,13 +110,13 @@ class Assembly {
     /// Returns the reason why collectives inside a node use MPI; empty if ranks read each other's memory.
     ///
     /// It is the same on all ranks.
-    const std::string& why_not_shared() const;
+    const std::string& not_shared_reason() const;
     /// Returns the attention ops of the trainer and the evaluator, by the kernel that runs them.
     const kernels::AttentionOps& attention_ops() const;
     /// Returns human-readable notes on tiers that differ from the deck or are slower than possible; rank 0.
     const std::vector<std::string>& notes() const;
     /// Returns the bytes that each path of the NVMe tier has transferred for this rank.
-    std::vector<PathUse> path_uses() const;
+    std::vector<NvmePathStats> path_uses() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
     /// Returns the arena bytes of all tiers, without memory that other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
@@ -127,7 +127,7 @@ class Assembly {
     /// Returns the bytes of the op that were not transferred because they are known to be zero.
     ///
     /// These are moments before the first update.
-    std::int64_t bytes_spared(int op) const;
+    std::int64_t skipped_bytes(int op) const;
     /// Returns the bytes that all collectives of the trainer have moved.
     ///
     /// After train_executor().finish(), this is the number of steps times schedule::bytes_sent_by_purpose of
@@ -136,7 +136,7 @@ class Assembly {
     /// Returns the bytes that all ops of the trainer have moved between tiers.
     ///
     /// After train_executor().finish(), this is the number of steps times schedule::bytes_by_link of its
-    /// program, minus bytes_spared().
+    /// program, minus skipped_bytes().
     schedule::BytesByLink bytes_by_link() const;
     /// Sets the values of one tensor, in master weights and in parameters.
     ///
@@ -153,7 +153,7 @@ class Assembly {
     /// Errors:     contract, if the model has no such tensor or does not keep this kind
     std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
     /// Returns the state for checkpoints. It is valid as long as this object.
-    HeldState state() const;
+    StateView state() const;
     /// Returns the hash of the weights; see train/step/weights_hash.hpp. Collective: over `world`
     ///
     /// \pre neither executor has work left

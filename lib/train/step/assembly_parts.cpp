@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/node/bell.hpp"
+#include "comm/node/event_count.hpp"
 #include "kernels/rope.hpp"
 #include "layout/rotary_frequencies.hpp"
 #include "spec/budgets.hpp"
@@ -59,12 +59,12 @@ state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
 Assembly::Parts::Parts(const spec::RunSpec& asked,
                        Programs programs,
                        const comm::Context& all,
-                       const device::Processors& on)
+                       const device::RankDevices& on)
     : spec{asked},
       world{all},
-      processors{on},
-      stream{processors.device->make_stream()},
-      streams{processors, stream},
+      devices{on},
+      stream{devices.device->make_stream()},
+      streams{devices, stream},
       model{spec, world.rank()},
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
@@ -72,7 +72,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       memory{shared_with(node,
                          {{&train, &evaluate},
                           world.size(),
-                          *processors.device,
+                          *devices.device,
                           nvme_space(spec.tiers),
                           spec.parallel.transport,
                           spec::pinned_bytes_of_rank(spec)})},
@@ -80,14 +80,14 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       throttle{spec.debug.throttle, node},
       layer_throttle{spec.debug.throttle.compute, node},
       saves{model, train, memory, [this] { comm::ring(node.bell()); }},
-      host_work{processors.host, world.waits(), [this] { comm::ring(node.bell()); }},
+      host_work{devices.host, world.waits(), [this] { comm::ring(node.bell()); }},
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
       step_end{world, node, spec.optimizer, spec.data.train.size()},
-      train_groups{world, node, train, spec, memory, *processors.device},
-      evaluate_groups{world, node, evaluate, spec, memory, *processors.device},
+      train_groups{world, node, train, spec, memory, *devices.device},
+      evaluate_groups{world, node, evaluate, spec, memory, *devices.device},
       tensors{world, model, train, memory},
       watch{spec, model, evaluate, memory},
       times{share_times(world, node, train)},
@@ -132,33 +132,33 @@ std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& 
 }
 
 Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollectives& groups) {
-    const auto& here = streams.of(program, op);
-    const StateContext context{spec, model, program, memory, here};
+    const auto& unchanged = streams.of(program, op);
+    const StateContext context{spec, model, program, memory, unchanged};
     const int index = static_cast<int>(&op - program.ops.data());
     switch (op.kind) {
         case OpKind::compute:
         case OpKind::loss:
-            return loaded(here, {.run = kernel(program, op)});
+            return loaded(unchanged, {.run = kernel(program, op)});
         case OpKind::fill:
-            return loaded(here, bind_fill(context, op));
+            return loaded(unchanged, bind_fill(context, op));
         case OpKind::add:
-            return loaded(here, bind_add(context, op));
+            return loaded(unchanged, bind_add(context, op));
         case OpKind::copy:
-            if (LogitsWatch::is_watching(program, op)) {
-                return watch.bind(program, op, memory, here);
+            if (LogitsProbe::is_watching(program, op)) {
+                return watch.bind(program, op, memory, unchanged);
             }
             if (op.purpose == schedule::Purpose::checkpoint) {
-                return saves.applied_to(index, here, {.run = [] {}});
+                return saves.applied_to(index, unchanged, {.run = [] {}});
             }
-            return throttle.applied_to(program, op, here,
-                                       bind_copy(program, op, memory, here, copied.emplace_back()));
+            return throttle.applied_to(program, op, unchanged,
+                                       bind_copy(program, op, memory, unchanged, copied.emplace_back()));
         case OpKind::read:
         case OpKind::write:
-            return throttle.applied_to(program, op, here, nvme.bind(program, op));
+            return throttle.applied_to(program, op, unchanged, nvme.bind(program, op));
         case OpKind::norm:
-            return loaded(here, bind_norm(context, op));
+            return loaded(unchanged, bind_norm(context, op));
         case OpKind::update:
-            return saves.applied_to(index, here, loaded(here, bind_update(context, op)));
+            return saves.applied_to(index, unchanged, loaded(unchanged, bind_update(context, op)));
         case OpKind::step_end:
             return step_end.bind(program, op, memory);
         case OpKind::all_gather:

@@ -17,10 +17,10 @@
 #include "train/step/bind_collectives.hpp"
 #include "train/step/bind_transfers.hpp"
 #include "train/step/executors.hpp"
-#include "train/step/host_work.hpp"
+#include "train/step/host_optimizer_thread.hpp"
 #include "train/step/lane_streams.hpp"
 #include "train/step/layer_throttle.hpp"
-#include "train/step/logits_watch.hpp"
+#include "train/step/logits_probe.hpp"
 #include "train/step/save_stream.hpp"
 #include "train/step/step_end.hpp"
 #include "train/step/tensor_access.hpp"
@@ -32,7 +32,7 @@ namespace ziggurat::train {
 struct Assembly::Parts {
     spec::RunSpec spec;
     comm::Context world;
-    device::Processors processors;
+    device::RankDevices devices;
     device::Stream stream;  ///< compute stream of the device, also used between steps
     LaneStreams streams;
     schedule::ModelLayout model;
@@ -45,7 +45,7 @@ struct Assembly::Parts {
     LinkThrottle throttle;
     LayerThrottle layer_throttle;
     SaveStream saves;
-    HostWork host_work;
+    HostOptimizerThread host_work;
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;
@@ -54,7 +54,7 @@ struct Assembly::Parts {
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
     TensorAccess tensors;
-    LogitsWatch watch;
+    LogitsProbe watch;
     NodeTimes times;
     Executor train_executor;
     Executor evaluate_executor;
@@ -64,7 +64,7 @@ struct Assembly::Parts {
     Parts(const spec::RunSpec& asked,
           Programs programs,
           const comm::Context& all,
-          const device::Processors& on);
+          const device::RankDevices& on);
 
   private:
     /// Returns one action for each op of `program`.

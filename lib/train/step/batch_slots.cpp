@@ -10,32 +10,32 @@ namespace {
 
 BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& memory, int microbatch) {
     BatchSlot slot;
-    const auto place = [&]<class E>(BatchTensor tensor, std::span<E>& into) {
+    const auto position = [&]<class E>(BatchTensor tensor, std::span<E>& into) {
         ZG_EXPECTS(sizeof(E) == static_cast<std::size_t>(element_bytes(tensor)));
         into = memory.span<E>(program.buffer(program.trainer_buffers.of(tensor, microbatch)));
     };
     for (int b = 0; b < schedule::num_batch_tensors; ++b) {
         switch (const auto tensor = static_cast<BatchTensor>(b)) {
             case BatchTensor::tokens:
-                place(tensor, slot.tokens);
+                position(tensor, slot.tokens);
                 break;
             case BatchTensor::targets:
-                place(tensor, slot.targets);
+                position(tensor, slot.targets);
                 break;
             case BatchTensor::positions:
-                place(tensor, slot.positions);
+                position(tensor, slot.positions);
                 break;
             case BatchTensor::document_starts:
-                place(tensor, slot.document_starts);
+                position(tensor, slot.document_starts);
                 break;
             case BatchTensor::mask:
-                place(tensor, slot.mask);
+                position(tensor, slot.mask);
                 break;
             case BatchTensor::samples:
-                place(tensor, slot.samples);
+                position(tensor, slot.samples);
                 break;
             case BatchTensor::losses:
-                place(tensor, slot.losses);
+                position(tensor, slot.losses);
                 break;
         }
     }

@@ -107,21 +107,21 @@ GroupCollectives::GroupCollectives(const comm::Context& world,
     // of one group wait for different groups.
     std::vector<std::size_t> order(program.groups.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t place) {
-        return std::tie(program.groups[place].members, program.groups[place].name);
+    std::ranges::sort(order, {}, [&](std::size_t position) {
+        return std::tie(program.groups[position].members, program.groups[position].name);
     });
     groups_.resize(order.size());
-    for (const auto place : order) {
-        const auto& group = program.groups[place];
-        groups_[place] = collectives_of(world.group().subset(group.members), node, group.name, memory, device,
+    for (const auto position : order) {
+        const auto& group = program.groups[position];
+        groups_[position] = collectives_of(world.group().subset(group.members), node, group.name, memory, device,
                                         spec.parallel.transport);
-        groups_in_order_.push_back(place);
+        groups_in_order_.push_back(position);
     }
 }
 
 GroupCollectives::~GroupCollectives() {
-    for (const auto place : groups_in_order_) {
-        groups_[place].reset();
+    for (const auto position : groups_in_order_) {
+        groups_[position].reset();
     }
 }
 

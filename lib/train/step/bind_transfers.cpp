@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/contract.hpp"
-#include "comm/node/bell.hpp"
+#include "comm/node/event_count.hpp"
 #include "device/copy.hpp"
 #include "storage/direct_file.hpp"
 
@@ -66,9 +66,9 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
 }
 
 /// Returns the priority of a transfer: those for forward and backward passes precede those for updates.
-storage::Urgency urgency_of(const schedule::Program& program, const schedule::Op& op) {
+storage::Priority urgency_of(const schedule::Program& program, const schedule::Op& op) {
     const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
-    return lane.serves_updates ? storage::Urgency::can_wait : storage::Urgency::urgent;
+    return lane.serves_updates ? storage::Priority::low : storage::Priority::high;
 }
 
 Action action_of(storage::TransferThread& thread, int transfer) {
@@ -104,7 +104,7 @@ class NvmeLanes::ReadWithMoments {
     bool is_done() const { return thread_.is_done(current_); }
     std::int64_t ended_ns() const { return thread_.ended_ns(current_); }
     std::int64_t bytes_moved() const { return thread_.bytes_given(whole_) + thread_.bytes_given(others_); }
-    std::int64_t bytes_spared() const noexcept { return spared_bytes_; }
+    std::int64_t skipped_bytes() const noexcept { return spared_bytes_; }
 
   private:
     const storage::StripedFile& file_;
@@ -131,12 +131,12 @@ NvmeLanes::NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, 
     writes_ = make();
 }
 
-std::string NvmeLanes::why_not_asynchronous() const {
+std::string NvmeLanes::not_asynchronous_reason() const {
     if (reads_ == nullptr) {
         return {};
     }
-    const auto reason = reads_->why_not_asynchronous();
-    return reason.empty() ? writes_->why_not_asynchronous() : reason;
+    const auto reason = reads_->not_asynchronous_reason();
+    return reason.empty() ? writes_->not_asynchronous_reason() : reason;
 }
 
 int NvmeLanes::depth() const {
@@ -145,12 +145,12 @@ int NvmeLanes::depth() const {
 
 NvmeLanes::~NvmeLanes() = default;
 
-std::vector<PathUse> NvmeLanes::path_uses() const {
-    std::vector<PathUse> paths;
-    const auto add = [&](const storage::TransferThread& thread, PathFlow PathUse::*flow) {
+std::vector<NvmePathStats> NvmeLanes::path_uses() const {
+    std::vector<NvmePathStats> paths;
+    const auto add = [&](const storage::TransferThread& thread, PathFlow NvmePathStats::*flow) {
         for (const auto& use : thread.uses()) {
             const auto& folder = memory_.nvme()->folder_of(*use.file);
-            auto known = std::ranges::find(paths, folder, &PathUse::path);
+            auto known = std::ranges::find(paths, folder, &NvmePathStats::path);
             if (known == paths.end()) {
                 paths.push_back({folder, {}, {}});
                 known = std::prev(paths.end());
@@ -159,8 +159,8 @@ std::vector<PathUse> NvmeLanes::path_uses() const {
         }
     };
     if (reads_ != nullptr) {
-        add(*reads_, &PathUse::read);
-        add(*writes_, &PathUse::written);
+        add(*reads_, &NvmePathStats::read);
+        add(*writes_, &NvmePathStats::written);
     }
     return paths;
 }
@@ -183,12 +183,12 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
             append(others, segments);
         }
     }
-    const auto urgency = urgency_of(program, op);
-    const int whole = reads_->add(TransferKind::read, all, urgency);
+    const auto priority = urgency_of(program, op);
+    const int whole = reads_->add(TransferKind::read, all, priority);
     if (moments.empty()) {
         return action_of(*reads_, whole);
     }
-    const int without = reads_->add(TransferKind::read, others, urgency, [moments] {
+    const int without = reads_->add(TransferKind::read, others, priority, [moments] {
         for (const auto& moment : moments) {
             std::memset(moment.memory, 0, static_cast<std::size_t>(moment.bytes));
         }
@@ -199,7 +199,7 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
     return {.start = [read] { read->start(); },
             .poll = [read] { return read->is_done(); },
             .bytes_moved = [read] { return read->bytes_moved(); },
-            .bytes_spared = [read] { return read->bytes_spared(); },
+            .skipped_bytes = [read] { return read->skipped_bytes(); },
             .ended_ns = [read] { return read->ended_ns(); }};
 }
 

@@ -34,9 +34,9 @@ class NvmeLanes {
     /// were never written: they are zero.
     Action bind(const schedule::Program& program, const schedule::Op& op);
     /// Returns the bytes that each path has transferred so far, in the order of the paths.
-    std::vector<PathUse> path_uses() const;
+    std::vector<NvmePathStats> path_uses() const;
     /// Returns the reason why disk I/O is synchronous, one block at a time; empty if it is asynchronous.
-    std::string why_not_asynchronous() const;
+    std::string not_asynchronous_reason() const;
     /// Returns the maximum number of blocks in flight on each lane; 0 without NVMe.
     int depth() const;
 

@@ -51,7 +51,7 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
         const bool is_message = op.kind == OpKind::send || op.kind == OpKind::receive;
         const int sender = op.kind == OpKind::send ? group.my_index : op.peer;
         const int receiver = op.kind == OpKind::send ? op.peer : group.my_index;
-        const auto place =
+        const auto position =
             is_message ? std::tuple{op.group, sender, receiver, op.tag} : std::tuple{op.group, -1, -1, -1};
         key.add(static_cast<std::uint64_t>(is_message ? CallKind::message : CallKind::group));
         key.add(group.name);
@@ -63,7 +63,7 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
                 key.add(static_cast<std::uint64_t>(word));
             }
         }
-        key.add(seen[place]++);
+        key.add(seen[position]++);
         keys.push_back(key.value());
     }
     return keys;

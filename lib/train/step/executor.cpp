@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "comm/idle_wait.hpp"
+#include "comm/backoff.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::int64_t ns_between_checks = 50'000'000;
 ///
 /// The number is large enough to keep the device busy while this thread does other work. It is a small part
 /// of a step, so that an abandoned step ends soon.
-constexpr std::size_t least_ahead = 16;
+constexpr std::size_t min_ahead = 16;
 constexpr std::size_t parts_of_step = 32;
 
 /// Returns true if the op reads or writes a buffer that the caller of run_step fills or reads.
@@ -35,12 +35,12 @@ bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
 }
 
 /// Sets a flag for the lifetime of this object.
-class Inside {
+class ScopedFlag {
   public:
-    explicit Inside(bool& is_inside) noexcept : is_inside_{is_inside} { is_inside_ = true; }
-    ~Inside() { is_inside_ = false; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
+    explicit ScopedFlag(bool& is_inside) noexcept : is_inside_{is_inside} { is_inside_ = true; }
+    ~ScopedFlag() { is_inside_ = false; }
+    ScopedFlag(const ScopedFlag&) = delete;
+    ScopedFlag& operator=(const ScopedFlag&) = delete;
 
   private:
     bool& is_inside_;
@@ -95,14 +95,14 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].is_running.resize(lanes_[lane].ops.size());
         lanes_[lane].is_done.resize(lanes_[lane].ops.size());
         lanes_[lane].is_held.resize(lanes_[lane].ops.size());
-        lanes_[lane].most_ahead = std::max(least_ahead, lanes_[lane].ops.size() / parts_of_step);
+        lanes_[lane].max_ahead = std::max(min_ahead, lanes_[lane].ops.size() / parts_of_step);
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool all_start_early = std::ranges::all_of(
             lanes_[lane].ops, [&](int op) { return actions_[static_cast<std::size_t>(op)].may_start_early; });
         if (lanes_[lane].has_any_order || all_start_early) {
-            lanes_[lane].most_running =
-                std::min(std::size_t{schedule::most_under_way}, lanes_[lane].ops.size());
+            lanes_[lane].max_running =
+                std::min(std::size_t{schedule::max_in_flight}, lanes_[lane].ops.size());
         }
     }
     // Each op can have a stall, and work for another lane as a stall; ops of the step before may end late.
@@ -114,15 +114,15 @@ std::int64_t Executor::bytes_moved(int op) const {
     return count ? count() : 0;
 }
 
-std::int64_t Executor::bytes_spared(int op) const {
-    const auto& count = actions_.at(static_cast<std::size_t>(op)).bytes_spared;
+std::int64_t Executor::skipped_bytes(int op) const {
+    const auto& count = actions_.at(static_cast<std::size_t>(op)).skipped_bytes;
     return count ? count() : 0;
 }
 
 template <class Done>
 void Executor::run_until(const Done& done) {
-    const Inside inside{is_in_step_};
-    comm::IdleWait idle{node_};
+    const ScopedFlag inside{is_in_step_};
+    comm::Backoff idle{node_};
     std::int64_t waiting_since = 0;
     is_waiting_ = false;
     std::int64_t next_check = 0;
@@ -140,7 +140,7 @@ void Executor::run_until(const Done& done) {
                 }
                 waiting_op = -1;
                 is_waiting_ = false;
-                context_.moves();
+                context_.end_wait();
             }
             idle.reset();
             continue;
@@ -150,7 +150,7 @@ void Executor::run_until(const Done& done) {
             waiting_since = monotonic_ns();
             next_check = waiting_since + ns_between_checks;
             is_waiting_ = true;
-            is_held = waiting_op == waiting_cause && !held_for(waiting_op).empty();
+            is_held = waiting_op == waiting_cause && !hold_reason(waiting_op).empty();
         }
         if (const auto now = monotonic_ns(); now >= next_check) {
             next_check = now + ns_between_checks;
@@ -158,7 +158,7 @@ void Executor::run_until(const Done& done) {
             context_.check(what, whose);
             const double seconds = seconds_between(waiting_since, now);
             if (seconds > hang_seconds_ && !context_.is_watched()) {
-                give_up(waiting_op, waiting_cause, seconds);
+                abort_on_hang(waiting_op, waiting_cause, seconds);
             }
         }
         idle.idle();
@@ -195,7 +195,7 @@ double Executor::idle_seconds_since(std::int64_t begin_ns) {
     return is_computing() ? 0 : seconds_between(std::max(begin_ns, last_computed_ns()), monotonic_ns());
 }
 
-void Executor::begin_telling() {
+void Executor::begin_publishing() {
     for (const int lane : compute_lanes_) {
         end_issued(lanes_[static_cast<std::size_t>(lane)]);
     }
@@ -204,7 +204,7 @@ void Executor::begin_telling() {
     step_began_ns_ = is_computing() ? step_ended_ns_ : monotonic_ns();
 }
 
-void Executor::end_telling() {
+void Executor::end_publishing() {
     num_told_ = records_.size();
     step_ended_ns_ = is_computing() ? std::max(step_began_ns_, last_computed_ns()) : monotonic_ns();
 }
@@ -224,12 +224,12 @@ bool Executor::can_return_from_step() {
 }
 
 void Executor::run_step() {
-    begin_telling();
+    begin_publishing();
     is_abandoned_ = false;
     num_inputs_done_ = 0;
     ++steps_begun_;
     run_until([this] { return can_return_from_step(); });
-    end_telling();
+    end_publishing();
 }
 
 bool Executor::is_drained() const noexcept {
@@ -237,9 +237,9 @@ bool Executor::is_drained() const noexcept {
 }
 
 void Executor::finish() {
-    begin_telling();
+    begin_publishing();
     run_until([this] { return is_drained(); });
-    end_telling();
+    end_publishing();
 }
 
 }  // namespace ziggurat::train

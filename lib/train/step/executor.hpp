@@ -49,7 +49,7 @@ struct LaneRecord {
 ///
 /// Lanes may finish the ops of a step while the next step is already running, without a drain in between. No
 /// allocation after construction.
-class Executor final : public comm::Background {
+class Executor final : public comm::BackgroundWork {
   public:
     /// \param actions       by op
     /// \param context       is notified of waits, and of each op
@@ -108,7 +108,7 @@ class Executor final : public comm::Background {
     /// Returns the bytes that the action of `op` has counted; 0 if it counts nothing.
     std::int64_t bytes_moved(int op) const;
     /// Returns the bytes of the program that `op` has skipped.
-    std::int64_t bytes_spared(int op) const;
+    std::int64_t skipped_bytes(int op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// Returns the records of the last run_step or finish, and of the time between it and the one before.
     ///
@@ -146,9 +146,9 @@ class Executor final : public comm::Background {
         std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
         std::vector<char> is_done;     ///< by op of the lane: done before an earlier op
         std::vector<char> is_held;     ///< by op of the lane: Action::may_begin has returned false
-        std::size_t most_running = 1;  ///< maximum number of started asynchronous ops, from ops[next] on
+        std::size_t max_running = 1;  ///< maximum number of started asynchronous ops, from ops[next] on
         std::size_t num_issued = 0;    ///< number of issued ops, from ops[next] on
-        std::size_t most_ahead = 0;    ///< maximum of num_issued when an op is issued that could be skipped
+        std::size_t max_ahead = 0;    ///< maximum of num_issued when an op is issued that could be skipped
         bool has_any_order = false;    ///< ops start and end in any order
         bool computes = false;
         std::vector<Start> starts;   ///< by op of the lane: its last start
@@ -165,17 +165,17 @@ class Executor final : public comm::Background {
         return !lane.ops.empty() && lane.step < steps_begun_;
     }
     /// Returns true if the next op of the lane is started or issued.
-    static bool is_under_way(const LaneState& lane) noexcept {
+    static bool is_in_flight(const LaneState& lane) noexcept {
         return !lane.ops.empty() && lane.is_running[lane.next] != 0;
     }
     /// Returns the first op after the issued ones.
     static Place next_to_issue(const LaneState& lane) noexcept {
-        const auto place = lane.next + lane.num_issued;
-        return place < lane.ops.size() ? Place{place, lane.step}
-                                       : Place{place - lane.ops.size(), lane.step + 1};
+        const auto position = lane.next + lane.num_issued;
+        return position < lane.ops.size() ? Place{position, lane.step}
+                                       : Place{position - lane.ops.size(), lane.step + 1};
     }
-    static std::size_t in_front(const LaneState& lane, std::size_t index, std::size_t places) noexcept {
-        return index >= places ? index - places : index + lane.ops.size() - places;
+    static std::size_t in_front(const LaneState& lane, std::size_t index, std::size_t positions) noexcept {
+        return index >= positions ? index - positions : index + lane.ops.size() - positions;
     }
     const LaneState& lane_of(int op) const noexcept {
         return lanes_[static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(op)].lane)];
@@ -199,7 +199,7 @@ class Executor final : public comm::Background {
     /// Runs or issues the next op of a lane; returns true if that was possible.
     bool issue_next(LaneState& lane);
     /// Runs or issues an op whose dependencies are met; returns false if it must not begin yet.
-    bool issue(LaneState& lane, const Place& place, bool is_left_out);
+    bool issue(LaneState& lane, const Place& position, bool is_left_out);
     bool poll(int op);
     /// Starts an asynchronous op whose dependencies are met; returns false if it must not begin yet.
     bool start(LaneState& lane, std::size_t index, std::int64_t step);
@@ -221,13 +221,13 @@ class Executor final : public comm::Background {
     std::int64_t end_of(int op, std::int64_t step) const;
     /// Records the start of the `index`-th op of the lane, and the dependency that ended last.
     ///
-    /// In the order of the lane, the op also had to wait for the op `places` positions before it, and for all
+    /// In the order of the lane, the op also had to wait for the op `positions` positions before it, and for all
     /// earlier ones.
     void note_start(LaneState& lane,
                     std::size_t index,
                     std::int64_t step,
                     std::int64_t begin_ns,
-                    std::size_t places) const;
+                    std::size_t positions) const;
     /// Marks the `index`-th op of the lane as done.
     void complete(LaneState& lane, std::size_t index, std::int64_t now_ns);
     /// Records a stall of the compute lane before its `index`-th op, by the clock of its stream.
@@ -250,30 +250,30 @@ class Executor final : public comm::Background {
     /// Returns true if the whole device has failed: every query of it reports an error.
     bool is_device_lost() const;
     /// Returns true if a device or another thread executes `op`, not the issuing thread.
-    bool is_done_beside(int op) const noexcept;
+    bool is_done_concurrently(int op) const noexcept;
     /// Rethrows the current exception, which was raised for `op`.
     ///
     /// If a device or another thread has caused it, it is reported as the error of the op that has failed.
     [[noreturn]] void throw_failure(int op);
     /// Reports a failure of an issued op that was not reported yet.
-    void tell_failure() const;
+    void report_failure() const;
 
     /// Returns the next op of the compute lane and the op that it waits for.
     ///
     /// If the compute lane has no work left, it is the next op of the first other lane that has work.
     std::pair<int, int> first_wait() const;
     /// Returns the issued op that blocks `op`; may be `op` itself.
-    int not_ending(int op) const;
+    int find_blocking_op(int op) const;
     /// Returns a description of the wait for `op`, and who must end it: other ranks or an own device.
     std::pair<std::string_view, comm::Awaited> awaited(int op) const;
     /// Returns the reason why an op with all dependencies met must not begin; empty if it is not held.
-    std::string_view held_for(int op) const;
+    std::string_view hold_reason(int op) const;
     /// Advances all lanes until `done` returns true.
     template <class Done>
     void run_until(const Done& done);
-    void begin_telling();
-    void end_telling();
-    [[noreturn]] void give_up(int op, int cause, double seconds) const;
+    void begin_publishing();
+    void end_publishing();
+    [[noreturn]] void abort_on_hang(int op, int cause, double seconds) const;
 
     const schedule::Program& program_;
     std::vector<Action> actions_;

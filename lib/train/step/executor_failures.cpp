@@ -7,7 +7,7 @@ namespace ziggurat::train {
 namespace {
 
 /// Returns true if the query of an event reports an error.
-bool tells_error(const device::Event& event) {
+bool reports_error(const device::Event& event) {
     try {
         static_cast<void>(event.is_done());
         return false;
@@ -19,33 +19,33 @@ bool tells_error(const device::Event& event) {
 }  // namespace
 
 Executor::~Executor() {
-    const bool is_under_way = num_late_ > 0;
+    const bool is_in_flight = num_late_ > 0;
     for (const auto& lane : lanes_) {
         try {
             lane.stream.finish();
         } catch (...) {  // the failed op is determined below
         }
     }
-    if (is_under_way && node_ != nullptr) {
+    if (is_in_flight && node_ != nullptr) {
         node_->polling_ended();
     }
     if (!has_failed_) {
-        tell_failure();
+        report_failure();
     }
 }
 
-bool Executor::is_done_beside(int op) const noexcept {
-    return lane_of(op).stream.is_late() || actions_[static_cast<std::size_t>(op)].computes_beside;
+bool Executor::is_done_concurrently(int op) const noexcept {
+    return lane_of(op).stream.is_late() || actions_[static_cast<std::size_t>(op)].computes_concurrently;
 }
 
 bool Executor::has_failed(int op) const {
-    return tells_error(events_[static_cast<std::size_t>(op)].end);
+    return reports_error(events_[static_cast<std::size_t>(op)].end);
 }
 
 int Executor::failed_before(int op) const {
     const auto& lane = lane_of(op);
-    for (std::size_t place = 0; place < lane.num_issued; ++place) {
-        const int in_front = lane.ops[(lane.next + place) % lane.ops.size()];
+    for (std::size_t position = 0; position < lane.num_issued; ++position) {
+        const int in_front = lane.ops[(lane.next + position) % lane.ops.size()];
         if (in_front == op) {
             break;
         }
@@ -79,8 +79,8 @@ int Executor::first_failed(int op) const {
 
 int Executor::any_failed() const {
     for (const auto& lane : lanes_) {
-        for (std::size_t place = 0; place < lane.num_issued; ++place) {
-            const int op = lane.ops[(lane.next + place) % lane.ops.size()];
+        for (std::size_t position = 0; position < lane.num_issued; ++position) {
+            const int op = lane.ops[(lane.next + position) % lane.ops.size()];
             if (has_failed(op)) {
                 return op;
             }
@@ -91,7 +91,7 @@ int Executor::any_failed() const {
 
 bool Executor::is_device_lost() const {
     // No op that can fail was issued before this event.
-    return first_event_ && tells_error(*first_event_);
+    return first_event_ && reports_error(*first_event_);
 }
 
 FailedOp Executor::failed(int op) const {
@@ -100,8 +100,8 @@ FailedOp Executor::failed(int op) const {
 
 void Executor::throw_failure(int op) {
     has_failed_ = true;
-    const bool is_beside = is_done_beside(op);
-    const int from = is_beside ? op : any_failed();
+    const bool is_concurrent = is_done_concurrently(op);
+    const int from = is_concurrent ? op : any_failed();
     const int found = from < 0 ? op : first_failed(from);
     if (found != op) {
         try {
@@ -110,7 +110,7 @@ void Executor::throw_failure(int op) {
             throw_failure_of(failed(found));
         }
     }
-    if (is_beside) {
+    if (is_concurrent) {
         throw_failure_of(failed(op));
     }
     const auto& collective = program_.ops[static_cast<std::size_t>(op)];
@@ -127,7 +127,7 @@ void Executor::throw_failure(int op) {
     }
 }
 
-void Executor::tell_failure() const {
+void Executor::report_failure() const {
     const int any = any_failed();
     if (any < 0) {
         return;
@@ -136,7 +136,7 @@ void Executor::tell_failure() const {
     try {
         static_cast<void>(events_[static_cast<std::size_t>(first)].end.is_done());
     } catch (...) {
-        tell_failure_of(failed(first), context_, num_exceptions_);
+        report_failure_of(failed(first), context_, num_exceptions_);
     }
 }
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/clock.hpp"
-#include "device/wait_watch.hpp"
+#include "device/wait_observer.hpp"
 #include "train/step/executor.hpp"
 
 namespace ziggurat::train {
@@ -70,26 +70,26 @@ bool Executor::poll(int op) {
 }
 
 bool Executor::issue_next(LaneState& lane) {
-    const auto place = next_to_issue(lane);
-    if (place.step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
+    const auto position = next_to_issue(lane);
+    if (position.step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
         return false;  // otherwise the op would be issued again before it is done
     }
-    const int op = lane.ops[place.index];
+    const int op = lane.ops[position.index];
     const auto number = static_cast<std::size_t>(op);
     const bool is_late = lane.stream.is_late();
-    if (actions_[number].is_asynchronous() || missing(op, place.step, is_late ? issued_ : completed_) >= 0) {
+    if (actions_[number].is_asynchronous() || missing(op, position.step, is_late ? issued_ : completed_) >= 0) {
         return false;
     }
     const bool has_values = computes(program_.ops[number]);
     const bool is_left_out = is_abandoned_ && has_values;
-    if (is_late && lane.num_issued >= lane.most_ahead && has_values && !is_left_out) {
+    if (is_late && lane.num_issued >= lane.max_ahead && has_values && !is_left_out) {
         return false;
     }
-    return do_for(op, [&] { return issue(lane, place, is_left_out); });
+    return do_for(op, [&] { return issue(lane, position, is_left_out); });
 }
 
-bool Executor::issue(LaneState& lane, const Place& place, bool is_left_out) {
-    const auto index = place.index;
+bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
+    const auto index = position.index;
     const int op = lane.ops[index];
     const auto number = static_cast<std::size_t>(op);
     auto& action = actions_[number];
@@ -99,9 +99,9 @@ bool Executor::issue(LaneState& lane, const Place& place, bool is_left_out) {
     // Issuing work to a device counts as a wait, because a hanging device stops to accept work at some point.
     auto* const watch = lane.stream.watch();
     if (!was_held) {
-        const device::WatchedWait wait{watch, issued.label};
+        const device::ScopedWait wait{watch, issued.label};
         if (lane.stream.is_late()) {
-            wait_for_issued(lane.stream, issued, place.step);
+            wait_for_issued(lane.stream, issued, position.step);
         }
         begin.record(lane.stream);
     }
@@ -113,7 +113,7 @@ bool Executor::issue(LaneState& lane, const Place& place, bool is_left_out) {
     if (watch == nullptr) {
         context_.does(issued.label, begin_ns);
     }
-    const device::WatchedWait wait{watch, issued.label};
+    const device::ScopedWait wait{watch, issued.label};
     if (!is_left_out) {
         action.run();
     }
@@ -167,11 +167,11 @@ bool Executor::end_first_issued(LaneState& lane) {
 
 bool Executor::advance_asynchronous(LaneState& lane) {
     const int op = lane.ops[lane.next];
-    if (!is_under_way(lane) && missing(op, lane.step, completed_) >= 0) {
+    if (!is_in_flight(lane) && missing(op, lane.step, completed_) >= 0) {
         return false;
     }
     const auto begin_ns = monotonic_ns();
-    if (!is_under_way(lane) && !start(lane, lane.next, lane.step)) {
+    if (!is_in_flight(lane) && !start(lane, lane.next, lane.step)) {
         return false;
     }
     const bool has_started = start_ahead(lane);
@@ -192,7 +192,7 @@ bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
     auto& action = actions_[static_cast<std::size_t>(op)];
     const bool has_started = do_for(op, [&] {
         if (lane.is_held[index] == 0) {
-            note_start(lane, index, step, monotonic_ns(), lane.most_running);
+            note_start(lane, index, step, monotonic_ns(), lane.max_running);
         }
         if (action.may_begin && !action.may_begin()) {
             lane.is_held[index] = 1;
@@ -211,10 +211,10 @@ bool Executor::advance_in_any_order(LaneState& lane) {
     const auto begin_ns = monotonic_ns();
     const int op = lane.ops[lane.next];
     bool has_moved = start_ahead(lane);
-    std::array<std::size_t, schedule::most_under_way> ended{};
+    std::array<std::size_t, schedule::max_in_flight> ended{};
     std::size_t num_ended = 0;
-    for (std::size_t place = lane.next; place < lane.next + lane.most_running; ++place) {
-        const auto index = place % lane.ops.size();
+    for (std::size_t position = lane.next; position < lane.next + lane.max_running; ++position) {
+        const auto index = position % lane.ops.size();
         if (lane.is_running[index] != 0 && poll(lane.ops[index])) {
             ended.at(num_ended++) = index;
             has_moved = true;
@@ -233,9 +233,9 @@ bool Executor::advance_in_any_order(LaneState& lane) {
 
 bool Executor::start_ahead(LaneState& lane) {
     bool has_started = false;
-    for (std::size_t place = lane.next; place < lane.next + lane.most_running; ++place) {
-        const auto index = place % lane.ops.size();
-        const auto step = lane.step + static_cast<std::int64_t>(place / lane.ops.size());
+    for (std::size_t position = lane.next; position < lane.next + lane.max_running; ++position) {
+        const auto index = position % lane.ops.size();
+        const auto step = lane.step + static_cast<std::int64_t>(position / lane.ops.size());
         if (step >= steps_begun_) {
             break;
         }

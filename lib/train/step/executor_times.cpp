@@ -19,7 +19,7 @@ std::int64_t Executor::end_of(int op, std::int64_t step) const {
 }
 
 void Executor::note_start(
-    LaneState& lane, std::size_t index, std::int64_t step, std::int64_t begin_ns, std::size_t places) const {
+    LaneState& lane, std::size_t index, std::int64_t step, std::int64_t begin_ns, std::size_t positions) const {
     auto& start = lane.starts[index];
     int after = -1;
     std::int64_t ready_ns = 0;
@@ -36,11 +36,11 @@ void Executor::note_start(
     for (const int other : op.waits_for_previous_step) {
         wait(other, end_of(other, step - 1));
     }
-    if (places > 1 && !lane.has_any_order) {
+    if (positions > 1 && !lane.has_any_order) {
         const auto before = in_front(lane, index, 1);
         wait(lane.ops[before], lane.starts[before].begin_ns);
     }
-    const auto& passed = lane.passed[in_front(lane, index, places)];
+    const auto& passed = lane.passed[in_front(lane, index, positions)];
     wait(passed.last, passed.at_ns);
     start = {begin_ns, std::min(ready_ns, begin_ns), after};
     if (times_ != nullptr) {
@@ -105,7 +105,7 @@ void Executor::note_gap(const LaneState& lane, std::size_t index) {
 
 void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     const bool is_at_work = std::ranges::any_of(
-        compute_lanes_, [&](int lane) { return is_under_way(lanes_[static_cast<std::size_t>(lane)]); });
+        compute_lanes_, [&](int lane) { return is_in_flight(lanes_[static_cast<std::size_t>(lane)]); });
     if (end_ns - begin_ns < shortest_noted_ns || is_waiting_ || is_at_work || computes_late_) {
         return;
     }

@@ -20,13 +20,13 @@ std::pair<int, int> Executor::first_wait() const {
     }
     ZG_ENSURES(waiting != nullptr);
     const int op = waiting->ops[waiting->next];
-    const int cause = is_under_way(*waiting)
+    const int cause = is_in_flight(*waiting)
                           ? op
                           : missing(op, waiting->step, waiting->stream.is_late() ? issued_ : completed_);
-    return {op, not_ending(cause < 0 ? op : cause)};
+    return {op, find_blocking_op(cause < 0 ? op : cause)};
 }
 
-int Executor::not_ending(int op) const {
+int Executor::find_blocking_op(int op) const {
     // The loop terminates: dependencies of an issued op are done, or were issued before it.
     while (true) {
         const auto& lane = lane_of(op);
@@ -42,26 +42,26 @@ int Executor::not_ending(int op) const {
     }
 }
 
-std::string_view Executor::held_for(int op) const {
+std::string_view Executor::hold_reason(int op) const {
     const auto& lane = lane_of(op);
     const auto index = static_cast<std::size_t>(std::ranges::find(lane.ops, op) - lane.ops.begin());
     const bool is_held = lane.is_held[index] != 0 && lane.is_running[index] == 0;
-    return is_held ? actions_[static_cast<std::size_t>(op)].held_for : "";
+    return is_held ? actions_[static_cast<std::size_t>(op)].hold_reason : "";
 }
 
 std::pair<std::string_view, comm::Awaited> Executor::awaited(int op) const {
-    if (const auto held = held_for(op); !held.empty()) {
+    if (const auto held = hold_reason(op); !held.empty()) {
         return {held, comm::Awaited::others};
     }
     const auto number = static_cast<std::size_t>(op);
-    const bool is_own = is_done_beside(op) && missing(op, completed_[number], completed_) < 0;
-    return {program_.ops[number].label, is_own ? comm::Awaited::own_processor : comm::Awaited::others};
+    const bool is_own = is_done_concurrently(op) && missing(op, completed_[number], completed_) < 0;
+    return {program_.ops[number].label, is_own ? comm::Awaited::own_device : comm::Awaited::others};
 }
 
-void Executor::give_up(int op, int cause, double seconds) const {
+void Executor::abort_on_hang(int op, int cause, double seconds) const {
     const auto& before = program_.ops[static_cast<std::size_t>(op)].label;
     const auto [what, whose] = awaited(cause);
-    const bool is_own = whose == comm::Awaited::own_processor;
+    const bool is_own = whose == comm::Awaited::own_device;
     const int group = program_.ops[static_cast<std::size_t>(cause)].group;
     throw Error{
         is_own ? ErrorKind::resource : ErrorKind::communication,

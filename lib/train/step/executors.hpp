@@ -10,7 +10,7 @@
 namespace ziggurat::train {
 
 /// Background work that advances the started steps of all executors: other ranks may wait for them.
-class Executors final : public comm::Background {
+class Executors final : public comm::BackgroundWork {
   public:
     /// \param all  must outlive this object
     explicit Executors(std::vector<Executor*> all) : all_{std::move(all)} {}

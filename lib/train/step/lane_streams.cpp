@@ -6,11 +6,11 @@ namespace ziggurat::train {
 
 using schedule::Engine;
 
-LaneStreams::LaneStreams(const device::Processors& processors, const device::Stream& compute)
-    : host_{processors.host},
+LaneStreams::LaneStreams(const device::RankDevices& devices, const device::Stream& compute)
+    : host_{devices.host},
       compute_{compute},
-      host_to_device_{*processors.device},
-      device_to_host_{*processors.device} {}
+      host_to_device_{*devices.device},
+      device_to_host_{*devices.device} {}
 
 const device::Stream& LaneStreams::of(const schedule::Lane& lane) const {
     switch (lane.engine) {

@@ -14,7 +14,7 @@ namespace ziggurat::train {
 class LaneStreams {
   public:
     /// \param compute  compute stream of the device
-    LaneStreams(const device::Processors& processors, const device::Stream& compute);
+    LaneStreams(const device::RankDevices& devices, const device::Stream& compute);
 
     const device::Stream& of(const schedule::Lane& lane) const;
     /// Returns the stream of the lane of `op`.

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/failure.hpp"
-#include "comm/watch/departure.hpp"
+#include "comm/watch/process_abort.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::train {
@@ -25,16 +25,16 @@ void throw_failure_of(const FailedOp& op) {
     } catch (const Error& error) {
         throw Error{error.kind(), with_label(op, error.what()), error.where()};
     } catch (...) {
-        const auto failure = failure_at_hand();
+        const auto failure = current_failure();
         throw Error{static_cast<ErrorKind>(failure.exit_code), with_label(op, failure.problem)};
     }
 }
 
-void tell_failure_of(const FailedOp& op, const comm::WaitContext& context, int num_exceptions) {
-    const auto failure = failure_at_hand();
+void report_failure_of(const FailedOp& op, const comm::WaitContext& context, int num_exceptions) {
+    const auto failure = current_failure();
     const auto text = with_label(op, failure.problem);
     if (std::uncaught_exceptions() > num_exceptions) {
-        comm::say_on_stderr("warning: in addition, " + text);
+        comm::print_on_stderr("warning: in addition, " + text);
     } else {
         context.fail(failure.exit_code, text);
     }
@@ -44,7 +44,7 @@ void end_job_at_once(const comm::Context& world) {
     if (world.size() == 1 || world.liveness() == nullptr) {
         return;
     }
-    const auto failure = failure_at_hand();
+    const auto failure = current_failure();
     std::fflush(nullptr);
     world.liveness()->fail(failure.exit_code, failure.problem);
 }

@@ -26,7 +26,7 @@ struct FailedOp {
 ///
 /// \param num_exceptions  std::uncaught_exceptions() when the destroyed object was constructed
 /// \pre an exception is being handled
-void tell_failure_of(const FailedOp& op, const comm::WaitContext& context, int num_exceptions);
+void report_failure_of(const FailedOp& op, const comm::WaitContext& context, int num_exceptions);
 
 /// Ends the job at once with the current exception; returns if it has one rank or no watchdog.
 ///

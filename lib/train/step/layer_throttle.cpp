@@ -7,9 +7,9 @@
 namespace ziggurat::train {
 
 LayerThrottle::LayerThrottle(double seconds, const comm::NodeMemory& node)
-    : least_ns_{static_cast<std::int64_t>(seconds * 1e9)} {
-    if (least_ns_ > 0) {
-        alarm_ = std::make_unique<comm::Alarm>(node);
+    : min_ns_{static_cast<std::int64_t>(seconds * 1e9)} {
+    if (min_ns_ > 0) {
+        alarm_ = std::make_unique<comm::WakeupTimer>(node);
     }
 }
 
@@ -17,13 +17,13 @@ bool LayerThrottle::may_end(Pass& pass) {
     if (!pass.begun.is_done()) {
         return false;  // the executor calls again: it polls while its device is busy
     }
-    const auto end_ns = pass.begun.time_ns() + pass.least_ns;
+    const auto end_ns = pass.begun.time_ns() + pass.min_ns;
     if (monotonic_ns() >= end_ns) {
         pass.is_begun = false;
         return true;
     }
     if (!pass.is_awaited) {
-        alarm_->ring_at(end_ns);
+        alarm_->wake_at(end_ns);
         pass.is_awaited = true;
     }
     return false;
@@ -32,7 +32,7 @@ bool LayerThrottle::may_end(Pass& pass) {
 void LayerThrottle::hold_layers(const schedule::Program& program,
                                 const std::vector<device::Stream>& streams,
                                 std::vector<Action>& actions) {
-    if (least_ns_ == 0) {
+    if (min_ns_ == 0) {
         return;
     }
     for (const auto& [first, last, is_forward] : schedule::layer_passes(program)) {
@@ -42,7 +42,7 @@ void LayerThrottle::hold_layers(const schedule::Program& program,
         auto& end = actions.at(static_cast<std::size_t>(last));
         ZG_EXPECTS(!begin.may_begin && !end.may_begin);
         passes_.push_back(
-            {.least_ns = is_forward ? least_ns_ : 2 * least_ns_, .begun = device::Event{stream}});
+            {.min_ns = is_forward ? min_ns_ : 2 * min_ns_, .begun = device::Event{stream}});
         auto* pass = &passes_.back();
         const auto begins = [pass, stream] {
             pass->begun.record(stream);
@@ -61,7 +61,7 @@ void LayerThrottle::hold_layers(const schedule::Program& program,
             }
             return may_end(*pass);
         };
-        end.held_for = "debug.throttle.compute";
+        end.hold_reason = "debug.throttle.compute";
     }
 }
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <memory>
 
-#include "comm/node/alarm.hpp"
+#include "comm/node/wakeup_timer.hpp"
 #include "comm/node/node_memory.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
@@ -40,7 +40,7 @@ class LayerThrottle {
   private:
     /// One running pass of a layer.
     struct Pass {
-        std::int64_t least_ns = 0;
+        std::int64_t min_ns = 0;
         device::Event begun;
         bool is_begun = false;
         bool is_awaited = false;  ///< the alarm is set to the end of the delay
@@ -48,9 +48,9 @@ class LayerThrottle {
 
     bool may_end(Pass& pass);
 
-    std::int64_t least_ns_;
+    std::int64_t min_ns_;
     std::deque<Pass> passes_;  ///< a deque, because the addresses must stay valid
-    std::unique_ptr<comm::Alarm> alarm_;
+    std::unique_ptr<comm::WakeupTimer> alarm_;
 };
 
 }  // namespace ziggurat::train

@@ -9,14 +9,14 @@ namespace ziggurat::train {
 namespace {
 
 /// Properties of one op that a rank publishes once.
-struct ToldOp {
+struct PublishedOp {
     std::uint64_t key;
     std::uint64_t engine;
 };
 
 std::int64_t bytes_of_rank(std::int64_t num_ops) {
-    const auto told = (num_ops + 1) * static_cast<std::int64_t>(sizeof(ToldOp));
-    return (told + 63) / 64 * 64 + OpTimes::bytes_for(static_cast<std::size_t>(num_ops));
+    const auto bytes_of_times = (num_ops + 1) * static_cast<std::int64_t>(sizeof(PublishedOp));
+    return (bytes_of_times + 63) / 64 * 64 + OpTimes::bytes_for(static_cast<std::size_t>(num_ops));
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ NodeTimes times_of_one(const schedule::Program& program) {
 }
 
 NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const schedule::Program& program) {
-    std::int64_t most_ops = std::ssize(program.ops);
-    comm::all_reduce_max(world, {&most_ops, 1});
-    const auto bytes = bytes_of_rank(most_ops);
+    std::int64_t max_ops = std::ssize(program.ops);
+    comm::all_reduce_max(world, {&max_ops, 1});
+    const auto bytes = bytes_of_rank(max_ops);
     auto* memory = node.make_block(bytes, "the times of a step's ops");
     if (memory == nullptr) {
         return times_of_one(program);
@@ -55,31 +55,31 @@ NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const 
             world_ranks.push_back(rank);
         }
     }
-    const auto told_by = [&](std::size_t local) {
-        return reinterpret_cast<ToldOp*>(memory + static_cast<std::int64_t>(local) * bytes);
+    const auto reported_by = [&](std::size_t local) {
+        return reinterpret_cast<PublishedOp*>(memory + static_cast<std::int64_t>(local) * bytes);
     };
     const auto me = static_cast<std::size_t>(node.local_rank_of(world.rank()));
     const auto my_keys = collective_keys(program);
     const auto my_engines = engines_of(program);
-    told_by(me)[0] = {program.ops.size(), 0};
+    reported_by(me)[0] = {program.ops.size(), 0};
     for (std::size_t op = 0; op < my_keys.size(); ++op) {
-        told_by(me)[op + 1] = {my_keys[op], static_cast<std::uint64_t>(my_engines[op])};
+        reported_by(me)[op + 1] = {my_keys[op], static_cast<std::uint64_t>(my_engines[op])};
     }
     comm::barrier(world);  // all ranks have published their ops
 
     std::vector<RankTimes> ranks;
     std::vector<std::vector<std::uint64_t>> keys;
     for (std::size_t local = 0; local < world_ranks.size(); ++local) {
-        const auto* told = told_by(local);
-        const auto num_ops = static_cast<std::size_t>(told[0].key);
+        const auto* bytes_of_times = reported_by(local);
+        const auto num_ops = static_cast<std::size_t>(bytes_of_times[0].key);
         keys.emplace_back();
         std::vector<schedule::Engine> engines;
         for (std::size_t op = 0; op < num_ops; ++op) {
-            keys.back().push_back(told[op + 1].key);
-            engines.push_back(static_cast<schedule::Engine>(told[op + 1].engine));
+            keys.back().push_back(bytes_of_times[op + 1].key);
+            engines.push_back(static_cast<schedule::Engine>(bytes_of_times[op + 1].engine));
         }
         auto* end = memory + static_cast<std::int64_t>(local + 1) * bytes;
-        const OpTimes times{end - OpTimes::bytes_for(static_cast<std::size_t>(most_ops)), num_ops};
+        const OpTimes times{end - OpTimes::bytes_for(static_cast<std::size_t>(max_ops)), num_ops};
         ranks.push_back({world_ranks[local], times, std::move(engines)});
     }
     return {.ranks = std::move(ranks), .me = static_cast<int>(me), .collectives = CollectiveMatch{keys}};

@@ -88,7 +88,7 @@ std::optional<OpTimes::Times> OpTimes::latest(int op, std::int64_t time_ns) cons
     return found;
 }
 
-std::int64_t OpTimes::first_work_behind(std::int64_t time_ns) const noexcept {
+std::int64_t OpTimes::first_work_after(std::int64_t time_ns) const noexcept {
     const auto number = num_works_->load(std::memory_order_acquire);
     // The rank may write further entries at the same time, so the older half of the slots is not read.
     auto first = std::max<std::int64_t>(0, number - static_cast<std::int64_t>(work_slots_.size()) / 2);

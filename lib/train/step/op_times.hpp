@@ -52,7 +52,7 @@ class OpTimes {
     /// Returns the latest completed execution that had begun at `time_ns`.
     std::optional<Times> latest(int op, std::int64_t time_ns) const noexcept;
     /// Returns the number of the first work that ends after `time_ns`; later numbers follow in time.
-    std::int64_t first_work_behind(std::int64_t time_ns) const noexcept;
+    std::int64_t first_work_after(std::int64_t time_ns) const noexcept;
     /// Returns the work of this number; nullopt if it does not exist yet.
     std::optional<Work> work(std::int64_t number) const noexcept;
 

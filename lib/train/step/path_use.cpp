@@ -8,8 +8,8 @@ namespace ziggurat::train {
 namespace {
 
 /// Minimum statistics of the slow path: with fewer blocks, or less time, the result may be chance.
-constexpr std::int64_t least_blocks = 64;
-constexpr double least_seconds = 1;
+constexpr std::int64_t min_blocks = 64;
+constexpr double min_seconds = 1;
 constexpr double times_slower = 3;
 
 std::string rate(const PathFlow& flow) {
@@ -17,19 +17,19 @@ std::string rate(const PathFlow& flow) {
 }
 
 /// Describes a slow path in one direction.
-std::string slow_path(std::span<const PathUse> paths, PathFlow PathUse::*flow, const char* what) {
-    const PathUse* slowest = nullptr;
-    const PathUse* fastest = nullptr;
+std::string slow_path(std::span<const NvmePathStats> paths, PathFlow NvmePathStats::*flow, const char* what) {
+    const NvmePathStats* slowest = nullptr;
+    const NvmePathStats* fastest = nullptr;
     for (const auto& path : paths) {
         const auto& moved = path.*flow;
-        if (moved.blocks < least_blocks || moved.busy_seconds <= 0) {
+        if (moved.blocks < min_blocks || moved.busy_seconds <= 0) {
             continue;
         }
         const auto speed = moved.bytes_per_second();
         slowest = slowest == nullptr || speed < (slowest->*flow).bytes_per_second() ? &path : slowest;
         fastest = fastest == nullptr || speed > (fastest->*flow).bytes_per_second() ? &path : fastest;
     }
-    if (slowest == nullptr || (slowest->*flow).busy_seconds < least_seconds ||
+    if (slowest == nullptr || (slowest->*flow).busy_seconds < min_seconds ||
         times_slower * (slowest->*flow).bytes_per_second() > (fastest->*flow).bytes_per_second()) {
         return {};
     }
@@ -47,16 +47,16 @@ void add(PathFlow& sum, const PathFlow& flow) {
 
 }  // namespace
 
-std::string slow_path(std::span<const PathUse> paths) {
-    auto text = slow_path(paths, &PathUse::read, "reads");
-    return text.empty() ? slow_path(paths, &PathUse::written, "writes") : text;
+std::string slow_path(std::span<const NvmePathStats> paths) {
+    auto text = slow_path(paths, &NvmePathStats::read, "reads");
+    return text.empty() ? slow_path(paths, &NvmePathStats::written, "writes") : text;
 }
 
-std::string path_table(std::span<const std::vector<PathUse>> ranks) {
-    std::vector<PathUse> sums;
+std::string path_table(std::span<const std::vector<NvmePathStats>> ranks) {
+    std::vector<NvmePathStats> sums;
     for (const auto& paths : ranks) {
         for (const auto& use : paths) {
-            auto known = std::ranges::find(sums, use.path, &PathUse::path);
+            auto known = std::ranges::find(sums, use.path, &NvmePathStats::path);
             if (known == sums.end()) {
                 sums.push_back({use.path, {}, {}});
                 known = std::prev(sums.end());

@@ -19,7 +19,7 @@ struct PathFlow {
     }
 };
 
-struct PathUse {
+struct NvmePathStats {
     std::string path;
     PathFlow read, written;
 };
@@ -28,12 +28,12 @@ struct PathUse {
 ///
 /// It is empty if there is no such path, or if too few bytes were transferred. Stripes are distributed evenly
 /// over the paths, so all transfers wait for the slow path.
-std::string slow_path(std::span<const PathUse> paths);
+std::string slow_path(std::span<const NvmePathStats> paths);
 
 /// Returns a line ` '/a'  read 1200 MB/s, written 800 MB/s` for each path of all ranks.
 ///
 /// The lines are in the order of the paths. The rate is that of a rank while it has transfers in flight on
 /// the path, averaged over the ranks. The table is empty with fewer than two paths. Pure.
-std::string path_table(std::span<const std::vector<PathUse>> ranks);
+std::string path_table(std::span<const std::vector<NvmePathStats>> ranks);
 
 }  // namespace ziggurat::train

@@ -7,7 +7,7 @@
 namespace ziggurat::train {
 
 /// Placement of one rank: its host and cores.
-struct RankPlace {
+struct RankPlacement {
     std::string host;
     std::vector<int> cores;  ///< logical CPUs that the rank may use
     int threads = 1;         ///< number of threads of its compute lane
@@ -16,7 +16,7 @@ struct RankPlace {
     std::vector<int> whole_cores = {};  ///< numbers of the physical cores that contain `cores`
     int job_cores = 0;                  ///< physical cores of the host that this job may use; 0: unknown
 
-    bool operator==(const RankPlace&) const = default;
+    bool operator==(const RankPlacement&) const = default;
 };
 
 }  // namespace ziggurat::train

@@ -39,7 +39,7 @@ class SaveStream {
                std::function<void()> when_free);
 
     /// Returns true if updates stream saved state, and the program has a save ring for it.
-    bool is_there() const noexcept { return ring_ != nullptr; }
+    bool is_present() const noexcept { return ring_ != nullptr; }
 
     // ---- called by the training thread
 
@@ -49,14 +49,14 @@ class SaveStream {
     Action applied_to(int op, const device::Stream& stream, Action update);
     /// Starts a save: the updates of the next step copy their state into the ring.
     ///
-    /// \pre no op of a step is running, and the writer of the last save has called leave()
+    /// \pre no op of a step is running, and the writer of the last save has called close()
     void open();
     /// Makes the writer read the remaining state from its home, where it still has the values to be saved.
     ///
-    /// Updates that would have streamed it do not begin before the writer has called leave().
+    /// Updates that would have streamed it do not begin before the writer has called close().
     ///
     /// \pre no op of a step is running
-    void stay_home();
+    void read_rest_from_home();
     /// Returns the time for which updates have waited since open(), in seconds.
     double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
     /// Period in which an update was held because no slot was free.
@@ -66,7 +66,7 @@ class SaveStream {
     };
     /// Returns all completed waits since forget_waits(), in order. Valid until the next call.
     std::span<const Wait> waits();
-    void forget_waits() noexcept { told_waits_.clear(); }
+    void forget_waits() noexcept { reported_waits_.clear(); }
 
     // ---- called by the writer thread
 
@@ -88,7 +88,7 @@ class SaveStream {
     /// \pre next() is parts
     void take(const std::function<void(const Part&)>& use);
     /// Closes the stream for the writer: updates no longer copy their state, and no update is held.
-    void leave();
+    void close();
 
   private:
     struct PassingBytes {
@@ -101,15 +101,15 @@ class SaveStream {
         int op;
         std::vector<PassingBytes> passing;
         device::Event has_passed;
-        bool has_place;  ///< a slot of the ring is reserved for its state
+        bool has_slot;  ///< a slot of the ring is reserved for its state
     };
 
     /// Returns true if an update may begin: it has reserved a slot for its state, or it needs no slot.
     bool may_begin(std::size_t update);
     void pass(std::size_t update, const device::Stream& stream);
     /// Counts the updates whose copies into the ring are complete. \pre the mutex is held
-    void look();
-    std::byte* place(std::size_t update) const;
+    void check_now();
+    std::byte* position(std::size_t update) const;
 
     std::function<void()> when_free_;
     std::byte* ring_ = nullptr;
@@ -117,7 +117,7 @@ class SaveStream {
     std::vector<Update> updates_;
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
-    std::vector<Wait> waits_, told_waits_;  ///< capacity: one wait for each update
+    std::vector<Wait> waits_, reported_waits_;  ///< capacity: one wait for each update
     std::int64_t held_since_ns_ = 0;        ///< time since which an update is held; 0: no update is held
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -45,7 +45,7 @@ class StepEnd {
     /// Sets a hook that measures the figures of this rank at the start of each all-reduce.
     ///
     /// Without a hook, all figures are zero.
-    void take_along(std::function<void(StepFigures&)> measure) { measure_ = std::move(measure); }
+    void add_step_end_hook(std::function<void(StepFigures&)> measure) { measure_ = std::move(measure); }
 
     /// Enables outcome().by_source, the losses of each source, if there are several sources.
     ///

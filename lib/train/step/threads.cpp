@@ -8,19 +8,19 @@
 
 namespace ziggurat::train {
 
-int share_of_cores(std::span<const RankPlace> ranks, int self, int core_limit) {
-    const RankPlace& mine = ranks[static_cast<std::size_t>(self)];
-    const auto is_beside = [&](const RankPlace& other) { return other.host == mine.host; };
+int share_of_cores(std::span<const RankPlacement> ranks, int self, int core_limit) {
+    const RankPlacement& mine = ranks[static_cast<std::size_t>(self)];
+    const auto is_concurrent = [&](const RankPlacement& other) { return other.host == mine.host; };
     double share = 0;
     for (const int core : mine.cores) {
-        const auto sharers = std::count_if(ranks.begin(), ranks.end(), [&](const RankPlace& other) {
-            return is_beside(other) &&
+        const auto ranks_on_device = std::count_if(ranks.begin(), ranks.end(), [&](const RankPlacement& other) {
+            return is_concurrent(other) &&
                    std::find(other.cores.begin(), other.cores.end(), core) != other.cores.end();
         });
-        share += 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(sharers, 1));
+        share += 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(ranks_on_device, 1));
     }
     if (core_limit > 0) {
-        const auto beside = std::count_if(ranks.begin(), ranks.end(), is_beside);
+        const auto beside = std::count_if(ranks.begin(), ranks.end(), is_concurrent);
         share = std::min(share, static_cast<double>(core_limit) / static_cast<double>(beside));
     }
     // Shares are sums of fractions: 3 x 1/3 may be slightly less than 1.

@@ -14,7 +14,7 @@ namespace ziggurat::train {
 /// Several ranks of a host that may use the same core share it equally. So the result is correct both if the
 /// launcher binds ranks to separate cores and if all ranks may use all cores.
 /// \param core_limit  cores that the host's control group grants to all its ranks together; 0: no limit
-int share_of_cores(std::span<const RankPlace> ranks, int self, int core_limit = 0);
+int share_of_cores(std::span<const RankPlacement> ranks, int self, int core_limit = 0);
 
 /// Returns the logical CPUs that this process may use.
 std::vector<int> usable_cores();

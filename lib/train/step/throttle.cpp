@@ -35,11 +35,11 @@ LinkThrottle::LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& 
       host_to_device_{.bytes_per_second = rates.host_to_device},
       device_to_host_{.bytes_per_second = rates.device_to_host} {
     if (is_any_link(rates)) {
-        alarm_ = std::make_unique<comm::Alarm>(node);
+        alarm_ = std::make_unique<comm::WakeupTimer>(node);
     }
 }
 
-LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
+LinkThrottle::Link* LinkThrottle::link_of(Engine engine) {
     switch (engine) {
         case Engine::nvme_read:
             return &nvme_read_;
@@ -61,22 +61,22 @@ LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
 
 void LinkThrottle::end_at(Stay& stay, std::int64_t time_ns) {
     stay.ends_ns = time_ns;
-    alarm_->ring_at(time_ns);
+    alarm_->wake_at(time_ns);
 }
 
 void LinkThrottle::begin(Stay& stay) {
     const auto now = monotonic_ns();
-    auto& way = *stay.way;
-    std::erase_if(way.updates, [&](const Stay* update) { return update->ends_ns <= now; });
-    const auto free_from_ns = std::max(now, way.busy_until_ns);
+    auto& link = *stay.link;
+    std::erase_if(link.updates, [&](const Stay* update) { return update->ends_ns <= now; });
+    const auto free_from_ns = std::max(now, link.busy_until_ns);
     if (stay.is_for_updates) {
-        end_at(stay, (way.updates.empty() ? free_from_ns : way.updates.back()->ends_ns) + stay.duration_ns);
-        way.updates.push_back(&stay);
+        end_at(stay, (link.updates.empty() ? free_from_ns : link.updates.back()->ends_ns) + stay.duration_ns);
+        link.updates.push_back(&stay);
         return;
     }
-    way.busy_until_ns = free_from_ns + stay.duration_ns;
-    end_at(stay, way.busy_until_ns);
-    for (auto* update : way.updates) {
+    link.busy_until_ns = free_from_ns + stay.duration_ns;
+    end_at(stay, link.busy_until_ns);
+    for (auto* update : link.updates) {
         end_at(*update, update->ends_ns + stay.duration_ns);
     }
 }
@@ -86,12 +86,12 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
                                 const device::Stream& stream,
                                 Action action) {
     const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
-    auto* way = way_of(lane.engine);
-    if (way == nullptr || way->bytes_per_second <= 0 || !schedule::moves_state(op)) {
+    auto* link = link_of(lane.engine);
+    if (link == nullptr || link->bytes_per_second <= 0 || !schedule::moves_state(op)) {
         return action;
     }
-    const double seconds = static_cast<double>(bytes_of(op)) / way->bytes_per_second;
-    stays_.push_back({.way = way,
+    const double seconds = static_cast<double>(bytes_of(op)) / link->bytes_per_second;
+    stays_.push_back({.link = link,
                       .is_for_updates = lane.serves_updates,
                       .duration_ns = static_cast<std::int64_t>(seconds * 1e9),
                       .moved = device::Event{stream}});

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/node/alarm.hpp"
+#include "comm/node/wakeup_timer.hpp"
 #include "comm/node/node_memory.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
@@ -48,27 +48,27 @@ class LinkThrottle {
   private:
     struct Stay;
     /// A link, which all lanes of an engine share.
-    struct Way {
+    struct Link {
         double bytes_per_second = 0;
         std::int64_t busy_until_ns = 0;   ///< end of the ops that are not for updates
         std::vector<Stay*> updates = {};  ///< ops for updates, in the order of their starts; some are done
     };
     /// One op on a link.
     struct Stay {
-        Way* way = nullptr;
+        Link* link = nullptr;
         bool is_for_updates = false;
         std::int64_t duration_ns = 0;
         device::Event moved;  ///< its bytes have moved, if the stream moves them
         std::int64_t ends_ns = 0;
     };
 
-    Way* way_of(schedule::Engine engine);
+    Link* link_of(schedule::Engine engine);
     void begin(Stay& stay);
     void end_at(Stay& stay, std::int64_t time_ns);
 
-    Way nvme_read_, nvme_write_, host_to_device_, device_to_host_;
+    Link nvme_read_, nvme_write_, host_to_device_, device_to_host_;
     std::deque<Stay> stays_;  ///< by op; a deque, because the addresses must stay valid
-    std::unique_ptr<comm::Alarm> alarm_;
+    std::unique_ptr<comm::WakeupTimer> alarm_;
 };
 
 /// Returns `nvme_read 400 MB/s, host_to_device 2000 MB/s, compute 20 ms`; empty without a throttle.

@@ -11,7 +11,7 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
                                             const NvmeLanes& lanes,
                                             int queue_depth) {
     std::vector<std::string> notes;
-    if (const auto& reason = memory.why_not_pinned(); !reason.empty()) {
+    if (const auto& reason = memory.not_pinned_reason(); !reason.empty()) {
         notes.push_back("host memory for GPU copies is not all pinned, so some copies are slower: " + reason +
                         " Or set the pinned amount in tiers.host.pinned.");
     }
@@ -23,7 +23,7 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
                         ", so its transfers use the page cache and occupy host memory. Use a folder on a "
                         "local disk.");
     }
-    if (const auto reason = lanes.why_not_asynchronous(); !reason.empty()) {
+    if (const auto reason = lanes.not_asynchronous_reason(); !reason.empty()) {
         notes.push_back(
             "the system grants no asynchronous transfers (" + reason +
             "), so the disks of tiers.nvme.paths transfer one block at a time. Raise the limit as root: "
@@ -36,7 +36,7 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
             ", so the queue depth is reduced. Lower tiers.nvme.queue_depth, or raise the limit as root: "
             "sysctl fs.aio-max-nr=1048576.");
     }
-    if (const auto& reason = memory.why_not_near(); !reason.empty()) {
+    if (const auto& reason = memory.numa_reason(); !reason.empty()) {
         notes.push_back("tiers.nvme.map = near, but a rank uses all paths (" + reason + ").");
     }
     return notes;

@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t window_elements = std::int64_t{1} << 18;
 
 /// Returns the hash of one element. It must never change, because hashes of earlier runs are stored.
-std::uint64_t hash_of(std::uint64_t place, std::uint32_t bits) {
+std::uint64_t hash_of(std::uint64_t position, std::uint32_t bits) {
     constexpr std::uint64_t factor = 0xD6E8FEB86659FD93;  // an odd number whose bits look random
-    std::uint64_t mixed = place * 0x9E3779B97F4A7C15 ^ bits * factor;
+    std::uint64_t mixed = position * 0x9E3779B97F4A7C15 ^ bits * factor;
     mixed = (mixed ^ mixed >> 32) * factor;
     mixed = (mixed ^ mixed >> 32) * factor;
     return mixed ^ mixed >> 32;
@@ -29,13 +29,13 @@ std::uint64_t hash_of(std::uint64_t place, std::uint32_t bits) {
 /// Mapping from elements of a tensor rank's slice to elements of the whole tensor, in row-major order.
 ///
 /// The slice has `run` elements of each `whole_run` elements of the tensor, from `offset` on.
-struct SlicePlaces {
+struct SlicePositions {
     std::int64_t run = 1;
     std::int64_t whole_run = 1;
     std::int64_t offset = 0;
     std::int64_t end = 0;  ///< number of elements of the tensor before the padding rows
 
-    SlicePlaces(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+    SlicePositions(const layout::Parameter& parameter, int tensor, int tensor_rank) {
         const auto local = layout::local_extents(parameter, tensor);
         const auto first = static_cast<std::size_t>(std::max(parameter.tensor_dim, 0));
         for (auto dim = first; dim < local.size(); ++dim) {
@@ -51,7 +51,7 @@ struct SlicePlaces {
         }
     }
 
-    std::int64_t place_of(std::int64_t element) const {
+    std::int64_t position_of(std::int64_t element) const {
         return element / run * whole_run + offset + element % run;
     }
 };
@@ -73,7 +73,7 @@ std::uint32_t bits_of(const std::byte* element, std::int64_t width) {
 /// The slice is in `buffer`, from its flat element `begin` on.
 std::uint64_t hash_of(const schedule::Buffer& buffer,
                       const state::TierMemory& memory,
-                      const SlicePlaces& places,
+                      const SlicePositions& positions,
                       std::uint64_t seed,
                       std::int64_t begin,
                       std::int64_t first,
@@ -86,12 +86,12 @@ std::uint64_t hash_of(const schedule::Buffer& buffer,
         bytes.resize(static_cast<std::size_t>((to - from) * width));
         memory.read(buffer, (begin + from - buffer.first_element) * width, bytes);
         for (auto at = from; at < to;) {
-            const auto place = places.place_of(at);
-            const auto end_of_run = std::min(to, at + places.run - at % places.run);
-            const auto counted = std::min(end_of_run - at, places.end - place);
+            const auto position = positions.position_of(at);
+            const auto end_of_run = std::min(to, at + positions.run - at % positions.run);
+            const auto counted = std::min(end_of_run - at, positions.end - position);
             const auto* element = bytes.data() + (at - from) * width;
             for (std::int64_t i = 0; i < counted; ++i, element += width) {
-                sum += hash_of(seed + static_cast<std::uint64_t>(place + i), bits_of(element, width));
+                sum += hash_of(seed + static_cast<std::uint64_t>(position + i), bits_of(element, width));
             }
             at = end_of_run;
         }

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/delayed_host/delayed_processors.hpp"
+#include "app/emulated_device/delayed_processors.hpp"
 #include "tests/support/failing_device.hpp"
 
 namespace ziggurat::app {
@@ -17,7 +17,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     : waits_{world.waits()},
       thread_{std::make_unique<device::HostThread>(&waits_)},
       runtime_{std::in_place, run.parallel.threads, *thread_},
-      processors_{delayed_processors(run.parallel.threads, *thread_, waits_)} {
+      devices_{delayed_processors(run.parallel.threads, *thread_, waits_)} {
     const char* const text = std::getenv("ZIGGURAT_TEST_FAILURE");
     std::istringstream asked{text == nullptr ? "" : text};
     int rank = -1;
@@ -29,7 +29,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
         throw std::invalid_argument{"ZIGGURAT_TEST_FAILURE: rank, failure and call, as '2 lost 5000'"};
     }
     if (rank == world.rank()) {
-        processors_.device = std::make_shared<test::FailingDevice>(processors_.device, run.parallel.threads,
+        devices_.device = std::make_shared<test::FailingDevice>(devices_.device, run.parallel.threads,
                                                                    *failure, call, &waits_);
     }
 }

@@ -14,15 +14,15 @@ namespace {
 
 /// Result of a command line, and its output.
 struct Answer {
-    std::variant<Arguments, Done> result;
+    std::variant<Arguments, EarlyExit> result;
     std::string out;
     std::string err;
 
     const Arguments& arguments() const { return std::get<Arguments>(result); }
-    int exit_code() const { return std::get<Done>(result).exit_code; }
+    int exit_code() const { return std::get<EarlyExit>(result).exit_code; }
 };
 
-Answer say(std::vector<std::string> words) {
+Answer print_line(std::vector<std::string> words) {
     words.insert(words.begin(), "ziggurat");
     std::vector<char*> pointers;
     for (std::string& word : words) {
@@ -36,9 +36,9 @@ Answer say(std::vector<std::string> words) {
 }
 
 /// Returns the error of a command line that must be rejected.
-std::string complaint(std::vector<std::string> words) {
-    const Answer answer = say(std::move(words));
-    if (!std::holds_alternative<Done>(answer.result)) {
+std::string mismatch(std::vector<std::string> words) {
+    const Answer answer = print_line(std::move(words));
+    if (!std::holds_alternative<EarlyExit>(answer.result)) {
         return "it was taken";
     }
     EXPECT_EQ(answer.exit_code(), 2);
@@ -48,7 +48,7 @@ std::string complaint(std::vector<std::string> words) {
 
 TEST(CommandLine, TakesADeckAndOverrides) {
     const Answer answer =
-        say({"train", "a.yaml", "train.steps=5", "data.train=[{path: x}]", "optimizer.lr=-1"});
+        print_line({"train", "a.yaml", "train.steps=5", "data.train=[{path: x}]", "optimizer.lr=-1"});
     const Arguments& arguments = answer.arguments();
     EXPECT_EQ(arguments.command, Command::train);
     EXPECT_EQ(arguments.deck, "a.yaml");
@@ -64,35 +64,35 @@ TEST(ManPage, QuestionsOfExamplesKeepTheirMark) {
 }
 
 TEST(CommandLine, TakesRunsToDraw) {
-    const Answer answer = say({"plot", "runs/a", "--out=both.svg", "runs/b"});
+    const Answer answer = print_line({"plot", "runs/a", "--out=both.svg", "runs/b"});
     EXPECT_EQ(answer.arguments().command, Command::plot);
     EXPECT_EQ(answer.arguments().paths, (std::vector<std::string>{"runs/a", "runs/b"}));
     EXPECT_EQ(answer.arguments().out, "both.svg");
-    EXPECT_TRUE(say({"plot", "runs/a", "--terminal"}).arguments().terminal);
-    EXPECT_NE(complaint({"plot"}).find("no run is given. Name its folder"), std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--out", "a.png"}).find("a file whose name ends in .svg"),
+    EXPECT_TRUE(print_line({"plot", "runs/a", "--terminal"}).arguments().terminal);
+    EXPECT_NE(mismatch({"plot"}).find("no run is given. Name its folder"), std::string::npos);
+    EXPECT_NE(mismatch({"plot", "runs/a", "--out", "a.png"}).find("a file whose name ends in .svg"),
               std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--table", "--csv", "-"}).find("--csv and --table exclude"),
+    EXPECT_NE(mismatch({"plot", "runs/a", "--table", "--csv", "-"}).find("--csv and --table exclude"),
               std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--png", "a.svg"}).find("a file whose name ends in .png"),
+    EXPECT_NE(mismatch({"plot", "runs/a", "--png", "a.svg"}).find("a file whose name ends in .png"),
               std::string::npos);
-    EXPECT_NE(complaint({"plot", "runs/a", "--terminal", "--out", "a.svg"}).find("--terminal exclude each"),
+    EXPECT_NE(mismatch({"plot", "runs/a", "--terminal", "--out", "a.svg"}).find("--terminal exclude each"),
               std::string::npos);
 }
 
 TEST(CommandLine, TakesWhatADoctorIsToLookAt) {
-    const Arguments none = say({"doctor"}).arguments();
+    const Arguments none = print_line({"doctor"}).arguments();
     EXPECT_EQ(none.command, Command::doctor);
     EXPECT_TRUE(none.paths.empty());
     EXPECT_FALSE(none.mpi);
-    const Arguments all = say({"doctor", "a.yaml", "--mpi", "/nvme0", "--json"}).arguments();
+    const Arguments all = print_line({"doctor", "a.yaml", "--mpi", "/nvme0", "--json"}).arguments();
     EXPECT_EQ(all.paths, (std::vector<std::string>{"a.yaml", "/nvme0"}));
     EXPECT_TRUE(all.mpi);
     EXPECT_TRUE(all.json);
 }
 
 TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
-    const Arguments job = say({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00",
+    const Arguments job = print_line({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00",
                                "--account", "physics", "train.steps=5", "--gpus-per-node", "8"})
                               .arguments();
     EXPECT_EQ(job.command, Command::slurm);
@@ -102,19 +102,19 @@ TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
     EXPECT_EQ(job.time, "2-00");
     EXPECT_EQ(job.account, "physics");
     EXPECT_EQ(job.overrides, std::vector<std::string>{"train.steps=5"});
-    EXPECT_EQ(say({"slurm", "a.yaml"}).arguments().tasks_per_node, std::nullopt);
-    EXPECT_NE(complaint({"slurm"}).find("no deck is given"), std::string::npos);
-    EXPECT_NE(complaint({"slurm", "a.yaml", "--time", "1h"}).find("takes a time in Slurm's format"),
+    EXPECT_EQ(print_line({"slurm", "a.yaml"}).arguments().tasks_per_node, std::nullopt);
+    EXPECT_NE(mismatch({"slurm"}).find("no deck is given"), std::string::npos);
+    EXPECT_NE(mismatch({"slurm", "a.yaml", "--time", "1h"}).find("takes a time in Slurm's format"),
               std::string::npos);
-    EXPECT_NE(complaint({"slurm", "a.yaml", "--job-name", "a\nb"}).find("is not valid in a batch script"),
+    EXPECT_NE(mismatch({"slurm", "a.yaml", "--job-name", "a\nb"}).find("is not valid in a batch script"),
               std::string::npos);
     EXPECT_NE(
-        complaint({"slurm", "a.yaml", "--nodes", "1000", "--ntasks-per-node", "1001"}).find("ranks. Ask for"),
+        mismatch({"slurm", "a.yaml", "--nodes", "1000", "--ntasks-per-node", "1001"}).find("ranks. Ask for"),
         std::string::npos);
 }
 
 TEST(CommandLine, TakesOptionsAnywhere) {
-    const Answer answer = say({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
+    const Answer answer = print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
     const Arguments& arguments = answer.arguments();
     EXPECT_EQ(arguments.command, Command::check);
     EXPECT_EQ(arguments.ranks, 8);
@@ -125,17 +125,17 @@ TEST(CommandLine, TakesOptionsAnywhere) {
 
 TEST(CommandLine, PlansAndChecksForNodes) {
     for (const char* command : {"plan", "check"}) {
-        const Arguments plain = say({command, "a.yaml"}).arguments();
+        const Arguments plain = print_line({command, "a.yaml"}).arguments();
         EXPECT_EQ(plain.nodes, std::nullopt);
         EXPECT_FALSE(plain.program);
-        const Arguments job = say({command, "a.yaml", "--nodes", "2", "--ranks", "6"}).arguments();
+        const Arguments job = print_line({command, "a.yaml", "--nodes", "2", "--ranks", "6"}).arguments();
         EXPECT_EQ(job.nodes, 2);
         EXPECT_EQ(job.ranks, 6);
     }
 }
 
 TEST(CommandLine, PlansTheProgramOfARank) {
-    const Answer answer = say(
+    const Answer answer = print_line(
         {"plan", "a.yaml", "--ranks", "4", "--program", "--rank", "3", "--json", "--variant", "evaluate"});
     const Arguments& arguments = answer.arguments();
     EXPECT_EQ(arguments.command, Command::plan);
@@ -146,36 +146,36 @@ TEST(CommandLine, PlansTheProgramOfARank) {
 }
 
 TEST(CommandLine, SelectsOpsOfAProgram) {
-    const Arguments chosen = say({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane", "compute",
+    const Arguments chosen = print_line({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane", "compute",
                                   "--kind", "fill", "--ops", "12-20"})
                                  .arguments();
     EXPECT_EQ(chosen.unit, "layers.3");
     EXPECT_EQ(chosen.lane, "compute");
     EXPECT_EQ(chosen.kind, "fill");
     EXPECT_EQ(chosen.ops, (std::pair{12, 20}));
-    EXPECT_EQ(say({"plan", "a.yaml", "--program", "--ops", "7"}).arguments().ops, (std::pair{7, 7}));
-    EXPECT_TRUE(say({"plan", "a.yaml", "--program", "--all"}).arguments().all);
+    EXPECT_EQ(print_line({"plan", "a.yaml", "--program", "--ops", "7"}).arguments().ops, (std::pair{7, 7}));
+    EXPECT_TRUE(print_line({"plan", "a.yaml", "--program", "--all"}).arguments().all);
 }
 
 TEST(CommandLine, InspectsAFolder) {
-    const Arguments list = say({"inspect", "runs/a", "--json"}).arguments();
+    const Arguments list = print_line({"inspect", "runs/a", "--json"}).arguments();
     EXPECT_EQ(list.command, Command::inspect);
     EXPECT_EQ(list.folder, "runs/a");
     EXPECT_TRUE(list.json);
-    EXPECT_TRUE(say({"inspect", "--verify", "runs/a"}).arguments().verify);
-    EXPECT_TRUE(say({"inspect", "runs/a", "--tensors"}).arguments().tensors);
-    EXPECT_EQ(say({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor, "layers.0.gain");
-    EXPECT_EQ(say({"inspect", "runs/a", "--diff", "runs/b"}).arguments().other, "runs/b");
+    EXPECT_TRUE(print_line({"inspect", "--verify", "runs/a"}).arguments().verify);
+    EXPECT_TRUE(print_line({"inspect", "runs/a", "--tensors"}).arguments().tensors);
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor, "layers.0.gain");
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--diff", "runs/b"}).arguments().other, "runs/b");
 }
 
 TEST(CommandLine, SamplesAndEvaluates) {
-    const Arguments plain = say({"sample", "runs/a", "--prompt", "In the"}).arguments();
+    const Arguments plain = print_line({"sample", "runs/a", "--prompt", "In the"}).arguments();
     EXPECT_EQ(plain.command, Command::sample);
     EXPECT_EQ(plain.prompt, "In the");
     EXPECT_EQ(plain.tokens, 200);
     EXPECT_EQ(plain.temperature, 0.8);
     EXPECT_EQ(plain.seed, std::nullopt);
-    const Arguments chosen = say({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
+    const Arguments chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
                                   "--seed", "18446744073709551615"})
                                  .arguments();
     EXPECT_EQ(chosen.prompt, "-x");
@@ -183,13 +183,13 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(chosen.temperature, 0);
     EXPECT_EQ(chosen.seed, 18446744073709551615U);
     const Arguments eval =
-        say({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"}).arguments();
+        print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"}).arguments();
     EXPECT_EQ(eval.command, Command::eval);
     EXPECT_EQ(eval.data, "x.bin");
     EXPECT_EQ(eval.format, "llmc");
     EXPECT_TRUE(eval.json);
     const Arguments task =
-        say({"eval", "runs/a", "--task", "x.jsonl", "--tokenizer", "models/a", "--choices", "y.jsonl"})
+        print_line({"eval", "runs/a", "--task", "x.jsonl", "--tokenizer", "models/a", "--choices", "y.jsonl"})
             .arguments();
     EXPECT_EQ(task.task, "x.jsonl");
     EXPECT_EQ(task.tokenizer, "models/a");
@@ -197,59 +197,59 @@ TEST(CommandLine, SamplesAndEvaluates) {
 }
 
 TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
-    EXPECT_NE(complaint({"inspect"}).find("no path is given"), std::string::npos);
-    EXPECT_NE(complaint({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
-    EXPECT_NE(complaint({"inspect", "a", "--verify", "--diff", "b"}).find("Give one of them"),
+    EXPECT_NE(mismatch({"inspect"}).find("no path is given"), std::string::npos);
+    EXPECT_NE(mismatch({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
+    EXPECT_NE(mismatch({"inspect", "a", "--verify", "--diff", "b"}).find("Give one of them"),
               std::string::npos);
-    EXPECT_NE(complaint({"inspect", "a", "--diff", ""}).find("'--diff' takes the folder of a run"),
+    EXPECT_NE(mismatch({"inspect", "a", "--diff", ""}).find("'--diff' takes the folder of a run"),
               std::string::npos);
-    EXPECT_NE(complaint({"inspect", "a", "--prompt", "b"}).find("has no option '--prompt'"),
+    EXPECT_NE(mismatch({"inspect", "a", "--prompt", "b"}).find("has no option '--prompt'"),
               std::string::npos);
-    EXPECT_NE(complaint({"sample", "a"}).find("no prompt is given"), std::string::npos);
-    EXPECT_NE(complaint({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a"}).find("no prompt is given"), std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
     EXPECT_EQ(
-        complaint({"sample", "a", "--prompt", "b", "--tokens", "0"}),
+        mismatch({"sample", "a", "--prompt", "b", "--tokens", "0"}),
         "ziggurat: error: '--tokens' takes a whole number from 1 to 1048576, not '0'. See 'ziggurat sample "
         "--help'.\n");
     for (const std::string no_temperature : {"-1", "nan", "warm", "1e400", "3 "}) {
-        EXPECT_EQ(complaint({"sample", "a", "--prompt", "b", "--temperature", no_temperature}),
+        EXPECT_EQ(mismatch({"sample", "a", "--prompt", "b", "--temperature", no_temperature}),
                   "ziggurat: error: '--temperature' takes a number from 0 to 100, not '" + no_temperature +
                       "'. See 'ziggurat sample --help'.\n");
     }
     for (const std::string no_seed : {"-1", "18446744073709551616", "1.0", "0x1"}) {
-        EXPECT_EQ(complaint({"sample", "a", "--prompt", "b", "--seed", no_seed}),
+        EXPECT_EQ(mismatch({"sample", "a", "--prompt", "b", "--seed", no_seed}),
                   "ziggurat: error: '--seed' takes a whole number from 0 to 18446744073709551615, not '" +
                       no_seed + "'. See 'ziggurat sample --help'.\n");
     }
-    EXPECT_EQ(say({"eval", "a"}).arguments().data, "") << "the run's own";
-    EXPECT_NE(complaint({"eval", "a", "--format", "text"}).find("data). Leave it out, or give --data"),
+    EXPECT_EQ(print_line({"eval", "a"}).arguments().data, "") << "the run's own";
+    EXPECT_NE(mismatch({"eval", "a", "--format", "text"}).find("data). Leave it out, or give --data"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--choices", "c"}).find("--choices requires --task"),
+    EXPECT_NE(mismatch({"eval", "a", "--choices", "c"}).find("--choices requires --task"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--task", "c"}).find("exclude each other"),
+    EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--task", "c"}).find("exclude each other"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices requires --task"),
+    EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices requires --task"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--format", "text"}).find("--format requires --data"),
+    EXPECT_NE(mismatch({"eval", "a", "--task", "b", "--format", "text"}).find("--format requires --data"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--choices", "b"}).find("overwrite the file of --task"),
+    EXPECT_NE(mismatch({"eval", "a", "--task", "b", "--choices", "b"}).find("overwrite the file of --task"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "raw"}).find("Add --dtype uint16 or"),
+    EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
+    EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--format", "raw"}).find("Add --dtype uint16 or"),
               std::string::npos);
-    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("requires --format raw"),
+    EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("requires --format raw"),
               std::string::npos);
-    EXPECT_EQ(say({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
+    EXPECT_EQ(print_line({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
               "uint32");
-    EXPECT_NE(complaint({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
+    EXPECT_NE(mismatch({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
 
 TEST(CommandLine, ExplainsAKeyWithoutADeck) {
-    EXPECT_EQ(say({"check", "--explain", "sharding.zero"}).arguments().explain, "sharding.zero");
+    EXPECT_EQ(print_line({"check", "--explain", "sharding.zero"}).arguments().explain, "sharding.zero");
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {
-    const Answer help = say({"--help"});
+    const Answer help = print_line({"--help"});
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
@@ -257,10 +257,10 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
                              "ZeRO", "NVMe", "Slurm", "runs on one GPU", "can be planned"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
-    const Answer version_answer = say({"--version"});
+    const Answer version_answer = print_line({"--version"});
     EXPECT_EQ(version_answer.exit_code(), 0);
     EXPECT_NE(version_answer.out.find("ziggurat " + version()), std::string::npos);
-    EXPECT_EQ(say({"-h"}).out, help.out);
+    EXPECT_EQ(print_line({"-h"}).out, help.out);
 }
 
 /// Returns the first words of the lines of a help text, such as the names of options.
@@ -293,7 +293,7 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
     for (const auto& [command, options] : commands) {
         auto words = command;
         words.emplace_back("--help");
-        const Answer help = say(words);
+        const Answer help = print_line(words);
 
         EXPECT_EQ(help.exit_code(), 0);
         EXPECT_EQ(entries(help.out, "Options"), options) << help.out;
@@ -303,9 +303,9 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         const std::string examples = help.out.substr(help.out.find("\nExamples:\n"));
         EXPECT_EQ(std::count(examples.begin(), examples.end(), '\n'), 5) << "three examples";
     }
-    EXPECT_EQ(say({"bench", "--help"}).out,
-              say({"bench", "io", "--help"}).out + "\n" + say({"bench", "gpu", "--help"}).out);
-    EXPECT_EQ(say({"check", "a.yaml", "--ranks", "3", "-h"}).out, say({"check", "--help"}).out);
+    EXPECT_EQ(print_line({"bench", "--help"}).out,
+              print_line({"bench", "io", "--help"}).out + "\n" + print_line({"bench", "gpu", "--help"}).out);
+    EXPECT_EQ(print_line({"check", "a.yaml", "--ranks", "3", "-h"}).out, print_line({"check", "--help"}).out);
 }
 
 TEST(CommandLine, EveryOptionIsInTheHelpOfItsCommandAndTakesWhatTheHelpSays) {
@@ -335,7 +335,7 @@ TEST(CommandLine, EveryExampleIsTaken) {
             for (std::string word; line >> std::quoted(word, '\'');) {
                 words.push_back(word);
             }
-            const Answer answer = say(words);
+            const Answer answer = print_line(words);
             EXPECT_TRUE(std::holds_alternative<Arguments>(answer.result)) << example.line << "\n"
                                                                           << answer.err;
         }
@@ -384,17 +384,17 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
     };
     for (const auto& [words, expected] : lines) {
-        EXPECT_NE(complaint(words).find(expected), std::string::npos) << complaint(words);
+        EXPECT_NE(mismatch(words).find(expected), std::string::npos) << mismatch(words);
     }
 }
 
 TEST(CommandLine, SuggestsWhatWasMeant) {
-    EXPECT_EQ(complaint({"trian", "a.yaml"}),
+    EXPECT_EQ(mismatch({"trian", "a.yaml"}),
               "ziggurat: error: there is no command 'trian'. Did you mean 'train'? See 'ziggurat --help'.\n");
-    EXPECT_EQ(complaint({"check", "a.yaml", "--rnaks=3"}),
+    EXPECT_EQ(mismatch({"check", "a.yaml", "--rnaks=3"}),
               "ziggurat: error: 'check' has no option '--rnaks'. Did you mean '--ranks'? See 'ziggurat check "
               "--help'.\n");
-    EXPECT_EQ(complaint({"--versoin"}),
+    EXPECT_EQ(mismatch({"--versoin"}),
               "ziggurat: error: there is no option '--versoin'. Did you mean '--version'? See 'ziggurat "
               "--help'.\n");
 }
@@ -405,75 +405,75 @@ TEST(CommandLine, ShowsTheFormOfAnOverrideThatIsWrittenInAnother) {
                                                {"check", "a.yaml", "optimizer.lr:", "3e-4"},
                                                {"check", "a.yaml", "optimizer.lr", "3e-4"},
                                                {"check", "a.yaml", "optimizer.lr 3e-4"}}) {
-        EXPECT_THAT(complaint(words), testing::HasSubstr("Write optimizer.lr=3e-4.")) << words.back();
+        EXPECT_THAT(mismatch(words), testing::HasSubstr("Write optimizer.lr=3e-4.")) << words.back();
     }
-    EXPECT_THAT(complaint({"check", "a.yaml", "schedule.warmup: 10 steps"}),
+    EXPECT_THAT(mismatch({"check", "a.yaml", "schedule.warmup: 10 steps"}),
                 testing::HasSubstr("Write schedule.warmup='10 steps'."));
-    EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "3e-4"}),
+    EXPECT_THAT(mismatch({"check", "a.yaml", "--optimizer.lr", "3e-4"}),
                 testing::HasSubstr("Write keys of the deck without dashes: optimizer.lr=3e-4."));
-    EXPECT_THAT(complaint({"check", "a.yaml", "--optimizer.lr", "--json"}),
+    EXPECT_THAT(mismatch({"check", "a.yaml", "--optimizer.lr", "--json"}),
                 testing::HasSubstr("optimizer.lr=VALUE."));
-    EXPECT_THAT(complaint({"check", "a.yaml", "train.steps"}), testing::HasSubstr("Give one command"));
+    EXPECT_THAT(mismatch({"check", "a.yaml", "train.steps"}), testing::HasSubstr("Give one command"));
 }
 
 TEST(CommandLine, TakesLimitsOfSamples) {
     const auto arguments =
-        say({"sample", "runs/a", "--prompt", "In", "--top-k", "40", "--top-p", "0.9", "--stop", "A"})
+        print_line({"sample", "runs/a", "--prompt", "In", "--top-k", "40", "--top-p", "0.9", "--stop", "A"})
             .arguments();
     EXPECT_EQ(arguments.top_k, 40);
     EXPECT_EQ(arguments.top_p, 0.9);
     EXPECT_EQ(arguments.ends, (std::vector<std::string>{"A"}));
     for (const char* value : {"0", "1.5", "-1", "x"}) {
-        EXPECT_THAT(complaint({"sample", "runs/a", "--prompt", "In", "--top-p", value}),
+        EXPECT_THAT(mismatch({"sample", "runs/a", "--prompt", "In", "--top-p", value}),
                     testing::HasSubstr("a number above 0, up to 1"));
     }
 }
 
 TEST(CommandLine, RefusesWhatItWouldOtherwiseIgnore) {
-    EXPECT_NE(complaint({"train", "a.yaml", "--print"}).find("'train' has no option '--print'"),
+    EXPECT_NE(mismatch({"train", "a.yaml", "--print"}).find("'train' has no option '--print'"),
               std::string::npos);
-    EXPECT_NE(complaint({"train", "a.yaml", "b.yaml"}).find("'b.yaml' is not an override"),
+    EXPECT_NE(mismatch({"train", "a.yaml", "b.yaml"}).find("'b.yaml' is not an override"),
               std::string::npos);
-    EXPECT_NE(complaint({"train", "a.yaml", "=5"}).find("'=5' is not an override"), std::string::npos);
-    EXPECT_NE(complaint({"train", "steps=5"}).find("no deck is given ('steps=5' is an override)"),
+    EXPECT_NE(mismatch({"train", "a.yaml", "=5"}).find("'=5' is not an override"), std::string::npos);
+    EXPECT_NE(mismatch({"train", "steps=5"}).find("no deck is given ('steps=5' is an override)"),
               std::string::npos);
-    EXPECT_NE(complaint({"train", "steps=5", "a=b"}).find("no deck is given ('steps=5' is an override)"),
+    EXPECT_NE(mismatch({"train", "steps=5", "a=b"}).find("no deck is given ('steps=5' is an override)"),
               std::string::npos);
-    EXPECT_NE(complaint({"check"}).find("no deck is given"), std::string::npos);
+    EXPECT_NE(mismatch({"check"}).find("no deck is given"), std::string::npos);
     for (const std::string no_number : {"0", "two", "1000001", "1e3", "99999999999999999999", ""}) {
-        EXPECT_EQ(complaint({"check", "a.yaml", "--ranks", no_number}),
+        EXPECT_EQ(mismatch({"check", "a.yaml", "--ranks", no_number}),
                   "ziggurat: error: '--ranks' takes a whole number from 1 to 1000000, not '" + no_number +
                       "'. See 'ziggurat check --help'.\n");
     }
     for (const auto& line : std::vector<std::vector<std::string>>{
              {"check", "a.yaml", "--ranks"}, {"check", "a.yaml", "--ranks", "--print"}}) {
-        EXPECT_EQ(complaint(line),
+        EXPECT_EQ(mismatch(line),
                   "ziggurat: error: '--ranks' has no value. Give it a whole number from 1 to 1000000. See "
                   "'ziggurat check --help'.\n");
     }
 }
 
 TEST(CommandLine, TakesWhatIsMeasured) {
-    const Answer answer = say({"bench", "io", "/a", "/b", "--size", "64MiB", "--machine-file=m.yaml"});
+    const Answer answer = print_line({"bench", "io", "/a", "/b", "--size", "64MiB", "--machine-file=m.yaml"});
     const Arguments& arguments = answer.arguments();
     EXPECT_EQ(arguments.command, Command::bench_io);
     EXPECT_EQ(arguments.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(arguments.size_bytes, 64 << 20);
     EXPECT_EQ(arguments.machine_file, "m.yaml");
-    EXPECT_NE(complaint({"bench"}).find("'bench' needs a second word: io or gpu."), std::string::npos);
-    EXPECT_NE(complaint({"bench", "io"}).find("no folder is given"), std::string::npos);
-    EXPECT_NE(complaint({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
+    EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: io or gpu."), std::string::npos);
+    EXPECT_NE(mismatch({"bench", "io"}).find("no folder is given"), std::string::npos);
+    EXPECT_NE(mismatch({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
               std::string::npos);
-    EXPECT_NE(complaint({"bench", "io", "/a", "--szie=1MiB"}).find("Did you mean '--size'?"),
+    EXPECT_NE(mismatch({"bench", "io", "/a", "--szie=1MiB"}).find("Did you mean '--size'?"),
               std::string::npos);
 }
 
 TEST(CommandLine, ShowsHelpWhenNothingIsAsked) {
-    EXPECT_NE(complaint({}).find("Usage:"), std::string::npos);
+    EXPECT_NE(mismatch({}).find("Usage:"), std::string::npos);
 }
 
 TEST(CommandLine, DoesNotLetALineSteerTheTerminal) {
-    EXPECT_EQ(complaint({"\x1b[2J"}).find('\x1b'), std::string::npos);
+    EXPECT_EQ(mismatch({"\x1b[2J"}).find('\x1b'), std::string::npos);
 }
 
 }  // namespace

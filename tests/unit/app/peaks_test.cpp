@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/known_peaks.hpp"
+#include "app/peak_cache.hpp"
 #include "app/rate_samples.hpp"
 #include "deck/machine/measured_machine.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -34,7 +34,7 @@ TEST(RateSamples, EndWhenTimeIsOver) {
 
 TEST(RateSamples, EndWhenThereAreMany) {
     RateSamples samples{100, 0, 1};
-    for (int i = 0; i < RateSamples::most; ++i) {
+    for (int i = 0; i < RateSamples::max; ++i) {
         EXPECT_TRUE(samples.wants_more()) << i;
         samples.add(1e-6);
     }
@@ -63,14 +63,14 @@ class Peak : public ::testing::Test {
 };
 
 TEST_F(Peak, IsKeptWhereItIsMore) {
-    const KnownPeaks peaks{settings()};
+    const PeakCache peaks{settings()};
     EXPECT_EQ(peaks.of("fp32"), 0);
 
     peaks.raise("fp32", 2e9);
     peaks.raise("bf16", 8e9);
     peaks.raise("fp32", 1e9);
 
-    const KnownPeaks later{settings()};
+    const PeakCache later{settings()};
     EXPECT_EQ(later.of("fp32"), 2e9);
     EXPECT_EQ(later.of("bf16"), 8e9);
     later.raise("fp32", 3.5e9);
@@ -81,12 +81,12 @@ TEST_F(Peak, IsKeptWhereItIsMore) {
 }
 
 TEST_F(Peak, IsForgottenInSilenceWhereItCannotBeKept) {
-    const KnownPeaks nowhere{[](const std::string&) { return std::optional<std::string>{}; }};
+    const PeakCache nowhere{[](const std::string&) { return std::optional<std::string>{}; }};
     nowhere.raise("fp32", 1e9);
     EXPECT_EQ(nowhere.of("fp32"), 0);
 
     fs::remove_all(folder_.path());
-    const KnownPeaks no_settings{settings()};
+    const PeakCache no_settings{settings()};
     no_settings.raise("fp32", 1e9);
     EXPECT_FALSE(fs::exists(folder_.path())) << "nobody asked for a folder of settings";
 

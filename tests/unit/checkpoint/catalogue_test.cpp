@@ -96,7 +96,7 @@ TEST_F(CatalogueOfRun, SeesWhatIsCalledLikeACheckpointAndIsNone) {
     ASSERT_EQ(found.entries.size(), 7U);
     for (std::size_t k = 2; k < found.entries.size(); ++k) {
         EXPECT_EQ(found.entries[k].state, EntryState::damaged) << found.entries[k].path;
-        EXPECT_NE(found.entries[k].why_not, "") << found.entries[k].path;
+        EXPECT_NE(found.entries[k].obstacle, "") << found.entries[k].path;
     }
     EXPECT_EQ(found.newest()->step, 10);
     const FoundCheckpoint newest = find_newest(root());
@@ -110,9 +110,9 @@ TEST_F(CatalogueOfRun, WaitsForNobodyWhoWouldWriteLatest) {
     ASSERT_EQ(::mkfifo((root() + "/LATEST").c_str(), 0666), 0);
 
     EXPECT_EQ(find_newest(root()).path, std::optional{step(10)});
-    EXPECT_EQ(verify_checkpoint(step(10)).damages.size(), 1U);
-    tidy_up(root());
-    EXPECT_EQ(verify_checkpoint(step(10)).damages.size(), 0U) << "the pipe was replaced";
+    EXPECT_EQ(verify_checkpoint(step(10)).defects.size(), 1U);
+    repair_folder(root());
+    EXPECT_EQ(verify_checkpoint(step(10)).defects.size(), 0U) << "the pipe was replaced";
 }
 
 TEST_F(CatalogueOfRun, ListsAnUnfinishedSaveWithoutTakingIt) {
@@ -137,7 +137,7 @@ TEST_F(CatalogueOfRun, SaysWhatIsWrongWithADamagedOne) {
     EXPECT_EQ(found.newest()->step, 5);
     for (const std::size_t i : {1U, 2U}) {
         EXPECT_EQ(found.entries[i].state, EntryState::damaged);
-        EXPECT_NE(found.entries[i].why_not.find("COMPLETE"), std::string::npos) << found.entries[i].why_not;
+        EXPECT_NE(found.entries[i].obstacle.find("COMPLETE"), std::string::npos) << found.entries[i].obstacle;
     }
     std::vector<std::string> notes;
     EXPECT_EQ(choose(root(), notes), found.entries[0].path);
@@ -150,7 +150,7 @@ TEST_F(CatalogueOfRun, AStepUnderTheNameOfAnotherIsDamaged) {
     const auto found = catalogue(root());
 
     EXPECT_EQ(found.entries[1].state, EntryState::damaged);
-    EXPECT_EQ(found.entries[1].why_not, "COMPLETE belongs to step 10");
+    EXPECT_EQ(found.entries[1].obstacle, "COMPLETE belongs to step 10");
 }
 
 TEST_F(CatalogueOfRun, PassesOverWhatIsCalledOtherwise) {
@@ -171,10 +171,10 @@ TEST_F(CatalogueOfRun, ADeckThatIsNotWholeIsADamageAndPassedOver) {
         fs::remove_all(step(20));
         const std::string path = test::store(root(), one_tensor, manifest);
 
-        const auto damages = verify_checkpoint(path).damages;
-        ASSERT_EQ(damages.size(), 1U) << deck;
-        EXPECT_EQ(damages[0].file, "COMPLETE");
-        EXPECT_TRUE(damages[0].what.starts_with("its deck cannot be used: ")) << damages[0].what;
+        const auto defects = verify_checkpoint(path).defects;
+        ASSERT_EQ(defects.size(), 1U) << deck;
+        EXPECT_EQ(defects[0].file, "COMPLETE");
+        EXPECT_TRUE(defects[0].what.starts_with("its deck cannot be used: ")) << defects[0].what;
         EXPECT_EQ(find_newest(root()).path, step(10)) << deck;
     }
 }
@@ -186,7 +186,7 @@ TEST_F(CatalogueOfRun, ADeckOfAnotherVersionOrNoneIsNoDamage) {
         fs::remove_all(step(20));
         const std::string path = test::store(root(), one_tensor, manifest);
 
-        EXPECT_TRUE(verify_checkpoint(path).damages.empty()) << deck;
+        EXPECT_TRUE(verify_checkpoint(path).defects.empty()) << deck;
         EXPECT_EQ(find_newest(root()).path, path) << deck;
     }
 }

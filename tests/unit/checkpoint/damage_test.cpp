@@ -107,13 +107,13 @@ bool reads_right(const TwoSteps& run) {
 
 std::set<std::string> damaged_files(const std::string& path) {
     std::set<std::string> names;
-    for (const Damage& damage : verify_checkpoint(path).damages) {
+    for (const Defect& damage : verify_checkpoint(path).defects) {
         names.insert(damage.file);
     }
     return names;
 }
 
-TEST(Damage, IsFoundAndNamedWhereverItIs) {
+TEST(Defect, IsFoundAndNamedWhereverItIs) {
     test::keep_scratch_in_memory();
     Draw draw{1};
     TwoSteps run{draw};
@@ -142,7 +142,7 @@ TEST(Damage, IsFoundAndNamedWhereverItIs) {
     EXPECT_LT(read_all_the_same, 900);
 }
 
-TEST(Damage, EveryByteOfASmallFileCounts) {
+TEST(Defect, EveryByteOfASmallFileCounts) {
     test::keep_scratch_in_memory();
     Draw draw{2};
     const test::ScratchFolder scratch;
@@ -161,7 +161,7 @@ TEST(Damage, EveryByteOfASmallFileCounts) {
     }
 }
 
-TEST(Damage, NamesTheTensorTheBlockAndThePlace) {
+TEST(Defect, NamesTheTensorTheBlockAndThePlace) {
     Draw draw{3};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
@@ -177,7 +177,7 @@ TEST(Damage, NamesTheTensorTheBlockAndThePlace) {
             ~static_cast<int>(tensors[0].bytes[static_cast<std::size_t>(2 * hash_block_bytes + 77)])));
     }
 
-    const std::vector<Damage> found = reader.verify();
+    const std::vector<Defect> found = reader.verify();
 
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].file, "shard-00000.h5");
@@ -190,7 +190,7 @@ TEST(Damage, NamesTheTensorTheBlockAndThePlace) {
     EXPECT_THROW(reader.read(std::vector<PieceTarget>{{tensors[0].piece, values.data()}}), Error);
 }
 
-TEST(Damage, AFileThatDoesNotBelongIsNamed) {
+TEST(Defect, AFileThatDoesNotBelongIsNamed) {
     Draw draw{4};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
@@ -200,7 +200,7 @@ TEST(Damage, AFileThatDoesNotBelongIsNamed) {
     EXPECT_EQ(damaged_files(path + "/"), std::set<std::string>{"shard-00009.h5"});
 }
 
-TEST(Damage, ACheckpointCopiedElsewhereNeedsNoLatest) {
+TEST(Defect, ACheckpointCopiedElsewhereNeedsNoLatest) {
     Draw draw{5};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{

@@ -21,7 +21,7 @@ using test::Draw;
 class Folder {
   public:
     std::string save(std::int64_t step,
-                     const Keep& keep = {},
+                     const RetentionPolicy& keep = {},
                      const std::function<void(Manifest&)>& change = {}) {
         Draw draw{static_cast<std::uint64_t>(step)};
         const std::vector<test::Tensor> tensors{
@@ -198,13 +198,13 @@ TEST(Folder, WhatAJobThatDiedHasLeftIsPutRight) {
     overwrite(folder.root() + "/LATEST.tmp", "half");
     overwrite(folder.root() + "/LATEST", late);
 
-    tidy_up(folder.root());
+    repair_folder(folder.root());
 
     EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(1), folder_name(2)}));
     EXPECT_EQ(test::contents_of(folder.root() + "/LATEST"), right);
-    EXPECT_NO_THROW(tidy_up(folder.root() + "/none"));
+    EXPECT_NO_THROW(repair_folder(folder.root() + "/none"));
     overwrite(folder.root() + "/LATEST", "\xff");
-    tidy_up(folder.root());
+    repair_folder(folder.root());
     EXPECT_EQ(test::contents_of(folder.root() + "/LATEST"), right);
 }
 

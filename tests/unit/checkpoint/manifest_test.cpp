@@ -100,9 +100,9 @@ TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
     const auto text = to_text(manifest);
     EXPECT_EQ(parse_manifest(text, "x"), manifest);
 
-    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& reason) {
         const std::string problem = problem_with(with(text, from, to));
-        EXPECT_NE(problem.find(why), std::string::npos) << from << " as " << to << ": " << problem;
+        EXPECT_NE(problem.find(reason), std::string::npos) << from << " as " << to << ": " << problem;
     };
     refused("\"first_sample\":100", "\"first_sample\":100000000", "sample order");
     refused("\"seq\":32", "\"seq\":0", "sample order");
@@ -142,9 +142,9 @@ TEST(Manifest, EveryBitAndEveryLengthCounts) {
 
 TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
     const std::string text = to_text(example());
-    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& reason) {
         const std::string problem = problem_with(with(text, from, to));
-        EXPECT_NE(problem.find(why), std::string::npos) << problem;
+        EXPECT_NE(problem.find(reason), std::string::npos) << problem;
     };
     refused("\"version\": 1", "\"version\": 2", "version 2 of the format");
     refused("ziggurat-checkpoint", "ziggurat-other", "another format");
@@ -206,18 +206,18 @@ TEST(Manifest, ProgressThatIsOffByOneIsRefused) {
 
 TEST(Manifest, APaceGoesOnUntilItChanges) {
     const TrainingProgress first{.step = 10, .tokens = 5000, .next_sample = 100, .pace = {0, 0, 0, 10, 500}};
-    EXPECT_EQ(pace_from(first, 10, 500), first.pace);
-    EXPECT_EQ(pace_from(first, 20, 1000), (Pace{10, 5000, 100, 20, 1000}));
-    EXPECT_EQ(pace_from({.step = 10, .tokens = 5000, .next_sample = 100}, 10, 500),
-              (Pace{10, 5000, 100, 10, 500}))
+    EXPECT_EQ(increments_from(first, 10, 500), first.pace);
+    EXPECT_EQ(increments_from(first, 20, 1000), (StepIncrements{10, 5000, 100, 20, 1000}));
+    EXPECT_EQ(increments_from({.step = 10, .tokens = 5000, .next_sample = 100}, 10, 500),
+              (StepIncrements{10, 5000, 100, 10, 500}))
         << "an older version wrote no pace";
 }
 
 TEST(Manifest, ProgressThatContradictsItselfIsRefused) {
     const std::string text = to_text(example());
-    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& reason) {
         const std::string problem = problem_with(with(text, from, to));
-        EXPECT_NE(problem.find(why), std::string::npos) << to << ": " << problem;
+        EXPECT_NE(problem.find(reason), std::string::npos) << to << ": " << problem;
     };
     refused("\"skipped\":3", "\"skipped\":1251", "is inconsistent: 1250 steps, 1251 of them skipped");
     refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":4", "is inconsistent");

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "checkpoint/catalogue.hpp"
-#include "checkpoint/held_files.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "storage/io_error.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/checkpoint/stored_tensors.hpp"
@@ -51,13 +51,13 @@ int at_read(const char* path, std::int64_t, std::int64_t) {
 }
 
 /// A run that keeps one checkpoint of several files, and the actions of its training during reads.
-class BesideTraining : public ::testing::Test {
+class DuringTraining : public ::testing::Test {
   protected:
-    BesideTraining() {
+    DuringTraining() {
         test::keep_scratch_in_memory();
         save(1);
     }
-    ~BesideTraining() override {
+    ~DuringTraining() override {
         storage::set_read_fault(nullptr);
         meanwhile = nullptr;
     }
@@ -133,7 +133,7 @@ class BesideTraining : public ::testing::Test {
     std::vector<std::string> notes_;
 };
 
-TEST_F(BesideTraining, WhatIsHeldIsReadToTheEnd) {
+TEST_F(DuringTraining, WhatIsHeldIsReadToTheEnd) {
     CheckpointReader reader{step(1)};
     saves(2);
 
@@ -144,15 +144,15 @@ TEST_F(BesideTraining, WhatIsHeldIsReadToTheEnd) {
     EXPECT_TRUE(CheckpointReader{step(2)}.is_in_place());
 }
 
-TEST_F(BesideTraining, WhatIsHeldIsVerifiedToTheEnd) {
+TEST_F(DuringTraining, WhatIsHeldIsVerifiedToTheEnd) {
     saves_at_each_read([this](int reads) {
-        const auto damages = CheckpointReader{step(1)}.verify();
+        const auto defects = CheckpointReader{step(1)}.verify();
         const bool was_held = reads > 1;  // COMPLETE was read twice
-        EXPECT_TRUE(!was_held || damages.empty()) << reads << ": " << damages[0].file << damages[0].what;
+        EXPECT_TRUE(!was_held || defects.empty()) << reads << ": " << defects[0].file << defects[0].what;
     });
 }
 
-TEST_F(BesideTraining, ACheckpointSavedAnewIsAnother) {
+TEST_F(DuringTraining, ACheckpointSavedAnewIsAnother) {
     CheckpointReader reader{step(1)};
     reader.hold();
     save(1);
@@ -161,7 +161,7 @@ TEST_F(BesideTraining, ACheckpointSavedAnewIsAnother) {
     expect_all(reader);
 }
 
-TEST_F(BesideTraining, TheNewestIsFoundWhateverIsRemovedMeanwhile) {
+TEST_F(DuringTraining, TheNewestIsFoundWhateverIsRemovedMeanwhile) {
     saves_at_each_read([this](int reads) {
         const auto found = find_newest(root());
         EXPECT_THAT(found.notes, IsEmpty()) << "nothing is damaged, read " << reads;
@@ -169,29 +169,29 @@ TEST_F(BesideTraining, TheNewestIsFoundWhateverIsRemovedMeanwhile) {
     });
 }
 
-TEST_F(BesideTraining, WhatIsRemovedMeanwhileIsNoEntry) {
+TEST_F(DuringTraining, WhatIsRemovedMeanwhileIsNoEntry) {
     saves_at_each_read([this](int reads) {
         const auto found = catalogue(run());
         for (const auto& entry : found.entries) {
-            EXPECT_EQ(entry.state, EntryState::complete) << entry.why_not;
+            EXPECT_EQ(entry.state, EntryState::complete) << entry.obstacle;
         }
         EXPECT_NE(found.newest(), nullptr) << "read " << reads;
     });
 }
 
-TEST_F(BesideTraining, TheNewestIsReadWhenItWasRemovedBeforeItWasHeld) {
+TEST_F(DuringTraining, TheNewestIsReadWhenItWasRemovedBeforeItWasHeld) {
     for (const auto check : {ReadCheck::sizes, ReadCheck::hashes}) {
         saves_at_each_read([&](int reads) {
             notes_.clear();
-            read_beside_training(run(), check, into_notes(), expect_all);
+            read_during_training(run(), check, into_notes(), expect_all);
             EXPECT_THAT(notes_, IsEmpty()) << "nobody had heard of the first, read " << reads;
         });
     }
 }
 
-TEST_F(BesideTraining, TheNextNewestIsReadWhereAServerTakesFilesAway) {
+TEST_F(DuringTraining, TheNextNewestIsReadWhereAServerTakesFilesAway) {
     int used = 0;
-    read_beside_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
+    read_during_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
         if (++used == 1) {
             meanwhile_.gone = folder_name(1) + "/shard";
             saves(2);
@@ -205,10 +205,10 @@ TEST_F(BesideTraining, TheNextNewestIsReadWhereAServerTakesFilesAway) {
                                           HasSubstr("the newest remaining one is used"))));
 }
 
-TEST_F(BesideTraining, OneThatWasNamedGivesWayToNoOther) {
+TEST_F(DuringTraining, OneThatWasNamedGivesWayToNoOther) {
     meanwhile_.gone = folder_name(1) + "/shard";
     try {
-        read_beside_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
+        read_during_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
             saves(2);
             expect_all(reader);
         });
@@ -221,11 +221,11 @@ TEST_F(BesideTraining, OneThatWasNamedGivesWayToNoOther) {
     EXPECT_THAT(notes_, IsEmpty());
 }
 
-TEST_F(BesideTraining, OneThatLacksAFileIsDamagedAllTheSame) {
+TEST_F(DuringTraining, OneThatLacksAFileIsDamagedAllTheSame) {
     int used = 0;
     fs::remove(step(1) + "/shard-00001.h5");
     try {
-        read_beside_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) { ++used; });
+        read_during_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) { ++used; });
         ADD_FAILURE() << "read";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
@@ -235,10 +235,10 @@ TEST_F(BesideTraining, OneThatLacksAFileIsDamagedAllTheSame) {
     EXPECT_THAT(find_newest(root()).notes, ElementsAre(HasSubstr("shard-00001.h5': it is missing")));
 }
 
-TEST_F(BesideTraining, ATrainingThatIsAlwaysFasterIsAnError) {
+TEST_F(DuringTraining, ATrainingThatIsAlwaysFasterIsAnError) {
     std::int64_t newest = 1;
     try {
-        read_beside_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) {
+        read_during_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) {
             save(++newest);
             storage::throw_io_error("read", "shard", ESTALE);
         });
@@ -251,7 +251,7 @@ TEST_F(BesideTraining, ATrainingThatIsAlwaysFasterIsAnError) {
     EXPECT_EQ(newest, 11);
 }
 
-TEST_F(BesideTraining, ALowLimitOnOpenFilesIsRaised) {
+TEST_F(DuringTraining, ALowLimitOnOpenFilesIsRaised) {
     rlimit given = {};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &given), 0);
     const rlimit low{300, given.rlim_max};

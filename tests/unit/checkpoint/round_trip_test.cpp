@@ -46,9 +46,9 @@ std::vector<PieceTarget> targets_of(std::vector<Wanted>& wanted) {
     return targets;
 }
 
-std::string damages_of(CheckpointReader& reader) {
+std::string defects_of(CheckpointReader& reader) {
     std::string text;
-    for (const Damage& damage : reader.verify()) {
+    for (const Defect& damage : reader.verify()) {
         text += damage.file + ": " + damage.what + "\n";
     }
     return text;
@@ -71,7 +71,7 @@ TEST(RoundTrip, AnyBoxesAreReadFromAnyPiecesBitForBit) {
         for (const Wanted& each : wanted) {
             EXPECT_EQ(each.values, test::values_of(*each.tensor, each.piece.box)) << each.piece.tensor;
         }
-        EXPECT_EQ(damages_of(reader), "");
+        EXPECT_EQ(defects_of(reader), "");
     }
 }
 
@@ -93,22 +93,22 @@ TEST(RoundTrip, PiecesOfManyBlocksAreReadInPart) {
     one.read(std::vector<PieceTarget>{{row.piece, row.values.data()}});
     CheckpointReader all{path};
     std::mutex mutex;
-    std::int64_t told = 0;
-    std::int64_t told_in_all = 0;
-    all.tell_bytes([&](std::int64_t done, std::int64_t in_all) {
+    std::int64_t on_progress = 0;
+    std::int64_t reported_in_all = 0;
+    all.set_progress_callback([&](std::int64_t done, std::int64_t in_all) {
         const std::lock_guard lock{mutex};
-        told = std::max(told, done);
-        told_in_all = in_all;
+        on_progress = std::max(on_progress, done);
+        reported_in_all = in_all;
     });
     all.read(std::vector<PieceTarget>{{column.piece, column.values.data()}});
 
     EXPECT_EQ(row.values, test::values_of(tensors[0], row.piece.box));
     EXPECT_EQ(column.values, test::values_of(tensors[0], column.piece.box));
     EXPECT_LE(one.bytes_read(), 2 * hash_block_bytes + (64 << 10)) << "blocks without wanted bytes were read";
-    EXPECT_EQ(told, told_in_all);
-    EXPECT_GT(told_in_all, 2 * hash_block_bytes);
-    EXPECT_LE(told_in_all, all.bytes_read());
-    EXPECT_EQ(damages_of(all), "");
+    EXPECT_EQ(on_progress, reported_in_all);
+    EXPECT_GT(reported_in_all, 2 * hash_block_bytes);
+    EXPECT_LE(reported_in_all, all.bytes_read());
+    EXPECT_EQ(defects_of(all), "");
 }
 
 TEST(RoundTrip, ElementTypesAreConverted) {
@@ -230,9 +230,9 @@ TEST(RoundTrip, GivingUpLeavesNothing) {
     Draw draw{6};
     const test::ScratchFolder folder;
     const auto shares = test::share_out(test::draw_tensors(3, 20, draw), 1, draw);
-    const std::atomic<bool> give_up{true};
+    const std::atomic<bool> request_cancel{true};
 
-    EXPECT_THROW(write_shard(folder.path(), 0, shares[0].sources(), &give_up), Error);
+    EXPECT_THROW(write_shard(folder.path(), 0, shares[0].sources(), &request_cancel), Error);
 
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

@@ -54,7 +54,7 @@ TEST(SafetensorsHeader, IsReadByPlace) {
 
 TEST(SafetensorsHeader, ReadsWhatItWrites) {
     std::vector<FileTensor> tensors{{"x\"y", "F32", {3, 5}}, {"z", "BF16", {7}}};
-    EXPECT_EQ(place(tensors), 74);
+    EXPECT_EQ(position(tensors), 74);
     const auto text = header_text(tensors);
     EXPECT_EQ(text.size() % 8, 0u);
     EXPECT_EQ(
@@ -75,15 +75,15 @@ TEST(SafetensorsHeader, HasSecondNamesOfTensors) {
 struct Bad {
     const char* from;
     const char* to;
-    const char* said;
+    const char* printed;
 };
 
 class BadHeader : public ::testing::TestWithParam<Bad> {};
 
 TEST_P(BadHeader, IsRefusedWithTensorAndOffset) {
-    const auto& [from, to, said] = GetParam();
+    const auto& [from, to, printed] = GetParam();
     const auto problem = problem_with(replaced(good, from, to));
-    EXPECT_NE(problem.find(said), std::string::npos) << problem;
+    EXPECT_NE(problem.find(printed), std::string::npos) << problem;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -201,27 +201,27 @@ TEST(SafetensorsFile, SaysWhenItHasBecomeShorter) {
 
 /// Returns the bytes with one byte, a range, a number in the header, or their count changed.
 std::string mutated(std::string bytes, test::Draw& draw) {
-    const auto place = [&] { return static_cast<std::size_t>(draw.between(0, std::ssize(bytes) - 1)); };
+    const auto position = [&] { return static_cast<std::size_t>(draw.between(0, std::ssize(bytes) - 1)); };
     for (auto times = draw.between(1, 3); times > 0 && !bytes.empty(); --times) {
         switch (draw.between(0, 6)) {
             case 0:
-                bytes[place()] = static_cast<char>(draw.between(0, 255));
+                bytes[position()] = static_cast<char>(draw.between(0, 255));
                 break;
             case 1:
-                bytes[place()] =
+                bytes[position()] =
                     draw.one_of(std::vector<char>{'"', '{', '}', '[', ']', ',', ':', '0', '9', '-', '\\'});
                 break;
             case 2:
-                bytes.resize(place());
+                bytes.resize(position());
                 break;
             case 3:
-                bytes.insert(place(), bytes.substr(place(), static_cast<std::size_t>(draw.between(1, 40))));
+                bytes.insert(position(), bytes.substr(position(), static_cast<std::size_t>(draw.between(1, 40))));
                 break;
             case 4:
-                bytes.erase(place(), static_cast<std::size_t>(draw.between(1, 40)));
+                bytes.erase(position(), static_cast<std::size_t>(draw.between(1, 40)));
                 break;
             case 5: {
-                const auto digit = bytes.find_first_of("0123456789", place());
+                const auto digit = bytes.find_first_of("0123456789", position());
                 if (digit != std::string::npos) {
                     bytes.replace(digit, 1, std::to_string(draw.between(0, 300)));
                 }
@@ -297,10 +297,10 @@ TEST(ModelFolder, FindsTensorsByTheIndex) {
     const ModelFolder model{folder.path()};
     EXPECT_EQ(model.files()[model.tensors().at("b").file].path(), folder.path() + "/two.safetensors");
 
-    const auto expect = [&](const std::string& text, const char* said) {
+    const auto expect = [&](const std::string& text, const char* printed) {
         write(index, text);
         const auto problem = problem_with_folder(folder.path());
-        EXPECT_TRUE(problem.starts_with("4: ") && problem.find(said) != std::string::npos) << problem;
+        EXPECT_TRUE(problem.starts_with("4: ") && problem.find(printed) != std::string::npos) << problem;
     };
     expect(index_text({{"a", "two.safetensors"}, {"b", "two.safetensors"}}, 8),
            "does not hold its tensor 'a'");

@@ -153,7 +153,7 @@ inline std::vector<WriterShare> share_out(const std::vector<Tensor>& tensors, in
 inline std::string save(const std::string& root,
                         std::int64_t step,
                         const std::vector<WriterShare>& shares,
-                        const checkpoint::Keep& keep = {},
+                        const checkpoint::RetentionPolicy& keep = {},
                         const std::function<void(checkpoint::Manifest&)>& change = {}) {
     checkpoint::Commit commit{root, step};
     checkpoint::Manifest manifest;

@@ -20,11 +20,11 @@ constexpr double patience = 600;  // seconds
 class HangWatchTest : public testing::Test {
   protected:
     void watch(int ranks) {
-        list_.emplace(WatchList{.peers = {},
+        list_.emplace(MonitoredRanks{.peers = {},
                                 .me = 0,
                                 .world_size = ranks,
                                 .host = "machine",
-                                .board = MachineBoard::create(ranks),
+                                .board = NodeStatusBoard::create(ranks),
                                 .is_shared = true,
                                 .launcher = std::nullopt});
         for (int rank = 0; rank < ranks; ++rank) {
@@ -36,7 +36,7 @@ class HangWatchTest : public testing::Test {
         ended_.assign(static_cast<std::size_t>(ranks), false);
         watch_.emplace(*list_, now_ns_);
     }
-    void rank(int rank, Doing doing, const std::string& what) {
+    void rank(int rank, ActivityState doing, const std::string& what) {
         auto& activity = list_->line(static_cast<std::size_t>(rank)).activity;
         activity.doing = doing;
         activity.what.store(what);
@@ -45,21 +45,21 @@ class HangWatchTest : public testing::Test {
     ProcessState& process(int rank) { return processes_.at(100 + rank); }
 
     /// Advances the clock by `seconds` with a check at every tick. Returns the first verdict.
-    std::optional<HangVerdict> after(
+    std::optional<HangDiagnosis> after(
         double seconds, const std::function<void()>& meanwhile = [] {}) {
         const std::int64_t end = now_ns_ + static_cast<std::int64_t>(seconds * 1e9);
-        std::optional<HangVerdict> said;
+        std::optional<HangDiagnosis> printed;
         while (now_ns_ < end) {
             now_ns_ += std::min(HangWatch::tick_ns(patience), end - now_ns_);
             meanwhile();
-            auto verdict = watch_->look(now_ns_, patience, ended_);
+            auto verdict = watch_->poll_once(now_ns_, patience, ended_);
             verdicts_ += verdict ? 1 : 0;
-            said = said ? said : verdict;
+            printed = printed ? printed : verdict;
         }
-        return said;
+        return printed;
     }
 
-    std::optional<WatchList> list_;
+    std::optional<MonitoredRanks> list_;
     std::optional<HangWatch> watch_;
     std::map<pid_t, ProcessState> processes_;
     std::map<pid_t, std::int64_t> io_bytes_;
@@ -68,15 +68,15 @@ class HangWatchTest : public testing::Test {
     int verdicts_ = 0;
 };
 
-bool says(const std::optional<HangVerdict>& verdict, const std::string& part) {
+bool says(const std::optional<HangDiagnosis>& verdict, const std::string& part) {
     return verdict && verdict->text.find(part) != std::string::npos;
 }
 
 TEST_F(HangWatchTest, NamesAStoppedRankBeforePatienceEnds) {
     watch(3);
-    rank(0, Doing::waits, "all_reduce of 'norm'");
-    rank(1, Doing::waits, "all_reduce of 'norm'");
-    rank(2, Doing::works, "layer 3 backward");
+    rank(0, ActivityState::waits, "all_reduce of 'norm'");
+    rank(1, ActivityState::waits, "all_reduce of 'norm'");
+    rank(2, ActivityState::works, "layer 3 backward");
     process(2).code = 'T';
 
     EXPECT_FALSE(after(0.79 * patience));
@@ -88,7 +88,7 @@ TEST_F(HangWatchTest, NamesAStoppedRankBeforePatienceEnds) {
 
 TEST_F(HangWatchTest, NamesAStoppedNeighbourThoughItDoesNotWaitItself) {
     watch(3);
-    rank(0, Doing::works, "a call of a library");
+    rank(0, ActivityState::works, "a call of a library");
     process(1).code = 'T';
 
     EXPECT_FALSE(after(0.79 * patience));
@@ -123,8 +123,8 @@ TEST_F(HangWatchTest, DoesNotCountTimeInWhichTheLauncherIsStopped) {
     watch(2);
     list_->launcher = 99;
     processes_[99] = ProcessState{.code = 'T'};
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::works, "a line that nobody reads");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::works, "a line that nobody reads");
     EXPECT_FALSE(after(5 * patience));
 
     processes_[99].code = 'S';
@@ -134,8 +134,8 @@ TEST_F(HangWatchTest, DoesNotCountTimeInWhichTheLauncherIsStopped) {
 
 TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
     watch(2);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::works, "a long op");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::works, "a long op");
     const auto computes = [this] { process(1).cpu_ticks += 1000; };
 
     const auto first = after(0.81 * patience, computes);
@@ -144,8 +144,8 @@ TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
     EXPECT_FALSE(first->leaves);
     EXPECT_TRUE(says(first, "into 'a long op', and computes or accesses files. Still waiting."))
         << first->text;
-    after((most_rounds - 1) * 0.82 * patience, computes);
-    EXPECT_EQ(most_rounds, verdicts_);
+    after((max_rounds - 1) * 0.82 * patience, computes);
+    EXPECT_EQ(max_rounds, verdicts_);
     const auto last = after(0.82 * patience, computes);
     EXPECT_TRUE(last && last->leaves && last->culprit == 1);
     EXPECT_TRUE(says(last, "is busy but does not finish")) << last->text;
@@ -153,8 +153,8 @@ TEST_F(HangWatchTest, OnlyReportsARankThatComputesUntilItNeverComesToAnEnd) {
 
 TEST_F(HangWatchTest, TakesFilesThatMoveForWork) {
     watch(2);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::works, "a save");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::works, "a save");
 
     const auto verdict = after(0.81 * patience, [this] { ++io_bytes_[101]; });
 
@@ -163,9 +163,9 @@ TEST_F(HangWatchTest, TakesFilesThatMoveForWork) {
 
 TEST_F(HangWatchTest, NamesARankThatDoesNothing) {
     watch(3);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::waits, "x");
-    rank(2, Doing::works, "a call of a library");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::waits, "x");
+    rank(2, ActivityState::works, "a call of a library");
     process(2).cpu_ticks = 1'000'000;  // used long ago
     io_bytes_[102] = 1'000'000;
 
@@ -177,8 +177,8 @@ TEST_F(HangWatchTest, NamesARankThatDoesNothing) {
 
 TEST_F(HangWatchTest, ALittleOfAProcessorIsNoWork) {
     watch(2);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::works, "a thread that polls");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::works, "a thread that polls");
     const std::int64_t ticks_per_second = ::sysconf(_SC_CLK_TCK);
     std::int64_t looks = 0;
 
@@ -191,8 +191,8 @@ TEST_F(HangWatchTest, ALittleOfAProcessorIsNoWork) {
 
 TEST_F(HangWatchTest, OnlyReportsARankWhoseDeviceComputes) {
     watch(2);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::works_beside, "layer 3");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::works_beside, "layer 3");
 
     const auto verdict = after(0.81 * patience);
 
@@ -203,8 +203,8 @@ TEST_F(HangWatchTest, OnlyReportsARankWhoseDeviceComputes) {
 
 TEST_F(HangWatchTest, EndsAWaitThatAllShare) {
     watch(2);
-    rank(0, Doing::waits, "a");
-    rank(1, Doing::waits, "b");
+    rank(0, ActivityState::waits, "a");
+    rank(1, ActivityState::waits, "b");
 
     const auto verdict = after(0.81 * patience);
 
@@ -215,7 +215,7 @@ TEST_F(HangWatchTest, EndsAWaitThatAllShare) {
 
 TEST_F(HangWatchTest, EndsTheWaitOfARankThatIsAlone) {
     watch(1);
-    rank(0, Doing::waits, "a read");
+    rank(0, ActivityState::waits, "a read");
 
     const auto verdict = after(0.81 * patience);
 
@@ -225,19 +225,19 @@ TEST_F(HangWatchTest, EndsTheWaitOfARankThatIsAlone) {
 
 TEST_F(HangWatchTest, EachWaitHasItsOwnPatience) {
     watch(2);
-    rank(1, Doing::waits, "b");
+    rank(1, ActivityState::waits, "b");
     for (int wait = 0; wait < 5; ++wait) {
-        rank(0, Doing::waits, "a");
+        rank(0, ActivityState::waits, "a");
         EXPECT_FALSE(after(0.7 * patience)) << wait;
-        rank(0, Doing::works, "an op");
+        rank(0, ActivityState::works, "an op");
         EXPECT_FALSE(after(1)) << wait;
     }
 }
 
 TEST_F(HangWatchTest, TimeInWhichItDidNotRunItselfDoesNotCount) {
     watch(2);
-    rank(0, Doing::waits, "a");
-    rank(1, Doing::waits, "b");
+    rank(0, ActivityState::waits, "a");
+    rank(1, ActivityState::waits, "b");
     EXPECT_FALSE(after(0.7 * patience));
     now_ns_ += HangWatch::longest_pause_ns(patience) + 2'000'000'000;  // the machine was suspended
 
@@ -248,9 +248,9 @@ TEST_F(HangWatchTest, TimeInWhichItDidNotRunItselfDoesNotCount) {
 
 TEST_F(HangWatchTest, OneWarningOfTheFirstThatWaitsIsEnough) {
     watch(3);
-    rank(0, Doing::waits, "x");
-    rank(1, Doing::waits, "x");
-    rank(2, Doing::works, "a long op");
+    rank(0, ActivityState::waits, "x");
+    rank(1, ActivityState::waits, "x");
+    rank(2, ActivityState::works, "a long op");
     list_->me = 1;
 
     EXPECT_FALSE(after(3 * patience, [this] { process(2).cpu_ticks += 1000; }));

@@ -114,11 +114,11 @@ TEST(HierarchicalPlan, ForeignOwnersAreDealtEvenly) {
                 }
             }
             const auto members = plan.members_on(node);
-            const int least =
+            const int min =
                 (plan.size() - static_cast<int>(members.size())) / static_cast<int>(members.size());
             for (const int m : members) {
-                EXPECT_GE(gathered[static_cast<std::size_t>(m)], least);
-                EXPECT_LE(gathered[static_cast<std::size_t>(m)], least + 1);
+                EXPECT_GE(gathered[static_cast<std::size_t>(m)], min);
+                EXPECT_LE(gathered[static_cast<std::size_t>(m)], min + 1);
             }
         }
     });

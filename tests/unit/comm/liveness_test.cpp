@@ -19,7 +19,7 @@
 namespace ziggurat::comm {
 namespace {
 
-constexpr int patience_ms = 300'000;  // against hangs of the test itself
+constexpr int timeout_ms = 300'000;  // against hangs of the test itself
 
 /// Work of one rank once all are present and watch.
 using Part = std::function<void(Liveness&)>;
@@ -27,7 +27,7 @@ using Part = std::function<void(Liveness&)>;
 class Ranks {
   public:
     /// Starts one child per part. Returns when all of them watch each other.
-    explicit Ranks(std::vector<Part> parts) : board_{MachineBoard::create(static_cast<int>(parts.size()))} {
+    explicit Ranks(std::vector<Part> parts) : board_{NodeStatusBoard::create(static_cast<int>(parts.size()))} {
         for (const auto& part : parts) {
             children_.push_back(start(part));
         }
@@ -59,11 +59,11 @@ class Ranks {
     pid_t pid(int rank) const { return children_[static_cast<std::size_t>(rank)].pid; }
     std::string name(int rank) const { return name_of_rank(rank, pid(rank)); }
     /// Waits until the rank has printed a line.
-    std::string hear(int rank) const { return next_line(children_[static_cast<std::size_t>(rank)]); }
+    std::string receive(int rank) const { return next_line(children_[static_cast<std::size_t>(rank)]); }
     /// Waits until the rank has ended. Returns its exit code, or 128 + the signal that killed it.
     int exit_code(int rank) {
         auto& child = children_[static_cast<std::size_t>(rank)];
-        child.said += rest(child);
+        child.printed += rest(child);
         if (!has_more(child)) {
             kill(child.pid, SIGKILL);  // it hangs, which the exit code shows
         }
@@ -72,14 +72,14 @@ class Ranks {
         return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     }
     /// Returns its output; call exit_code() first.
-    const std::string& said(int rank) const { return children_[static_cast<std::size_t>(rank)].said; }
+    const std::string& printed(int rank) const { return children_[static_cast<std::size_t>(rank)].printed; }
 
   private:
     struct Child {
         pid_t pid = 0;
         int to = -1;
         int from = -1;
-        std::string said = {};
+        std::string printed = {};
     };
 
     Child start(const Part& part) {
@@ -103,11 +103,11 @@ class Ranks {
     [[noreturn]] void be_rank(int me, int from, const Part& part) const {
         std::vector<pid_t> pids(static_cast<std::size_t>(board_.num_lines()));
         read_all(from, pids.data(), pids.size() * sizeof(pid_t));
-        WatchList list{.peers = {},
+        MonitoredRanks list{.peers = {},
                        .me = static_cast<std::size_t>(me),
                        .world_size = board_.num_lines(),
                        .host = "machine",
-                       .board = *MachineBoard::open(getppid(), board_.descriptor(), board_.num_lines()),
+                       .board = *NodeStatusBoard::open(getppid(), board_.descriptor(), board_.num_lines()),
                        .is_shared = true,
                        .launcher = std::nullopt};
         for (std::size_t rank = 0; rank < pids.size(); ++rank) {
@@ -138,7 +138,7 @@ class Ranks {
     }
     static bool has_more(const Child& child) {
         pollfd asked{child.from, POLLIN, 0};
-        return poll(&asked, 1, patience_ms) > 0;
+        return poll(&asked, 1, timeout_ms) > 0;
     }
     static std::string next_line(const Child& child) {
         std::string line;
@@ -155,18 +155,18 @@ class Ranks {
         return text;
     }
 
-    MachineBoard board_;
+    NodeStatusBoard board_;
     std::vector<Child> children_;
 };
 
 /// Notifies the test that a rank is in the activity under test.
-void say_busy() {
+void print_busy() {
     [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, "busy\n", 5);
 }
 
 void wait_for_ever(Liveness& liveness) {
     liveness.waits_for("all_reduce of 'norm'");
-    say_busy();
+    print_busy();
     for (;;) {
         pause();
     }
@@ -174,9 +174,9 @@ void wait_for_ever(Liveness& liveness) {
 
 void compute_for_ever(Liveness& liveness) {
     liveness.does("layer 3 backward", monotonic_ns());
-    say_busy();
+    print_busy();
     for (;;) {
-        liveness.moves();
+        liveness.end_wait();
     }
 }
 
@@ -186,18 +186,18 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(Liveness, NamesAKilledRankEverywhereWhateverTheOthersDo) {
     Ranks ranks{{wait_for_ever, compute_for_ever, wait_for_ever}};
-    EXPECT_EQ("busy\n", ranks.hear(0));
-    EXPECT_EQ("busy\n", ranks.hear(1));
+    EXPECT_EQ("busy\n", ranks.receive(0));
+    EXPECT_EQ("busy\n", ranks.receive(1));
 
     kill(ranks.pid(2), SIGKILL);
 
     EXPECT_EQ(6, ranks.exit_code(0));
     EXPECT_EQ(6, ranks.exit_code(1));
     EXPECT_EQ(128 + SIGKILL, ranks.exit_code(2));
-    EXPECT_TRUE(has(ranks.said(0), ranks.name(2) + " on machine has died")) << ranks.said(0);
-    EXPECT_TRUE(has(ranks.said(0), "for 'all_reduce of 'norm''")) << ranks.said(0);
-    EXPECT_TRUE(has(ranks.said(1), ranks.name(2) + " on machine has died")) << ranks.said(1);
-    EXPECT_TRUE(has(ranks.said(1), "into 'layer 3 backward'")) << ranks.said(1);
+    EXPECT_TRUE(has(ranks.printed(0), ranks.name(2) + " on machine has died")) << ranks.printed(0);
+    EXPECT_TRUE(has(ranks.printed(0), "for 'all_reduce of 'norm''")) << ranks.printed(0);
+    EXPECT_TRUE(has(ranks.printed(1), ranks.name(2) + " on machine has died")) << ranks.printed(1);
+    EXPECT_TRUE(has(ranks.printed(1), "into 'layer 3 backward'")) << ranks.printed(1);
 }
 
 /// Waits until the process of a peer has a state, before the hang timeout starts: the blamed rank is
@@ -216,44 +216,44 @@ void wait_until(const Liveness& liveness,
 TEST(Liveness, NamesAStoppedRankWhenPatienceEnds) {
     const Part patient = [](Liveness& liveness) {
         wait_until(liveness, 2, [](const ProcessState& state) { return state.is_stopped(); });
-        liveness.set_patience(1);
+        liveness.set_hang_timeout(1);
         wait_for_ever(liveness);
     };
     Ranks ranks{{patient, patient, compute_for_ever}};
-    EXPECT_EQ("busy\n", ranks.hear(2));
+    EXPECT_EQ("busy\n", ranks.receive(2));
 
     kill(ranks.pid(2), SIGSTOP);
 
     EXPECT_EQ(6, ranks.exit_code(0));
     EXPECT_EQ(6, ranks.exit_code(1));
-    EXPECT_TRUE(has(ranks.said(0), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(0);
-    EXPECT_TRUE(has(ranks.said(1), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(1);
+    EXPECT_TRUE(has(ranks.printed(0), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.printed(0);
+    EXPECT_TRUE(has(ranks.printed(1), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.printed(1);
     // The others aborted it. When it runs again, it detects that and exits as well.
     kill(ranks.pid(2), SIGCONT);
     EXPECT_EQ(6, ranks.exit_code(2));
-    EXPECT_TRUE(has(ranks.said(2), "aborted by the other ranks")) << ranks.said(2);
+    EXPECT_TRUE(has(ranks.printed(2), "aborted by the other ranks")) << ranks.printed(2);
 }
 
 volatile sig_atomic_t may_end = 0;
 
 TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
-    const Part computes_beside = [](Liveness& liveness) {
+    const Part computes_concurrently = [](Liveness& liveness) {
         liveness.works_beside("layer 3");
         while (may_end == 0) {
             usleep(10'000);
         }
     };
     const Part patient = [](Liveness& liveness) {
-        liveness.set_patience(1);
+        liveness.set_hang_timeout(1);
         liveness.waits_for("x");
         while (may_end == 0) {
             usleep(10'000);
         }
     };
     signal(SIGUSR1, [](int) { may_end = 1; });
-    Ranks ranks{{patient, computes_beside}};
+    Ranks ranks{{patient, computes_concurrently}};
 
-    const std::string warning = ranks.hear(0);
+    const std::string warning = ranks.receive(0);
     for (int rank = 0; rank < 2; ++rank) {
         kill(ranks.pid(rank), SIGUSR1);
     }
@@ -268,13 +268,13 @@ TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
 
 TEST(Liveness, TellsADeviceFromAWaitThatFollowsIt) {
     Ranks ranks{{[](Liveness& liveness) {
-        liveness.set_patience(1);
+        liveness.set_hang_timeout(1);
         liveness.works_beside("layer 3");
         wait_for_ever(liveness);
     }}};
 
     EXPECT_EQ(6, ranks.exit_code(0));
-    EXPECT_TRUE(has(ranks.said(0), "for 'all_reduce of 'norm''")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.printed(0), "for 'all_reduce of 'norm''")) << ranks.printed(0);
 }
 
 TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
@@ -284,50 +284,50 @@ TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
     for (int rank = 0; rank < 3; ++rank) {
         EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
     }
-    EXPECT_TRUE(has(ranks.said(1), "ziggurat: error: rank 1 of 3 (machine): the loss is not finite"));
+    EXPECT_TRUE(has(ranks.printed(1), "ziggurat: error: rank 1 of 3 (machine): the loss is not finite"));
     for (const int rank : {0, 2}) {
         EXPECT_TRUE(
-            has(ranks.said(rank), ranks.name(1) + " on machine has failed with exit code 5: the loss"))
-            << ranks.said(rank);
+            has(ranks.printed(rank), ranks.name(1) + " on machine has failed with exit code 5: the loss"))
+            << ranks.printed(rank);
     }
 }
 
 TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
-    const Part told = [](Liveness& liveness) {
-        liveness.before_leaving([](const Departure::LastWords& words) {
+    const Part last_message = [](Liveness& liveness) {
+        liveness.set_last_message([](const ProcessAbort::LastMessage& words) {
             const std::string text = "told " + std::to_string(words.exit_code) + ": " + words.line + "\n";
             [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
         });
         wait_for_ever(liveness);
     };
-    const Part told_no_more = [](Liveness& liveness) {
-        liveness.before_leaving([](const Departure::LastWords&) { _exit(99); });
-        liveness.before_leaving({});
+    const Part reported_no_more = [](Liveness& liveness) {
+        liveness.set_last_message([](const ProcessAbort::LastMessage&) { _exit(99); });
+        liveness.set_last_message({});
         wait_for_ever(liveness);
     };
-    Ranks ranks{{told, told_no_more, wait_for_ever}};
+    Ranks ranks{{last_message, reported_no_more, wait_for_ever}};
     for (int rank = 0; rank < 3; ++rank) {
-        EXPECT_EQ("busy\n", ranks.hear(rank));
+        EXPECT_EQ("busy\n", ranks.receive(rank));
     }
 
     kill(ranks.pid(2), SIGKILL);
 
     EXPECT_EQ(6, ranks.exit_code(0));
     EXPECT_EQ(6, ranks.exit_code(1));
-    const auto at = ranks.said(0).find("told 6: ");
-    ASSERT_NE(at, std::string::npos) << ranks.said(0);
-    EXPECT_TRUE(has(ranks.said(0).substr(at), ranks.name(2) + " on machine has died")) << ranks.said(0);
+    const auto at = ranks.printed(0).find("told 6: ");
+    ASSERT_NE(at, std::string::npos) << ranks.printed(0);
+    EXPECT_TRUE(has(ranks.printed(0).substr(at), ranks.name(2) + " on machine has died")) << ranks.printed(0);
 }
 
 TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
     const Part gives_up = [](Liveness& liveness) {
         std::atomic<bool> has_given_up{false};
-        liveness.before_leaving([&](const Departure::LastWords&) {
+        liveness.set_last_message([&](const ProcessAbort::LastMessage&) {
             while (!has_given_up) {
                 usleep(1000);
             }
         });
-        say_busy();
+        print_busy();
         try {
             for (const WaitContext waits{liveness};;) {
                 waits.check("a token");
@@ -340,23 +340,23 @@ TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
         pause();
     };
     Ranks ranks{{gives_up, wait_for_ever}};
-    EXPECT_EQ("busy\n", ranks.hear(0));
+    EXPECT_EQ("busy\n", ranks.receive(0));
 
     kill(ranks.pid(1), SIGKILL);
 
     EXPECT_EQ(6, ranks.exit_code(0));
-    EXPECT_TRUE(has(ranks.said(0), "stopped waiting for a token")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.printed(0), "stopped waiting for a token")) << ranks.printed(0);
 }
 
 TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {
     const Part hangs = [](Liveness& liveness) {
-        liveness.before_leaving([](const Departure::LastWords&) { pause(); });  // as on a disk that fails
+        liveness.set_last_message([](const ProcessAbort::LastMessage&) { pause(); });  // as on a disk that fails
         liveness.fail(3, "the disk is gone");
     };
     Ranks ranks{{hangs}};
 
     EXPECT_EQ(3, ranks.exit_code(0));
-    EXPECT_TRUE(has(ranks.said(0), "the disk is gone")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.printed(0), "the disk is gone")) << ranks.printed(0);
 }
 
 TEST(Liveness, SaysTheSameErrorOnce) {
@@ -366,9 +366,9 @@ TEST(Liveness, SaysTheSameErrorOnce) {
     int full = 0;
     for (int rank = 0; rank < 3; ++rank) {
         EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
-        full += has(ranks.said(rank), "ziggurat: error: rank") ? 1 : 0;
+        full += has(ranks.printed(rank), "ziggurat: error: rank") ? 1 : 0;
     }
-    EXPECT_EQ(1, full) << ranks.said(0) << ranks.said(1) << ranks.said(2);
+    EXPECT_EQ(1, full) << ranks.printed(0) << ranks.printed(1) << ranks.printed(2);
 }
 
 TEST(Liveness, TakesALossForTheReasonOfWhateverFailsFromIt) {
@@ -386,23 +386,23 @@ TEST(Liveness, TakesALossForTheReasonOfWhateverFailsFromIt) {
 
     for (const int rank : {0, 1}) {
         EXPECT_EQ(6, ranks.exit_code(rank));
-        EXPECT_TRUE(has(ranks.said(rank), ranks.name(2) + " on machine has died")) << ranks.said(rank);
-        EXPECT_FALSE(has(ranks.said(rank), "cannot open")) << ranks.said(rank);
-        EXPECT_FALSE(has(ranks.said(rank), "connection reset")) << ranks.said(rank);
+        EXPECT_TRUE(has(ranks.printed(rank), ranks.name(2) + " on machine has died")) << ranks.printed(rank);
+        EXPECT_FALSE(has(ranks.printed(rank), "cannot open")) << ranks.printed(rank);
+        EXPECT_FALSE(has(ranks.printed(rank), "connection reset")) << ranks.printed(rank);
     }
 }
 
 TEST(Liveness, LetsRanksFinishOneAfterTheOther) {
-    const Part finishes = [](Liveness& liveness) { liveness.takes_leave(); };
+    const Part finishes = [](Liveness& liveness) { liveness.announce_exit(); };
     const Part later = [](Liveness& liveness) {
         usleep(200'000);
-        liveness.look();
+        liveness.poll_once();
     };
     Ranks ranks{{finishes, later, finishes}};
 
     for (int rank = 0; rank < 3; ++rank) {
-        EXPECT_EQ(0, ranks.exit_code(rank)) << ranks.said(rank);
-        EXPECT_EQ("", ranks.said(rank));
+        EXPECT_EQ(0, ranks.exit_code(rank)) << ranks.printed(rank);
+        EXPECT_EQ("", ranks.printed(rank));
     }
 }
 

@@ -14,8 +14,8 @@ constexpr std::uint64_t num_messages = 20'000;
 
 struct Line {
     Mailbox box;
-    Bell sender;
-    Bell receiver;
+    EventCount sender;
+    EventCount receiver;
     std::atomic<bool> is_over = false;
 };
 

@@ -25,15 +25,15 @@ constexpr std::int64_t arena_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t output_at = arena_bytes / 2;
 
 /// Variants besides kind, members and blocks: all must give the same bits.
-struct Way {
+struct Path {
     const char* name;
     PullSettings settings;
 };
 
-std::vector<Way> ways() {
+std::vector<Path> ways() {
     return {{"two phases", {.inline_bytes = 0, .cache_bytes = std::int64_t{1} << 40}},
             {"past the caches", {.inline_bytes = 0, .cache_bytes = 0}},
-            {"inside the seats", {.inline_bytes = Seat::payload_bytes}}};
+            {"inside the seats", {.inline_bytes = MemberSlot::payload_bytes}}};
 }
 
 /// A call on one rank: the locations of its vectors, and the expected output.
@@ -119,10 +119,10 @@ class Scene {
 };
 
 template <class T>
-void expect_all_kinds(int members, const Way& way, std::uint32_t first_operation) {
+void expect_all_kinds(int members, const Path& path, std::uint32_t first_operation) {
     ThreadRanks ranks{members, arena_bytes, first_operation};
     ranks.run([&](int rank) {
-        SharedCalls calls{ranks.seats_of(rank).seats, way.settings};
+        SharedCalls calls{ranks.seats_of(rank).seats, path.settings};
         for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                 CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
             for (const std::int64_t unit : {0, 1, 15, 16, 17, 700}) {
@@ -144,7 +144,7 @@ void expect_all_kinds(int members, const Way& way, std::uint32_t first_operation
                     });
 
                     scene.expect(sum_group, root,
-                                 std::string{name_of(kind)} + ", " + way.name + ", " +
+                                 std::string{name_of(kind)} + ", " + path.name + ", " +
                                      std::to_string(members) + " members, unit " + std::to_string(unit) +
                                      ", variant " + std::to_string(variant));
                     // Small sums complete before other ranks have read this rank's input: wait for them.
@@ -166,9 +166,9 @@ void expect_all_kinds(int members, const Way& way, std::uint32_t first_operation
 class SharedCallsOfSize : public ::testing::TestWithParam<int> {};
 
 TEST_P(SharedCallsOfSize, EveryKindGivesTheSameBitsEveryWay) {
-    for (const auto& way : ways()) {
-        expect_all_kinds<float>(GetParam(), way, 0);
-        expect_all_kinds<bfloat16>(GetParam(), way, 0);
+    for (const auto& path : ways()) {
+        expect_all_kinds<float>(GetParam(), path, 0);
+        expect_all_kinds<bfloat16>(GetParam(), path, 0);
     }
 }
 
@@ -275,7 +275,7 @@ TEST(SharedCalls, ManyMayRunAtOnceAndQueueBeyondTheRing) {
 
 TEST(SharedCalls, UnlikeCallsAreReportedWithBothNames) {
     ThreadRanks ranks{2, arena_bytes};
-    std::vector<std::string> said(2);
+    std::vector<std::string> printed(2);
     ranks.run([&](int rank) {
         SharedCalls calls{ranks.seats_of(rank).seats, {.inline_bytes = 0, .group = "group 'data'"}};
         auto* at = ranks.arena(rank).data();
@@ -292,10 +292,10 @@ TEST(SharedCalls, UnlikeCallsAreReportedWithBothNames) {
             calls.start(rank);
             ranks.wait(rank, [&] { return calls.progress(); });
         } catch (const Error& error) {
-            said[static_cast<std::size_t>(rank)] = error.what();
+            printed[static_cast<std::size_t>(rank)] = error.what();
         }
     });
-    for (const auto& message : said) {
+    for (const auto& message : printed) {
         for (const char* part :
              {"operation 1 of group 'data'", "'gradients of layer 3' (all_reduce, 800 bytes)",
               "'weights of layer 4' (all_gather, 800 bytes)", "on member"}) {
@@ -420,7 +420,7 @@ TEST(SharedMessages, KeepTagsApartAndOrderWithin) {
 
 TEST(SharedMessages, OfUnlikeLengthsAreReported) {
     ThreadRanks ranks{2, arena_bytes};
-    std::string said;
+    std::string printed;
     ranks.run([&](int rank) {
         SharedMessages messages{ranks.seats_of(rank), "group 'pipeline'"};
         auto* at = ranks.arena(rank).data();
@@ -434,13 +434,13 @@ TEST(SharedMessages, OfUnlikeLengthsAreReported) {
             messages.start(message);
             ranks.wait(rank, [&] { return messages.progress(); });
         } catch (const Error& error) {
-            said = error.what();
+            printed = error.what();
         }
     });
     EXPECT_NE(std::string::npos,
-              said.find("member 0 of group 'pipeline' sends 8 bytes where 'activations' of "
+              printed.find("member 0 of group 'pipeline' sends 8 bytes where 'activations' of "
                         "member 1 receives 9"))
-        << said;
+        << printed;
 }
 
 }  // namespace

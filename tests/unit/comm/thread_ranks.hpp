@@ -40,8 +40,8 @@ class ThreadRanks {
     int size() const { return static_cast<int>(seats_.size()); }
     std::span<std::byte> arena(int rank) const { return arena_[static_cast<std::size_t>(rank)]; }
 
-    comm::GroupSeats seats_of(int rank) {
-        comm::GroupSeats group;
+    comm::GroupSlots seats_of(int rank) {
+        comm::GroupSlots group;
         group.seats.me = rank;
         group.seats.arenas = &arenas_;
         group.seats.first_operation = first_operation_;
@@ -70,14 +70,14 @@ class ThreadRanks {
     void wait(int rank, const Done& done) {
         auto& bell = bells_[static_cast<std::size_t>(rank)];
         while (!done()) {
-            const auto announced = comm::announce_sleep(bell);
+            const auto announced = comm::prepare_wait(bell);
             if (!done()) {
                 constexpr std::int64_t a_minute = 60'000'000'000;
-                if (comm::sleep_until_rung(bell, announced, a_minute) == comm::Woken::by_time) {
+                if (comm::wait_for_notify(bell, announced, a_minute) == comm::WakeReason::by_time) {
                     ++num_lost_wakes;
                 }
             }
-            comm::withdraw_sleep(bell);
+            comm::cancel_wait(bell);
         }
     }
 
@@ -85,8 +85,8 @@ class ThreadRanks {
 
   private:
     std::uint32_t first_operation_;
-    std::vector<comm::Seat> seats_;
-    std::vector<comm::Bell> bells_;
+    std::vector<comm::MemberSlot> seats_;
+    std::vector<comm::EventCount> bells_;
     std::vector<comm::Mailbox> mailboxes_;
     std::vector<std::vector<std::byte>> memory_;
     std::vector<std::span<std::byte>> arena_;

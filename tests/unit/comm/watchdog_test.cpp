@@ -25,20 +25,20 @@ RankReport busy(int rank, char state, bool has_moved) {
 }
 
 /// Returns a rank whose own thread waits for its device, and uses no CPU time.
-RankReport busy_beside(int rank) {
+RankReport busy_meanwhile(int rank) {
     auto report = busy(rank, 'S', false);
     report.works_beside = true;
     return report;
 }
 
-bool says(const HangVerdict& verdict, const std::string& part) {
+bool says(const HangDiagnosis& verdict, const std::string& part) {
     return verdict.text.find(part) != std::string::npos;
 }
 
-TEST(JudgeHang, BlamesAStoppedRankBeforeOneThatComputes) {
+TEST(DiagnoseHang, BlamesAStoppedRankBeforeOneThatComputes) {
     const std::vector reports{waiting(0), busy(1, 'R', true), busy(2, 'T', false), waiting(3)};
 
-    const auto verdict = judge_hang(reports, 0, 0, 0);
+    const auto verdict = diagnose_hang(reports, 0, 0, 0);
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(2, verdict.culprit);
@@ -47,61 +47,61 @@ TEST(JudgeHang, BlamesAStoppedRankBeforeOneThatComputes) {
     EXPECT_TRUE(says(verdict, "kill -CONT 102"));
 }
 
-TEST(JudgeHang, BlamesARankThatWasStoppedWhileItWaited) {
+TEST(DiagnoseHang, BlamesARankThatWasStoppedWhileItWaited) {
     const std::vector reports{waiting(0), waiting(1, 'T')};
 
-    const auto verdict = judge_hang(reports, 0, 0, 0);
+    const auto verdict = diagnose_hang(reports, 0, 0, 0);
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(1, verdict.culprit);
     EXPECT_TRUE(says(verdict, "waited 3.0 s for 'sum 1'")) << verdict.text;
 }
 
-TEST(JudgeHang, OnlyReportsARankUnderADebugger) {
+TEST(DiagnoseHang, OnlyReportsARankUnderADebugger) {
     const std::vector reports{waiting(0), busy(1, 't', false)};
 
-    const auto verdict = judge_hang(reports, 0, 0, 1000);
+    const auto verdict = diagnose_hang(reports, 0, 0, 1000);
 
     EXPECT_FALSE(verdict.leaves);
     EXPECT_EQ(1, verdict.culprit);
     EXPECT_TRUE(says(verdict, "held by a debugger")) << verdict.text;
 }
 
-TEST(JudgeHang, LetsARankComputeButNotForEver) {
+TEST(DiagnoseHang, LetsARankComputeButNotForEver) {
     const std::vector reports{waiting(0), busy(1, 'R', true)};
 
-    EXPECT_FALSE(judge_hang(reports, 0, 0, 0).leaves);
-    EXPECT_FALSE(judge_hang(reports, 0, 0, most_rounds - 1).leaves);
-    EXPECT_TRUE(judge_hang(reports, 0, 0, most_rounds).leaves);
-    EXPECT_EQ(1, judge_hang(reports, 0, 0, 0).culprit);
+    EXPECT_FALSE(diagnose_hang(reports, 0, 0, 0).leaves);
+    EXPECT_FALSE(diagnose_hang(reports, 0, 0, max_rounds - 1).leaves);
+    EXPECT_TRUE(diagnose_hang(reports, 0, 0, max_rounds).leaves);
+    EXPECT_EQ(1, diagnose_hang(reports, 0, 0, 0).culprit);
 }
 
-TEST(JudgeHang, BlamesARankThatNeitherWaitsNorComputes) {
+TEST(DiagnoseHang, BlamesARankThatNeitherWaitsNorComputes) {
     const std::vector reports{waiting(0), busy(1, 'R', true), busy(2, 'D', false)};
 
-    const auto verdict = judge_hang(reports, 0, 0, 0);
+    const auto verdict = diagnose_hang(reports, 0, 0, 0);
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(2, verdict.culprit);
     EXPECT_TRUE(says(verdict, "waiting for a disk")) << verdict.text;
 }
 
-TEST(JudgeHang, LetsADeviceOfARankComputeThoughTheRankItselfSleeps) {
-    const std::vector reports{waiting(0), busy_beside(1)};
+TEST(DiagnoseHang, LetsADeviceOfARankComputeThoughTheRankItselfSleeps) {
+    const std::vector reports{waiting(0), busy_meanwhile(1)};
 
-    const auto verdict = judge_hang(reports, 0, 0, 0);
+    const auto verdict = diagnose_hang(reports, 0, 0, 0);
 
     EXPECT_FALSE(verdict.leaves);
     EXPECT_EQ(1, verdict.culprit);
     EXPECT_TRUE(says(verdict, "was 3.0 s into 'op 1'")) << verdict.text;
-    EXPECT_TRUE(judge_hang(reports, 0, 0, most_rounds).leaves);
-    EXPECT_EQ(ErrorKind::resource, judge_hang(reports, 0, 0, most_rounds).kind);
+    EXPECT_TRUE(diagnose_hang(reports, 0, 0, max_rounds).leaves);
+    EXPECT_EQ(ErrorKind::resource, diagnose_hang(reports, 0, 0, max_rounds).kind);
 }
 
-TEST(JudgeHang, BlamesTheDeviceOfTheRankThatWaitsForIt) {
-    for (const auto& reports : {std::vector{busy_beside(0)}, std::vector{busy_beside(0), waiting(1)}}) {
-        const auto verdict = judge_hang(reports, 0, 0, 0);
-        const auto last = judge_hang(reports, 0, 0, most_rounds);
+TEST(DiagnoseHang, BlamesTheDeviceOfTheRankThatWaitsForIt) {
+    for (const auto& reports : {std::vector{busy_meanwhile(0)}, std::vector{busy_meanwhile(0), waiting(1)}}) {
+        const auto verdict = diagnose_hang(reports, 0, 0, 0);
+        const auto last = diagnose_hang(reports, 0, 0, max_rounds);
 
         EXPECT_FALSE(verdict.leaves);
         EXPECT_TRUE(says(verdict, "'op 0' has not completed")) << verdict.text;
@@ -112,14 +112,14 @@ TEST(JudgeHang, BlamesTheDeviceOfTheRankThatWaitsForIt) {
     }
 }
 
-TEST(JudgeHang, BlamesAStoppedRankBeforeADevice) {
-    EXPECT_EQ(1, judge_hang(std::vector{busy_beside(0), waiting(1, 'T')}, 0, 0, 0).culprit);
+TEST(DiagnoseHang, BlamesAStoppedRankBeforeADevice) {
+    EXPECT_EQ(1, diagnose_hang(std::vector{busy_meanwhile(0), waiting(1, 'T')}, 0, 0, 0).culprit);
 }
 
-TEST(JudgeHang, ShowsTheCircleWhenAllWait) {
+TEST(DiagnoseHang, ShowsTheCircleWhenAllWait) {
     const std::vector reports{waiting(0), waiting(1), waiting(2)};
 
-    const auto verdict = judge_hang(reports, 1, 0, 0);
+    const auto verdict = diagnose_hang(reports, 1, 0, 0);
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(-1, verdict.culprit);
@@ -128,31 +128,31 @@ TEST(JudgeHang, ShowsTheCircleWhenAllWait) {
     EXPECT_FALSE(says(verdict, "rank 1")) << "who judges says elsewhere what it waited for";
 }
 
-TEST(JudgeHang, SaysWhatItCannotKnowOfOtherMachines) {
+TEST(DiagnoseHang, SaysWhatItCannotKnowOfOtherMachines) {
     const std::vector reports{waiting(0), waiting(1)};
 
-    const auto verdict = judge_hang(reports, 0, 6, 0);
+    const auto verdict = diagnose_hang(reports, 0, 6, 0);
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_TRUE(says(verdict, "the state of the 6 ranks on other nodes is unknown")) << verdict.text;
 }
 
-TEST(JudgeHang, NeverBlamesItself) {
+TEST(DiagnoseHang, NeverBlamesItself) {
     const std::vector reports{busy(0, 'T', false), waiting(1)};
 
-    EXPECT_EQ(-1, judge_hang(reports, 0, 0, 0).culprit);
+    EXPECT_EQ(-1, diagnose_hang(reports, 0, 0, 0).culprit);
 }
 
-TEST(JudgeHang, NamesWhoOfAnotherMachineDoesNotAnswer) {
+TEST(DiagnoseHang, NamesWhoOfAnotherMachineDoesNotAnswer) {
     const std::vector reports{waiting(0), waiting(1)};
 
-    const auto verdict = judge_hang(reports, 0, 2, 0, "rank 2 on zgb");
+    const auto verdict = diagnose_hang(reports, 0, 2, 0, "rank 2 on zgb");
 
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(-1, verdict.culprit);
     EXPECT_TRUE(says(verdict, "no rank on this node is the cause, and rank 2 on zgb does not respond"))
         << verdict.text;
-    EXPECT_TRUE(says(judge_hang(reports, 0, 2, 0), "the state of the 2 ranks on other nodes is unknown"));
+    EXPECT_TRUE(says(diagnose_hang(reports, 0, 2, 0), "the state of the 2 ranks on other nodes is unknown"));
 }
 
 }  // namespace

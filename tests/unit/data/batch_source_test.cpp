@@ -26,7 +26,7 @@ class MemorySource final : public TokenSource {
     void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override {
         std::copy_n(starts_.begin() + begin, starts.size(), starts.begin());
     }
-    std::string place_of(std::int64_t token) const override { return "position " + std::to_string(token); }
+    std::string location_of(std::int64_t token) const override { return "position " + std::to_string(token); }
 
   private:
     std::vector<std::int32_t> tokens_;

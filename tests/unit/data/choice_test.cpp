@@ -28,7 +28,7 @@ class ChoiceTasks : public ::testing::Test {
         std::ofstream{folder_ / "task.jsonl", std::ios::binary} << text;
         return read_choice_tasks(folder_ / "task.jsonl", "--task");
     }
-    std::string complaint(const std::string& text) {
+    std::string mismatch(const std::string& text) {
         return deck_error_of([&] { read(text); });
     }
 
@@ -68,7 +68,7 @@ TEST_F(ChoiceTasks, HaveTheFieldsOfHellaSwag) {
 TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
     const std::string good = R"({"ctx": "a", "endings": ["b", "c"], "label": 0})"
                              "\n";
-    for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
+    for (const auto& [line, reason] : std::vector<std::pair<std::string, std::string>>{
              {"{", "not JSON"},
              {R"({"ctx": "a", "endings": ["b", "c"]} {})", "not JSON"},
              {"\"\xff\"", "not JSON"},
@@ -90,12 +90,12 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
              {R"({"ctx": "a", "endings": ["b", "c"], "label": "1x"})", "label \"1x\" is not one"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": 18446744073709551616})", "is not one"},
              {R"({"ctx": "a", "endings": ["b", "c"], "label": true})", "label true is not one"}}) {
-        const auto said = complaint(good + "\n" + line + "\n" + good);
-        EXPECT_THAT(said, HasSubstr("task.jsonl', line 3: ")) << line;
-        EXPECT_THAT(said, HasSubstr(why)) << line;
+        const auto printed = mismatch(good + "\n" + line + "\n" + good);
+        EXPECT_THAT(printed, HasSubstr("task.jsonl', line 3: ")) << line;
+        EXPECT_THAT(printed, HasSubstr(reason)) << line;
     }
-    EXPECT_THAT(complaint(" \n\n"), HasSubstr("holds no task"));
-    EXPECT_THAT(complaint(""), HasSubstr("holds no task"));
+    EXPECT_THAT(mismatch(" \n\n"), HasSubstr("holds no task"));
+    EXPECT_THAT(mismatch(""), HasSubstr("holds no task"));
 }
 
 ChoiceTask task(std::string context, std::vector<std::string> endings) {
@@ -105,7 +105,7 @@ ChoiceTask task(std::string context, std::vector<std::string> endings) {
 TEST(ChoiceRows, AreTheContextAndASpaceWithTheEndingEncodedApart) {
     const std::vector tasks{task("ab", {"c", "de"}), task("f", {"g", "h"})};
 
-    const auto encoded = encode_choices(tasks, *make_byte_tokenizer(), {.vocab = 128, .most_read = 10}, "x");
+    const auto encoded = encode_choices(tasks, *make_byte_tokenizer(), {.vocab = 128, .max_read = 10}, "x");
 
     EXPECT_THAT(encoded.rows.rows,
                 ElementsAre(ChoiceRow{2, 2}, ChoiceRow{2, 3}, ChoiceRow{1, 2}, ChoiceRow{1, 2}));
@@ -132,13 +132,13 @@ class WithoutBlanks final : public TextTokenizer, public TextEncoder {
 
 TEST(ChoiceRows, AreOfEndingsThatHaveTokens) {
     const WithoutBlanks tokenizer;
-    const auto complaint = [&](const std::string& ending) {
+    const auto mismatch = [&](const std::string& ending) {
         const std::vector tasks{task("ab", {"c", ending})};
-        return deck_error_of([&] { encode_choices(tasks, tokenizer, {.vocab = 128, .most_read = 10}, "x"); });
+        return deck_error_of([&] { encode_choices(tasks, tokenizer, {.vocab = 128, .max_read = 10}, "x"); });
     };
 
-    EXPECT_EQ(complaint("d"), "");
-    EXPECT_THAT(complaint("   "), HasSubstr("'x', line 7: ending 1 has no tokens"));
+    EXPECT_EQ(mismatch("d"), "");
+    EXPECT_THAT(mismatch("   "), HasSubstr("'x', line 7: ending 1 has no tokens"));
 }
 
 TEST(ChoiceRows, AreOfContextAndEndingAsOneText) {
@@ -149,7 +149,7 @@ TEST(ChoiceRows, AreOfContextAndEndingAsOneText) {
     const std::vector tasks{task("a", {"b", "c"})};
 
     const auto encoded = encode_choices(tasks, *open_tokenizer(folder / "tokenizer.json"),
-                                        {.vocab = 258, .most_read = 10}, "x");
+                                        {.vocab = 258, .max_read = 10}, "x");
 
     EXPECT_THAT(encoded.rows.tokens, ElementsAre('a', 'b', 'a', 'c')) << "'a b' is 256 and b, 'a' one token";
 }
@@ -157,7 +157,7 @@ TEST(ChoiceRows, AreOfContextAndEndingAsOneText) {
 TEST(ChoiceRows, LoseTheBeginningOfAContextThatDoesNotFit) {
     const std::vector tasks{task("abcdef", {"g", "hij"})};
 
-    const auto encoded = encode_choices(tasks, *make_byte_tokenizer(), {.vocab = 128, .most_read = 5}, "x");
+    const auto encoded = encode_choices(tasks, *make_byte_tokenizer(), {.vocab = 128, .max_read = 5}, "x");
 
     // Six tokens, of which five are inputs: the last one is only a target.
     EXPECT_THAT(encoded.rows.rows, ElementsAre(ChoiceRow{4, 2}, ChoiceRow{2, 4}));
@@ -166,11 +166,11 @@ TEST(ChoiceRows, LoseTheBeginningOfAContextThatDoesNotFit) {
     EXPECT_EQ(5, encoded.rows.longest_read());
 
     const std::vector fits{task("ab", {"c", "ghij"})};
-    EXPECT_EQ(1, encode_choices(fits, *make_byte_tokenizer(), {.vocab = 128, .most_read = 5}, "x").cut_rows);
-    EXPECT_EQ(0, encode_choices(fits, *make_byte_tokenizer(), {.vocab = 128, .most_read = 6}, "x").cut_rows);
+    EXPECT_EQ(1, encode_choices(fits, *make_byte_tokenizer(), {.vocab = 128, .max_read = 5}, "x").cut_rows);
+    EXPECT_EQ(0, encode_choices(fits, *make_byte_tokenizer(), {.vocab = 128, .max_read = 6}, "x").cut_rows);
     const std::vector too_long{task("ab", {"c", "ghijk"})};
     EXPECT_THAT(deck_error_of([&] {
-                    encode_choices(too_long, *make_byte_tokenizer(), {.vocab = 128, .most_read = 5}, "x");
+                    encode_choices(too_long, *make_byte_tokenizer(), {.vocab = 128, .max_read = 5}, "x");
                 }),
                 HasSubstr("'x', line 7: ending 1 has 6 tokens"));
 }
@@ -181,7 +181,7 @@ TEST(ChoiceRows, BeginWithTheDocumentTokenWhereThereIsNoContext) {
     json["added_tokens"].push_back(test::added_token(256, "<|endoftext|>"));
     std::ofstream{folder / "tokenizer.json"} << json;
     const std::vector tasks{task("", {"b", "c"})};
-    const ChoiceLimits limits{.vocab = 257, .most_read = 10};
+    const ChoiceLimits limits{.vocab = 257, .max_read = 10};
 
     const auto encoded = encode_choices(tasks, *open_tokenizer(folder / "tokenizer.json"), limits, "x");
 
@@ -194,7 +194,7 @@ TEST(ChoiceRows, RefuseTokensThatTheModelDoesNotHave) {
     for (const auto& unknown : {task("z", {"b", "c"}), task("a", {"b", "z"})}) {
         EXPECT_THAT(
             deck_error_of([&] {
-                encode_choices(std::vector{unknown}, *make_byte_tokenizer(), {.vocab = 'z', .most_read = 10},
+                encode_choices(std::vector{unknown}, *make_byte_tokenizer(), {.vocab = 'z', .max_read = 10},
                                "x");
             }),
             HasSubstr("'x', line 7: token 122 is not in the vocabulary (model.vocab = 122, ids 0 to 121)"));
@@ -225,7 +225,7 @@ TEST(ChoiceSequences, SayWhereTheLossesOfEachEndingLie) {
     const ChoiceSequences sequences{three_rows(), 5};
     ASSERT_EQ(2, sequences.num_sequences());
 
-    const auto first = sequences.places(0);
+    const auto first = sequences.target_positions(0);
     ASSERT_EQ(2, std::ssize(first));
     EXPECT_EQ(0, first[0].row);
     EXPECT_EQ(1, first[0].first_loss);
@@ -233,12 +233,12 @@ TEST(ChoiceSequences, SayWhereTheLossesOfEachEndingLie) {
     EXPECT_EQ(1, first[1].row);
     EXPECT_EQ(3, first[1].first_loss);
     EXPECT_EQ(2, first[1].losses);
-    const auto second = sequences.places(1);
+    const auto second = sequences.target_positions(1);
     ASSERT_EQ(1, std::ssize(second));
     EXPECT_EQ(2, second[0].row);
     EXPECT_EQ(2, second[0].first_loss);
     EXPECT_EQ(1, second[0].losses);
-    EXPECT_THAT(sequences.places(2), IsEmpty());
+    EXPECT_THAT(sequences.target_positions(2), IsEmpty());
 }
 
 TEST(ChoiceSequences, MaskThoseBeyondTheEnd) {

@@ -175,7 +175,7 @@ class Counting final : public TokenSource {
             token = first_ + static_cast<std::int32_t>(begin++);
         }
     }
-    std::string place_of(std::int64_t token) const override { return "count " + std::to_string(token); }
+    std::string location_of(std::int64_t token) const override { return "count " + std::to_string(token); }
 
   private:
     std::int32_t first_;

@@ -39,7 +39,7 @@ class FileWatchTest : public ::testing::Test {
     }
     std::string refusal() {
         try {
-            watch_.look();
+            watch_.check_now();
         } catch (const Error& error) {
             EXPECT_EQ(ErrorKind::resource, error.kind());
             return error.what();
@@ -49,9 +49,9 @@ class FileWatchTest : public ::testing::Test {
 };
 
 TEST_F(FileWatchTest, AFileThatStaysIsNotTalkedOf) {
-    EXPECT_THAT(watch_.look(), IsEmpty());
+    EXPECT_THAT(watch_.check_now(), IsEmpty());
     set_modified(1'000'000'000);  // touched
-    EXPECT_THAT(watch_.look(), IsEmpty());
+    EXPECT_THAT(watch_.check_now(), IsEmpty());
 }
 
 TEST_F(FileWatchTest, OtherBytesEndTheRun) {
@@ -71,18 +71,18 @@ TEST_F(FileWatchTest, AFileThatIsCutEndsTheRun) {
 
 TEST_F(FileWatchTest, WarnsOnceOfWhatStillReadsAsBefore) {
     std::ofstream{path_, std::ios::app} << "more";
-    EXPECT_THAT(watch_.look(), ElementsAre(HasSubstr("has grown from 10000 to 10004 bytes")));
-    EXPECT_THAT(watch_.look(), IsEmpty());
+    EXPECT_THAT(watch_.check_now(), ElementsAre(HasSubstr("has grown from 10000 to 10004 bytes")));
+    EXPECT_THAT(watch_.check_now(), IsEmpty());
     folder_.write("other", "y");
     ASSERT_EQ(0, rename((folder_ / "other").c_str(), path_.c_str()));
-    EXPECT_THAT(watch_.look(), ElementsAre(HasSubstr("has been replaced")));
-    EXPECT_THAT(watch_.look(), IsEmpty());
+    EXPECT_THAT(watch_.check_now(), ElementsAre(HasSubstr("has been replaced")));
+    EXPECT_THAT(watch_.check_now(), IsEmpty());
 }
 
 TEST_F(FileWatchTest, WarnsOfAFileThatIsRemoved) {
     ASSERT_EQ(0, unlink(path_.c_str()));
-    EXPECT_THAT(watch_.look(), ElementsAre(HasSubstr("has been removed")));
-    EXPECT_THAT(watch_.look(), IsEmpty());
+    EXPECT_THAT(watch_.check_now(), ElementsAre(HasSubstr("has been removed")));
+    EXPECT_THAT(watch_.check_now(), IsEmpty());
 }
 
 }  // namespace

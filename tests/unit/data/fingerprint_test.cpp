@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 
 constexpr std::int64_t mebibyte = 1 << 20;
 
-std::uint64_t hash_of(const std::string& bytes, std::int64_t most) {
-    return sampled_hash(std::as_bytes(std::span{bytes.data(), bytes.size()}), most);
+std::uint64_t hash_of(const std::string& bytes, std::int64_t max) {
+    return sampled_hash(std::as_bytes(std::span{bytes.data(), bytes.size()}), max);
 }
 
 spec::Data data_of(const std::string& train, const std::string& validation = "") {
@@ -31,21 +31,21 @@ spec::Data data_of(const std::string& train, const std::string& validation = "")
 
 TEST(Fingerprint, EveryByteOfASmallFileCounts) {
     const std::string text(5000, 'x');
-    const auto most = bytes_to_hash(1);
+    const auto max = bytes_to_hash(1);
     for (std::size_t byte = 0; byte < text.size(); byte += 7) {
         std::string other = text;
         other[byte] = 'y';
-        EXPECT_NE(hash_of(text, most), hash_of(other, most)) << byte;
+        EXPECT_NE(hash_of(text, max), hash_of(other, max)) << byte;
     }
 }
 
 TEST(Fingerprint, OfALargeFileTheEndsAndSomeBlocksBetweenCount) {
-    const std::int64_t most = 16 * (mebibyte / 16);
+    const std::int64_t max = 16 * (mebibyte / 16);
     const std::string text(static_cast<std::size_t>(3 * mebibyte + 12345), 'x');
     const auto changed_at = [&](std::int64_t byte) {
         std::string other = text;
         other[static_cast<std::size_t>(byte)] = 'y';
-        return hash_of(text, most) != hash_of(other, most);
+        return hash_of(text, max) != hash_of(other, max);
     };
     const std::int64_t last = std::ssize(text) - 1;
     EXPECT_TRUE(changed_at(0));

@@ -11,7 +11,7 @@ namespace {
 std::vector<std::size_t> ends_of_matches(const Pattern& pattern, std::string_view text) {
     MatchIterator matches{pattern, text};
     std::vector<std::size_t> ends;
-    for (ByteRange match; matches.next(match);) {
+    for (MatchRange match; matches.next(match);) {
         EXPECT_EQ(ends.empty() ? 0 : ends.back(), match.begin) << "a character without a match";
         ends.push_back(match.end);
     }
@@ -32,7 +32,7 @@ std::string drawn_text(test::Draw& draw) {
         if (draw.chance(0.8)) {
             text += draw.one_of(telling);
         } else {
-            auto code = static_cast<std::uint32_t>(draw.between(0, draw.chance(0.5) ? 0x2FFF : most_code));
+            auto code = static_cast<std::uint32_t>(draw.between(0, draw.chance(0.5) ? 0x2FFF : max_code));
             append_utf8(text, code >= 0xD800 && code < 0xE000 ? 'x' : code);
         }
     }
@@ -48,8 +48,8 @@ const std::vector<std::string> expressions{
 TEST(CompiledPattern, KnowsLetterPairsOfUnicode16) {
     const std::string small = "\u1c8a", capital = "\u1c89", garay_small = "\U00010d70", garay = "\U00010d50";
     const auto is_match = [](const std::string& expression, const std::string& text) {
-        ByteRange match;
-        return compile_pattern(expression)->search(text, 0, match) && match == ByteRange{0, text.size()};
+        MatchRange match;
+        return compile_pattern(expression)->search(text, 0, match) && match == MatchRange{0, text.size()};
     };
     for (const std::string expression :
          {R"((?i:[\p{Lu}]))", R"((?i:[\x{10D50}\x{1C89}]))", R"((?i:\x{10D70}|\x{1C8A}))"}) {
@@ -84,14 +84,14 @@ TEST(KnownPattern, MatchesEveryCharacterAsOnigurumaDoes) {
         const auto by_hand = known_pattern(expression);
         const auto engine = compile_pattern(expression);
         std::string text;
-        for (std::uint32_t code = 0; code <= most_code; ++code) {
+        for (std::uint32_t code = 0; code <= max_code; ++code) {
             if (code < 0xD800 || code >= 0xE000) {
                 text += "'";
                 append_utf8(text, code);
                 text += "x ";
                 append_utf8(text, code);
             }
-            if (text.size() > 4096 || code == most_code) {
+            if (text.size() > 4096 || code == max_code) {
                 ASSERT_EQ(ends_of_matches(*engine, text), ends_of_matches(*by_hand, text)) << expression;
                 text.clear();
             }
@@ -107,11 +107,11 @@ TEST(KnownPattern, KnowsNoOther) {
 TEST(Pattern, IteratesOverEmptyMatches) {
     const auto pattern = compile_pattern("x*");
     MatchIterator matches{*pattern, "a\u00e9xxb"};
-    std::vector<ByteRange> found;
-    for (ByteRange match; matches.next(match);) {
+    std::vector<MatchRange> found;
+    for (MatchRange match; matches.next(match);) {
         found.push_back(match);
     }
-    EXPECT_EQ((std::vector<ByteRange>{{0, 0}, {1, 1}, {3, 5}, {6, 6}}), found);
+    EXPECT_EQ((std::vector<MatchRange>{{0, 0}, {1, 1}, {3, 5}, {6, 6}}), found);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace ziggurat::data {
 namespace {
 
-OrderRecord record_of(std::int64_t tokens, std::int64_t seq, bool is_shuffled, std::uint64_t seed = 42) {
+DataOrderState record_of(std::int64_t tokens, std::int64_t seq, bool is_shuffled, std::uint64_t seed = 42) {
     return {.seq = seq,
             .seed = seed,
             .is_shuffled = is_shuffled,
@@ -19,23 +19,23 @@ OrderRecord record_of(std::int64_t tokens, std::int64_t seq, bool is_shuffled, s
 ///
 /// It is the reported repetition, and a count over all tokens.
 struct Found {
-    RepeatedTokens told;
+    RepeatedTokens for_display;
     std::int64_t counted = 0;
 };
-Found go_on(const OrderRecord& before, std::int64_t samples, OrderRecord after) {
+Found go_on(const DataOrderState& before, std::int64_t samples, DataOrderState after) {
     const TrainingOrder first{before};
-    const auto place = first.places(samples)[0];
+    const auto position = first.positions(samples)[0];
     after.first_sample = samples;
-    after.sources[0].begin = place;
+    after.sources[0].begin = position;
     const TrainingOrder second{after};
-    Found found{repeated_tokens(first, 0, place, second, 0)};
+    Found found{repeated_tokens(first, 0, position, second, 0)};
     std::set<std::int64_t> seen;
     for (std::int64_t sample = 0; sample < samples; ++sample) {
-        for (std::int64_t i = 0; i < before.seq && first.places(sample)[0].epoch == place.epoch; ++i) {
+        for (std::int64_t i = 0; i < before.seq && first.positions(sample)[0].epoch == position.epoch; ++i) {
             seen.insert(first.window(sample).first_token + i);
         }
     }
-    for (std::int64_t sample = samples; second.places(sample)[0].epoch == place.epoch; ++sample) {
+    for (std::int64_t sample = samples; second.positions(sample)[0].epoch == position.epoch; ++sample) {
         for (std::int64_t i = 0; i < after.seq; ++i) {
             found.counted += seen.contains(second.window(sample).first_token + i) ? 1 : 0;
         }
@@ -46,9 +46,9 @@ Found go_on(const OrderRecord& before, std::int64_t samples, OrderRecord after) 
 TEST(OrderOverlap, NothingComesTwiceWhereTheOrderGoesOn) {
     for (const bool is_shuffled : {false, true}) {
         const auto record = record_of(1000, 8, is_shuffled);
-        EXPECT_EQ(0, go_on(record, 30, record).told.tokens);
+        EXPECT_EQ(0, go_on(record, 30, record).for_display.tokens);
     }
-    EXPECT_EQ(0, go_on(record_of(1000, 8, false), 30, record_of(1000, 12, false)).told.tokens)
+    EXPECT_EQ(0, go_on(record_of(1000, 8, false), 30, record_of(1000, 12, false)).for_display.tokens)
         << "in turn, longer sequences go on at the same token";
 }
 
@@ -58,11 +58,11 @@ TEST(OrderOverlap, CountsEachTokenThatComesTwice) {
                               record_of(1000, 8, false), record_of(1000, 4, true)}) {
         for (const std::int64_t samples : {1, 30, 100, 124, 150}) {
             const auto found = go_on(shuffled, samples, after);
-            EXPECT_EQ(found.counted, found.told.tokens) << samples << " samples, then " << after.seq;
-            EXPECT_TRUE(found.told.is_exact);
+            EXPECT_EQ(found.counted, found.for_display.tokens) << samples << " samples, then " << after.seq;
+            EXPECT_TRUE(found.for_display.is_exact);
         }
     }
-    EXPECT_GT(go_on(shuffled, 60, record_of(1000, 12, true)).told.tokens, 100);
+    EXPECT_GT(go_on(shuffled, 60, record_of(1000, 12, true)).for_display.tokens, 100);
 }
 
 TEST(OrderOverlap, EstimatesWhereThereAreTooManyTokens) {
@@ -71,11 +71,11 @@ TEST(OrderOverlap, EstimatesWhereThereAreTooManyTokens) {
     auto after = record_of(tokens, 2048, true);
     const TrainingOrder first{before};
     const std::int64_t samples = tokens / 1024 / 4;  // a quarter of the epoch: repeats a quarter of the rest
-    const auto place = first.places(samples)[0];
-    after.sources[0].begin = place;
-    const auto told = repeated_tokens(first, 0, place, TrainingOrder{after}, 0);
-    EXPECT_FALSE(told.is_exact);
-    EXPECT_NEAR(static_cast<double>(told.tokens) / static_cast<double>(tokens), 0.75 * 0.25, 0.01);
+    const auto position = first.positions(samples)[0];
+    after.sources[0].begin = position;
+    const auto for_display = repeated_tokens(first, 0, position, TrainingOrder{after}, 0);
+    EXPECT_FALSE(for_display.is_exact);
+    EXPECT_NEAR(static_cast<double>(for_display.tokens) / static_cast<double>(tokens), 0.75 * 0.25, 0.01);
 }
 
 }  // namespace

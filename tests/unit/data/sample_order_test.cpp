@@ -133,7 +133,7 @@ TEST(SampleOf, DealsTheSameSamplesOfAStepToAnyLayout) {
     }
 }
 
-OrderRecord record_of(std::vector<OrderRecord::Source> sources, std::int64_t seq, bool is_shuffled) {
+DataOrderState record_of(std::vector<DataOrderState::Source> sources, std::int64_t seq, bool is_shuffled) {
     for (std::size_t s = 0; s < sources.size(); ++s) {
         sources[s].stream = static_cast<std::uint32_t>(s);
     }
@@ -141,11 +141,11 @@ OrderRecord record_of(std::vector<OrderRecord::Source> sources, std::int64_t seq
 }
 
 /// Returns the record of a run that resumes at `sample`, each source at its position.
-OrderRecord going_on(OrderRecord record, std::int64_t sample) {
-    const auto places = TrainingOrder{record}.places(sample);
+DataOrderState going_on(DataOrderState record, std::int64_t sample) {
+    const auto positions = TrainingOrder{record}.positions(sample);
     record.first_sample = sample;
-    for (std::size_t s = 0; s < places.size(); ++s) {
-        record.sources[s].begin = places[s];
+    for (std::size_t s = 0; s < positions.size(); ++s) {
+        record.sources[s].begin = positions[s];
     }
     return record;
 }
@@ -166,7 +166,7 @@ TEST(TrainingOrder, GoesOnWhereItWasWhetherOrNotItBeginsAnew) {
             for (std::int64_t sample = 3 * seam; sample < 3 * seam + 300; ++sample) {
                 ASSERT_EQ(whole.window(sample), by_parts.window(sample));
                 ASSERT_EQ(whole.window(sample), rest.window(sample)) << "seam " << seam << " of " << sample;
-                ASSERT_EQ(whole.places(sample), rest.places(sample));
+                ASSERT_EQ(whole.positions(sample), rest.positions(sample));
             }
         }
     }
@@ -197,16 +197,16 @@ TEST(TrainingOrder, SourcesKeepTheirPlaceUnderOtherWeights) {
 
 TEST(TrainingOrder, InTurnGoesOnAtTheSameTokenWithLongerSequences) {
     auto record = going_on(record_of({{.weight = 1, .tokens = 101, .trained = 101}}, 8, false), 5);
-    EXPECT_EQ((SourcePlace{0, 40}), record.sources[0].begin);
+    EXPECT_EQ((SourcePosition{0, 40}), record.sources[0].begin);
     record.seq = 12;
     const TrainingOrder after{record};
     EXPECT_EQ((Window{0, 40}), after.window(5));
     EXPECT_EQ((Window{0, 88}), after.window(9));
     EXPECT_EQ((Window{0, 0}), after.window(10))
         << "its last token has no sequence of its own: the next epoch";
-    EXPECT_EQ((SourcePlace{0, 52}), after.places(6)[0]);
-    EXPECT_EQ((SourcePlace{1, 0}), after.places(10)[0]);
-    EXPECT_EQ((SourcePlace{1, 12}), after.places(11)[0]);
+    EXPECT_EQ((SourcePosition{0, 52}), after.positions(6)[0]);
+    EXPECT_EQ((SourcePosition{1, 0}), after.positions(10)[0]);
+    EXPECT_EQ((SourcePosition{1, 12}), after.positions(11)[0]);
 }
 
 TEST(TrainingOrder, BeginsTheNextEpochWhereNothingIsLeft) {
@@ -215,7 +215,7 @@ TEST(TrainingOrder, BeginsTheNextEpochWhereNothingIsLeft) {
         record.sources[0].begin = {3, 199};
         const TrainingOrder order{record};
         EXPECT_EQ(order.window(0).first_token, order.first_token(0, 4, 0));
-        EXPECT_EQ((SourcePlace{4, 8}), order.places(1)[0]);
+        EXPECT_EQ((SourcePosition{4, 8}), order.positions(1)[0]);
     }
 }
 
@@ -235,9 +235,9 @@ TEST(TrainingOrder, KnowsWhichTokensItHasPassed) {
         const TrainingOrder order{record_of({{.weight = 1, .tokens = 300, .trained = 290}}, 8, is_shuffled)};
         std::set<std::int64_t> passed;
         for (std::int64_t sample = 0; sample < 30; ++sample) {
-            const auto place = order.places(sample)[0];
+            const auto position = order.positions(sample)[0];
             for (std::int64_t token = 0; token < 290; ++token) {
-                ASSERT_EQ(passed.contains(token), order.has_passed(0, token, place))
+                ASSERT_EQ(passed.contains(token), order.has_passed(0, token, position))
                     << "token " << token << " before sample " << sample;
             }
             for (std::int64_t i = 0; i < 8; ++i) {

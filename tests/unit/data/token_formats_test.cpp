@@ -45,7 +45,7 @@ TEST(TextSource, GivesBytesOfAllFilesAsTokens) {
     const TextSource source{folder / "*.txt", "k"};
 
     EXPECT_EQ((std::vector<std::int32_t>{65, 255, 122}), all_tokens(source));
-    EXPECT_EQ("position 0 of '" + (folder / "2.txt") + "'", source.place_of(2));
+    EXPECT_EQ("position 0 of '" + (folder / "2.txt") + "'", source.location_of(2));
     EXPECT_FALSE(source.has_document_index());
     expect_consistent_windows(source);
 }
@@ -94,8 +94,8 @@ TEST(LlmcSource, JoinsShardsOfBothKinds) {
     const LlmcSource source{folder / "a_*.bin", "k"};
 
     EXPECT_EQ((std::vector<std::int32_t>{1, 65535, 3, 128000, 5, -1, 6}), all_tokens(source));
-    EXPECT_EQ("position 1 of '" + (folder / "a_1.bin") + "'", source.place_of(4));
-    EXPECT_EQ("position 0 of '" + (folder / "a_3.bin") + "'", source.place_of(6));
+    EXPECT_EQ("position 1 of '" + (folder / "a_1.bin") + "'", source.location_of(4));
+    EXPECT_EQ("position 0 of '" + (folder / "a_3.bin") + "'", source.location_of(6));
     expect_consistent_windows(source);
 }
 
@@ -154,7 +154,7 @@ TEST(RawSource, ReadsTheNumbersOfAllFiles) {
     const RawSource wide{folder / "wide", spec::RawType::uint32, "k"};
 
     EXPECT_EQ((std::vector<std::int32_t>{50256, 464, 65535}), all_tokens(narrow));
-    EXPECT_EQ("position 0 of '" + (folder / "2.bin") + "'", narrow.place_of(2));
+    EXPECT_EQ("position 0 of '" + (folder / "2.bin") + "'", narrow.location_of(2));
     EXPECT_FALSE(narrow.has_document_index());
     EXPECT_EQ((std::vector<std::int32_t>{128000, -1}), all_tokens(wide));
     expect_consistent_windows(narrow);

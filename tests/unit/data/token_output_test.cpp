@@ -92,9 +92,9 @@ TEST(TokenOutput, RefusesMoreThanLlmcCounts) {
     const auto name = folder / "v";
     const TokenLayout layout{TokenFormat::llmc, TokenType::uint16};
     TokenOutput{name, layout, {}};
-    constexpr std::int64_t most = 0xFFFFFFFF;
-    std::filesystem::resize_file(name + ".bin.tmp", 1024 + 2 * most);  // sparse
-    TokenOutput output{name, layout, {1, most}};
+    constexpr std::int64_t max = 0xFFFFFFFF;
+    std::filesystem::resize_file(name + ".bin.tmp", 1024 + 2 * max);  // sparse
+    TokenOutput output{name, layout, {1, max}};
     EXPECT_THAT(deck_error_of([&] { output.append(packed({1}, layout.type), Ids{1}); }),
                 HasSubstr("more than 4294967295 tokens"));
 }
@@ -147,22 +147,22 @@ TEST(JsonLineField, IsThatOfTheOutermostObject) {
         json_line_field(R"({"id": [1, {"text": "no"}], "text": "a\"\u00e9", "m": {"text": "no"}})", "text"));
     EXPECT_EQ("", json_line_field(R"({"text": ""})", "text"));
     EXPECT_EQ("2", json_line_field(R"({"text": "1", "text": "2"})", "text"));
-    const auto complaint = [](const char* line) {
+    const auto mismatch = [](const char* line) {
         return deck_error_of([&] { json_line_field(line, "text"); });
     };
     for (const char* line : {R"({"text": 1})", R"({"text": null})", R"({"text": ["a"]})",
                              R"({"text": {"a": "b"}})", R"({"a": "text"})", R"(["text"])",
                              R"([{"text": "x"}])", R"("text")", R"({"text": "1", "text": 2})"}) {
-        EXPECT_THAT(complaint(line), HasSubstr("not an object with a text 'text'")) << line;
+        EXPECT_THAT(mismatch(line), HasSubstr("not an object with a text 'text'")) << line;
     }
     for (const char* line :
          {"{\"text\": \"\\ud800\"}", "{\"text\": \"a\\udc00\"}", "{\"text\": \"\\ud800\\ud800\"}"}) {
-        EXPECT_THAT(complaint(line), HasSubstr("a lone surrogate")) << line;
+        EXPECT_THAT(mismatch(line), HasSubstr("a lone surrogate")) << line;
     }
     for (const char* line : {"{\"text\": \"a\"", "{\"text\": \"\xff\"}", "x", ""}) {
-        EXPECT_THAT(complaint(line), HasSubstr("not JSON")) << line;
+        EXPECT_THAT(mismatch(line), HasSubstr("not JSON")) << line;
     }
-    EXPECT_THAT(complaint(std::string(1'000'000, '[').c_str()), HasSubstr("not JSON"));
+    EXPECT_THAT(mismatch(std::string(1'000'000, '[').c_str()), HasSubstr("not JSON"));
 }
 
 }  // namespace

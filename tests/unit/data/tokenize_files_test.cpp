@@ -115,17 +115,17 @@ TEST_F(TokenizeFiles, GoOnAfterTheDiskHasFailedAtAnyPoint) {
 }
 
 TEST_F(TokenizeFiles, RefuseInputsThatChangeAndFilesThatExist) {
-    const auto complaint = [&](const auto& progress) {
+    const auto mismatch = [&](const auto& progress) {
         return test::deck_error_of([&] {
             tokenize_files({.inputs = inputs_, .name = folder_ / "x"}, *make_byte_tokenizer(), progress);
         });
     };
-    EXPECT_THAT(complaint([&](std::int64_t, std::int64_t) { write("a.txt", "other"); }),
+    EXPECT_THAT(mismatch([&](std::int64_t, std::int64_t) { write("a.txt", "other"); }),
                 HasSubstr("has changed while it was read"));
-    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("started with other inputs"));
+    EXPECT_THAT(mismatch([](std::int64_t, std::int64_t) {}), HasSubstr("started with other inputs"));
     std::filesystem::remove(folder_ / "x.journal");
-    EXPECT_EQ("", complaint([](std::int64_t, std::int64_t) {}));
-    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
+    EXPECT_EQ("", mismatch([](std::int64_t, std::int64_t) {}));
+    EXPECT_THAT(mismatch([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
 }
 
 TEST_F(TokenizeFiles, LeaveNothingWhereNothingWasDone) {

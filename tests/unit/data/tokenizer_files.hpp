@@ -34,7 +34,7 @@ inline nlohmann::json tokenizer_json(const std::vector<std::pair<std::string, st
     }
     for (const auto& [left, right] : merges) {
         model["merges"].push_back(spelled(left) + " " + spelled(right));
-        const auto [place, is_new] = model["vocab"].emplace(spelled(left + right), id);
+        const auto [position, is_new] = model["vocab"].emplace(spelled(left + right), id);
         id += is_new ? 1 : 0;
     }
     return {{"version", "1.0"},

@@ -28,7 +28,7 @@ class TokenizerFile : public ::testing::Test {
         open(json)->encode(text, ids);
         return ids;
     }
-    std::string complaint(const Json& json) {
+    std::string mismatch(const Json& json) {
         return deck_error_of([&] { open(json); });
     }
 
@@ -153,7 +153,7 @@ TEST_F(TokenizerFile, NamesTheDocumentToken) {
     folder_.write("tokenizer_config.json", R"({"eos_token": {"content": "<|end_of_text|>"}})");
     EXPECT_EQ(256, open(json)->document_token());
     folder_.write("tokenizer_config.json", R"({"eos_token": "<eos>"})");
-    EXPECT_THAT(complaint(json), HasSubstr("eos_token '<eos>' is not among the added_tokens"));
+    EXPECT_THAT(mismatch(json), HasSubstr("eos_token '<eos>' is not among the added_tokens"));
 }
 
 TEST_F(TokenizerFile, HashIsThatOfItsBytes) {
@@ -194,9 +194,9 @@ TEST_F(TokenizerFile, CountsTheBytesOfTextOfEachToken) {
 TEST_F(TokenizerFile, DecodesWhatComesBehindATextThatHasBegun) {
     const auto tokenizer = open(tokenizer_json({}));
     const Ids before{'a', 0xC3};
-    const Ids behind{0xA9, '!'};
-    EXPECT_EQ(decoded_behind(*tokenizer, before, behind), "\xA9!");
-    EXPECT_EQ(decoded_behind(*tokenizer, {}, behind), "\xA9!");
+    const Ids after{0xA9, '!'};
+    EXPECT_EQ(decoded_after(*tokenizer, before, after), "\xA9!");
+    EXPECT_EQ(decoded_after(*tokenizer, {}, after), "\xA9!");
 }
 
 TEST_F(TokenizerFile, IsSentencePieceByItsName) {
@@ -263,7 +263,7 @@ TEST_F(TokenizerFile, ComposesCharactersWhereItIsAskedTo) {
     EXPECT_THAT(encode(json, "xe\u0301"), ElementsAre(257));
     json["normalizer"] = {{"type", "Sequence"},
                           {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}};
-    EXPECT_THAT(complaint(json), HasSubstr("its normalizer.normalizers[1] is Lowercase, which is not"));
+    EXPECT_THAT(mismatch(json), HasSubstr("its normalizer.normalizers[1] is Lowercase, which is not"));
 }
 
 TEST_F(TokenizerFile, AMegabyteWithoutSpacesTakesNoTime) {
@@ -277,10 +277,10 @@ TEST_F(TokenizerFile, AMegabyteWithoutSpacesTakesNoTime) {
 
 TEST_F(TokenizerFile, NamesWhatIsNotBuilt) {
     const auto good = tokenizer_json({{"a", "b"}});
-    const auto changed = [&](const char* place, const Json& value) {
+    const auto changed = [&](const char* position, const Json& value) {
         auto json = good;
-        json[Json::json_pointer{place}] = value;
-        return complaint(json);
+        json[Json::json_pointer{position}] = value;
+        return mismatch(json);
     };
     const Json no_regex = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
     EXPECT_THAT(changed("/normalizer", {{"type", "NFKC"}}),
@@ -320,12 +320,12 @@ TEST_F(TokenizerFile, NamesWhatIsNotBuilt) {
 
 TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
     const auto good = tokenizer_json({{"a", "b"}});
-    const auto changed = [&](const char* place, const Json& value) {
+    const auto changed = [&](const char* position, const Json& value) {
         auto json = good;
-        json[Json::json_pointer{place}] = value;
-        return complaint(json);
+        json[Json::json_pointer{position}] = value;
+        return mismatch(json);
     };
-    EXPECT_EQ("", complaint(good));
+    EXPECT_EQ("", mismatch(good));
     EXPECT_THAT(changed("/model/vocab/ab", 257),
                 HasSubstr("gives 'ab' the id 257, where 257 tokens have 0 to 256"));
     EXPECT_THAT(changed("/model/vocab/ab", 65), HasSubstr("gives the id 65 to two tokens"));
@@ -349,7 +349,7 @@ TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
     auto json = good;
     json["model"]["vocab"].erase("a");
     json["model"]["vocab"]["zzz"] = 97;
-    EXPECT_THAT(complaint(json), HasSubstr("no token for the byte 0x61 ('a')"));
+    EXPECT_THAT(mismatch(json), HasSubstr("no token for the byte 0x61 ('a')"));
     EXPECT_THAT(deck_error_of([&] { open_tokenizer(folder_ / "gone.json"); }), HasSubstr("cannot read"));
 }
 

@@ -20,7 +20,7 @@ class Depths : public ::testing::Test {
         options_.ranks = 2;
         options_.environment = [](const std::string&) { return std::optional<std::string>{}; };
         options_.choose_depths = [this](const spec::RunSpec& run, const spec::MachineSpec&,
-                                        spec::OpenDepths open) {
+                                        spec::AutoDepths open) {
             ++asked_;
             return spec::Depths{open.prefetch ? 3 : run.overlap.prefetch,
                                 open.optimizer_prefetch ? 12 : run.overlap.optimizer_prefetch,

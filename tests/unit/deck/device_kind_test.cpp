@@ -44,7 +44,7 @@ TEST_F(DeviceKind, LacksGpusThatTheDeckAsksFor) {
               "there is no GPU to compute with (m has no GPUs). Start on a machine with GPUs, or set "
               "tiers.device.kind: host.");
     auto known = without_gpus;
-    known.why_no_device = "no GPU driver is installed";
+    known.no_device_reason = "no GPU driver is installed";
     EXPECT_NE(load(known, {"tiers.device.kind=cuda"}).found.print().find("(no GPU driver is installed)"),
               std::string::npos);
 }
@@ -52,7 +52,7 @@ TEST_F(DeviceKind, LacksGpusThatTheDeckAsksFor) {
 TEST_F(DeviceKind, IsNotTheHostsInSilenceWhereGpusAreBroken) {
     auto broken = without_gpus;
     broken.is_device_broken = true;
-    broken.why_no_device = "the driver reports: unknown error";
+    broken.no_device_reason = "the driver reports: unknown error";
     const auto loaded = load(broken, {});
     EXPECT_EQ(loaded.found.errors(), device::has_cuda ? 1u : 0u) << loaded.found.print();
     EXPECT_TRUE(load(broken, {"tiers.device.kind=host"}).ok());

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "deck/messages/look_alikes.hpp"
+#include "deck/messages/confusables.hpp"
 #include "deck/messages/nearest.hpp"
 
 namespace ziggurat::deck {
@@ -47,7 +47,7 @@ TEST(Diagnostics, ShowErrorsFirstWhenThereAreTooMany) {
     found.error({"a.yaml", 9000, 1}, "hidden too deep to be kept", "", "");
 
     EXPECT_EQ(found.errors(), 1u);
-    EXPECT_EQ(found.sorted().size(), Diagnostics::most_kept);
+    EXPECT_EQ(found.sorted().size(), Diagnostics::max_kept);
     EXPECT_NE(found.print(3).find("and 4998 more"), std::string::npos);
 }
 
@@ -100,7 +100,7 @@ TEST(Diagnostics, SayWhoMustAct) {
     Diagnostics found;
     found.warning({"a.yaml", 1, 1}, "slow", "", "");
     EXPECT_EQ(found.exit_code(), 0);
-    found.lack({"a.yaml", 2, 1}, "no such folder", "", "");
+    found.add_resource_error({"a.yaml", 2, 1}, "no such folder", "", "");
     EXPECT_EQ(found.exit_code(), 3);
     found.error({"a.yaml", 3, 1}, "no such key", "", "");
     EXPECT_EQ(found.exit_code(), 2);
@@ -140,20 +140,20 @@ TEST(EditDistance, CountsSwapsOnce) {
 }
 
 TEST(LookAlikes, AreNamedWithTheirCodeAndPlace) {
-    EXPECT_EQ(look_alikes("lr: 1e\u20133", 5), "U+2013 in column 7 is an en dash, not a '-'.");
-    EXPECT_EQ(look_alikes("\u00a0 preset: a", 1), "U+00A0 in column 1 is a no-break space, not a space.");
-    EXPECT_EQ(look_alikes("seq: \uff12\uff15\uff16\uff10", 6),
+    EXPECT_EQ(confusables("lr: 1e\u20133", 5), "U+2013 in column 7 is an en dash, not a '-'.");
+    EXPECT_EQ(confusables("\u00a0 preset: a", 1), "U+00A0 in column 1 is a no-break space, not a space.");
+    EXPECT_EQ(confusables("seq: \uff12\uff15\uff16\uff10", 6),
               "U+FF12 in column 6 is full-width, not a '2'. U+FF15 in column 9 is full-width, not a '5'. "
               "U+FF16 in column 12 is full-width, not a '6'.");
-    EXPECT_EQ(look_alikes("a\u200b: 1", 1), "U+200B in column 2 is a zero-width space, which is invisible.");
+    EXPECT_EQ(confusables("a\u200b: 1", 1), "U+200B in column 2 is a zero-width space, which is invisible.");
 }
 
 TEST(LookAlikes, AreNotLookedForBeforeTheErrorNorInComments) {
-    EXPECT_EQ(look_alikes("run: {name: 'a \u2013 b', seed: x}", 25), "");
-    EXPECT_EQ(look_alikes("seed: x  # 1\u20135", 7), "");
-    EXPECT_EQ(look_alikes("name: gr\u00fc\u00dfe", 1), "") << "letters of a language are what they are";
-    EXPECT_EQ(look_alikes("broken \xe2\x80", 1), "");
-    EXPECT_EQ(look_alikes("", 7), "");
+    EXPECT_EQ(confusables("run: {name: 'a \u2013 b', seed: x}", 25), "");
+    EXPECT_EQ(confusables("seed: x  # 1\u20135", 7), "");
+    EXPECT_EQ(confusables("name: gr\u00fc\u00dfe", 1), "") << "letters of a language are what they are";
+    EXPECT_EQ(confusables("broken \xe2\x80", 1), "");
+    EXPECT_EQ(confusables("", 7), "");
 }
 
 TEST(Diagnostics, SayWhichCharacterOnlyLooksRight) {

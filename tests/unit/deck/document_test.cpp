@@ -6,7 +6,7 @@ namespace ziggurat::deck {
 namespace {
 
 /// Returns the first error of `text`, or "" for an accepted document.
-std::string complaint(const std::string& text) {
+std::string mismatch(const std::string& text) {
     Diagnostics found;
     parse_document(text, {"a.yaml"}, found);
     return found.ok() ? "" : found.sorted().front().text();
@@ -51,27 +51,27 @@ TEST(ParseDocument, TakesAnchorsAndMergeKeys) {
 
 TEST(ParseDocument, RefusesWhatYamlAllows) {
     EXPECT_EQ(
-        complaint("a: 1\nb: 2\na: 3\n"),
+        mismatch("a: 1\nb: 2\na: 3\n"),
         "ziggurat: error: a.yaml:3:1: duplicate key 'a' (it is already at line 1). Remove one of them.");
-    EXPECT_NE(complaint("a: !!str 3\n").find("the YAML tag"), std::string::npos);
-    EXPECT_NE(complaint("a: 1\n---\nb: 2\n").find("a second YAML document"), std::string::npos);
-    EXPECT_NE(complaint("[1]: 2\n").find("a key that is not a word"), std::string::npos);
-    EXPECT_NE(complaint("a:\t1\n").find("ziggurat: error: a.yaml:1:3: a tab"), std::string::npos);
-    EXPECT_EQ(complaint("a: 1 #\ta tab in a comment\n"), "");
+    EXPECT_NE(mismatch("a: !!str 3\n").find("the YAML tag"), std::string::npos);
+    EXPECT_NE(mismatch("a: 1\n---\nb: 2\n").find("a second YAML document"), std::string::npos);
+    EXPECT_NE(mismatch("[1]: 2\n").find("a key that is not a word"), std::string::npos);
+    EXPECT_NE(mismatch("a:\t1\n").find("ziggurat: error: a.yaml:1:3: a tab"), std::string::npos);
+    EXPECT_EQ(mismatch("a: 1 #\ta tab in a comment\n"), "");
 }
 
 TEST(ParseDocument, IsBoundedWhateverTheTextSays) {
-    EXPECT_NE(complaint("a: " + std::string(100, '[') + std::string(100, ']')).find("nested deeper"),
+    EXPECT_NE(mismatch("a: " + std::string(100, '[') + std::string(100, ']')).find("nested deeper"),
               std::string::npos);
-    EXPECT_NE(complaint(std::string(Limits::file_bytes + 1, ' ')).find("KiB"), std::string::npos);
+    EXPECT_NE(mismatch(std::string(Limits::file_bytes + 1, ' ')).find("KiB"), std::string::npos);
     std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1]\n";
     for (int i = 1; i < 12; ++i) {
         const std::string last = "*a" + std::to_string(i - 1);
         bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last + ", " +
                 last + "]\n";
     }
-    EXPECT_NE(complaint(bomb).find("more than 20000 values"), std::string::npos);
-    EXPECT_NE(complaint("a: &a [*a]\n").find("an alias inside its own anchor"), std::string::npos);
+    EXPECT_NE(mismatch(bomb).find("more than 20000 values"), std::string::npos);
+    EXPECT_NE(mismatch("a: &a [*a]\n").find("an alias inside its own anchor"), std::string::npos);
 }
 
 TEST(ParseDocument, TakesAnEmptyTextForAnEmptyMap) {

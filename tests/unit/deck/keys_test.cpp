@@ -46,10 +46,10 @@ Case changed(const std::string& key,
     return made;
 }
 
-/// Returns a case in which `words` change one of a pipeline's two stages.
-Case of_stage(const std::string& words) {
+/// Returns a case in which `keywords` change one of a pipeline's two stages.
+Case of_stage(const std::string& keywords) {
     return changed("parallel.pipeline.each", "[{layers: 1}, {layers: 1}]",
-                   "[{layers: 1, " + words + "}, {layers: 1}]", {"parallel.pipeline.stages=2"});
+                   "[{layers: 1, " + keywords + "}, {layers: 1}]", {"parallel.pipeline.stages=2"});
 }
 
 /// Returns the cases. They avoid errors of rules, but not warnings.
@@ -260,7 +260,7 @@ const std::set<std::string> read_otherwise{
     "deck_version",
     "include",
     "vars",
-    // Keys with one value, or whose others are rejected (rules/not_built.cpp, rules/rules_tiles.cpp).
+    // Keys with one value, or whose others are rejected (rules/unsupported.cpp, rules/rules_tiles.cpp).
     "optimizer.kind",
     "parallel.tensor.mode",
     "parallel.context.kind",
@@ -292,7 +292,7 @@ LoadedDeck load(const Overrides& overrides, int ranks) {
 TEST(Keys, AreAllReadIntoTheRun) {
     const auto all = cases();
     for (const Row& row : deck_schema().rows()) {
-        if (!has_value(row.type) || row.built == Built::no || read_otherwise.contains(row.path)) {
+        if (!has_value(row.type) || row.implemented == Implemented::no || read_otherwise.contains(row.path)) {
             continue;
         }
         const auto found = all.find(row.path);

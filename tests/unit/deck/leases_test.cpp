@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OpenLeases : public ::testing::Test {
+class AutoLeases : public ::testing::Test {
   protected:
     void SetUp() override {
         fs::create_directories(folder_);
@@ -45,7 +45,7 @@ class OpenLeases : public ::testing::Test {
     fs::path folder_ = fs::temp_directory_path() / ("ziggurat_leases_" + std::to_string(::getpid()));
 };
 
-TEST_F(OpenLeases, AreOfAStepWhereTheBudgetsHoldThem) {
+TEST_F(AutoLeases, AreOfAStepWhereTheBudgetsHoldThem) {
     for (const bool holds : {true, false}) {
         holds_ = holds;
         asked_ = 0;
@@ -64,7 +64,7 @@ TEST_F(OpenLeases, AreOfAStepWhereTheBudgetsHoldThem) {
     }
 }
 
-TEST_F(OpenLeases, AreNotAskedForWhereTheyAreOfNoUse) {
+TEST_F(AutoLeases, AreNotAskedForWhereTheyAreOfNoUse) {
     for (const std::vector<std::string>& overrides :
          {std::vector<std::string>{"sharding.zero=3"},
           {"sharding.zero=2", "parallel.pipeline=2"},

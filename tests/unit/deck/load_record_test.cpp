@@ -70,12 +70,12 @@ TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
 
     const LoadedDeck record =
         load_text(loaded.effective, "record", {}, {.machine = machine_, .as_record = true});
-    const LoadedDeck judged = load_text(loaded.effective, "record", {}, {.machine = machine_});
+    const LoadedDeck checked = load_text(loaded.effective, "record", {}, {.machine = machine_});
 
     EXPECT_TRUE(record.ok()) << record.found.print();
     EXPECT_EQ(record.run.model, loaded.run.model);
     EXPECT_EQ(record.run.parallel.ranks, 3);
-    EXPECT_FALSE(judged.ok());
+    EXPECT_FALSE(checked.ok());
 }
 
 TEST_F(Load, FollowsNothingThatARecordNames) {

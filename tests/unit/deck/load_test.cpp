@@ -156,7 +156,7 @@ TEST_F(Load, CountsTokensInSteps) {
 
 TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
     LoadOptions options{.ranks = 1};
-    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 3600.5, "Slurm job 7"}}; };
+    options.job_end = [] { return std::optional{JobDeadline{calendar_seconds() + 3600.5, "Slurm job 7"}}; };
 
     const LoadedDeck loaded = load_base("", {}, options);
 
@@ -174,9 +174,9 @@ TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
 TEST_F(Load, LimitsNoTimeWithoutAJobOrWhenToldSo) {
     EXPECT_EQ(run("").run.time_limit_seconds, std::nullopt);
     LoadOptions options{.ranks = 1};
-    options.job_end = [] { return std::optional<JobEnd>{}; };
+    options.job_end = [] { return std::optional<JobDeadline>{}; };
     EXPECT_EQ(run("", {}, options).run.time_limit_seconds, std::nullopt);
-    options.job_end = []() -> std::optional<JobEnd> {
+    options.job_end = []() -> std::optional<JobDeadline> {
         throw std::logic_error{"asked although nobody wants to know"};
     };
     EXPECT_EQ(run("run: {time_limit: none}\n", {}, options).run.time_limit_seconds, std::nullopt);
@@ -185,7 +185,7 @@ TEST_F(Load, LimitsNoTimeWithoutAJobOrWhenToldSo) {
 
 TEST_F(Load, LeavesAJobThatIsNearlyOverOneSecond) {
     LoadOptions options{.ranks = 1};
-    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 5, "Slurm job 7"}}; };
+    options.job_end = [] { return std::optional{JobDeadline{calendar_seconds() + 5, "Slurm job 7"}}; };
     EXPECT_EQ(run("", {}, options).run.time_limit_seconds, 1);
 }
 

@@ -27,24 +27,24 @@ TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
     LoadOptions there{.ranks = 1};
     there.machine = machine_;
     there.environment = [](const std::string& name) { return std::optional{"their " + name}; };
-    const LoadedDeck elsewhere = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+    const LoadedDeck elsewhere = load_text(loaded.effective_for_other_folder, "the effective deck", {}, there);
 
     ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
     EXPECT_EQ(elsewhere.run.tiers.nvme_paths,
               (std::vector<std::string>{"their DISK/x", "/a\"${b", "their PLACE"}));
-    auto alike = elsewhere.run;
-    alike.tiers.nvme_paths = loaded.run.tiers.nvme_paths;
-    EXPECT_EQ(alike, loaded.run) << "the rest is rank 0's";
+    auto identical = elsewhere.run;
+    identical.tiers.nvme_paths = loaded.run.tiers.nvme_paths;
+    EXPECT_EQ(identical, loaded.run) << "the rest is rank 0's";
 
     there.environment = [](const std::string&) { return std::optional<std::string>{}; };
-    const LoadedDeck without = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+    const LoadedDeck without = load_text(loaded.effective_for_other_folder, "the effective deck", {}, there);
     ASSERT_TRUE(without.ok()) << without.found.print();
     EXPECT_EQ(without.run, loaded.run) << "launchers may keep the environment to themselves";
     const auto same = load_base(homes + "['/nvme']}}\n", {"run.dir=x"});
     const auto folder = same.effective.find("  working_folder: ");
     auto but_the_folder = same.effective;
     but_the_folder.erase(folder, same.effective.find('\n', folder) + 1 - folder);
-    EXPECT_EQ(same.effective_elsewhere, but_the_folder);
+    EXPECT_EQ(same.effective_for_other_folder, but_the_folder);
 }
 
 TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
@@ -85,7 +85,7 @@ TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
     ASSERT_TRUE(again.ok()) << again.found.print();
     EXPECT_EQ(again.run, loaded.run);
     options.environment = environment_of("");
-    const LoadedDeck elsewhere = load_text(loaded.effective_elsewhere, "the effective deck", {}, options);
+    const LoadedDeck elsewhere = load_text(loaded.effective_for_other_folder, "the effective deck", {}, options);
     ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
     EXPECT_EQ(elsewhere.run, loaded.run) << "launchers may keep the environment to themselves";
     const LoadedDeck without = load_text(loaded.effective, "the effective deck", {}, options);

@@ -23,7 +23,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 class MissingPath : public TinyDeck {
   protected:
-    std::string told(const std::vector<std::string>& overrides) {
+    std::string reported(const std::vector<std::string>& overrides) {
         return load(without_gpus, overrides).found.print();
     }
     const std::string here_ = std::filesystem::current_path().string();
@@ -33,25 +33,25 @@ TEST_F(MissingPath, IsToldWithTheFolderInWhichItWasLookedFor) {
     const std::string note = "it was looked for in '" + here_ + "/none' (" + paths_begin_at + ")";
     for (const char* setting : {"data.train=[{format: text, path: none/a.txt}]", "run.resume=none/run",
                                 "model.init={from: checkpoint, path: none/run}"}) {
-        EXPECT_THAT(told({setting}), HasSubstr(note)) << setting;
+        EXPECT_THAT(reported({setting}), HasSubstr(note)) << setting;
     }
     options_.needs_data = false;
-    EXPECT_THAT(told({"data.train=[{format: text, path: none/a.txt}]"}),
+    EXPECT_THAT(reported({"data.train=[{format: text, path: none/a.txt}]"}),
                 HasSubstr("(there is no such file; looked for in '" + here_ + "/none'; a plan does not"));
-    EXPECT_THAT(told({"run.resume=none/run"}),
+    EXPECT_THAT(reported({"run.resume=none/run"}),
                 HasSubstr("(there is no such folder in '" + here_ + "/none'; a plan does not need it"));
 }
 
 TEST_F(MissingPath, IsToldOnceForAFolder) {
     const auto text =
-        told({"data.train=[{format: text, path: none/a.txt}, {format: text, path: none/b.txt}, "
+        reported({"data.train=[{format: text, path: none/a.txt}, {format: text, path: none/b.txt}, "
               "{format: text, path: other/c.txt}]"});
     EXPECT_EQ(count(text, "it was looked for in '" + here_ + "/none'"), 1U) << text;
     EXPECT_THAT(text, HasSubstr("= 1 more like it: '" + here_ + "/other' ("));
 }
 
 TEST_F(MissingPath, OfAnAbsolutePathSaysItItself) {
-    EXPECT_THAT(told({"data.train=[{format: text, path: /none/a.txt}]"}), Not(HasSubstr("looked for")));
+    EXPECT_THAT(reported({"data.train=[{format: text, path: /none/a.txt}]"}), Not(HasSubstr("looked for")));
 }
 
 TEST_F(MissingPath, OfAnIncludedDeckBeginsAtTheFileThatNamesIt) {

@@ -21,27 +21,27 @@ TEST_F(PeerNames, LeadToKeysThatAreThereAndTakeTheValue) {
         ASSERT_NE(peer.ours.find('='), std::string_view::npos) << peer.name;
         const Row* row = deck_schema().find(key_of(peer));
         ASSERT_NE(row, nullptr) << peer.name << " leads to " << key_of(peer);
-        EXPECT_EQ(row->built, Built::yes) << key_of(peer);
+        EXPECT_EQ(row->implemented, Implemented::yes) << key_of(peer);
 
         // Rules may reject it for this model or machine; here only parsing counts.
         const auto loaded = load(without_gpus, {std::string{peer.ours}});
-        for (const auto& said : {loaded.found.print()}) {
-            EXPECT_EQ(said.find("unknown key"), std::string::npos) << peer.ours << "\n" << said;
-            EXPECT_EQ(said.find("is not a"), std::string::npos) << peer.ours << "\n" << said;
-            EXPECT_EQ(said.find("out of range"), std::string::npos) << peer.ours << "\n" << said;
+        for (const auto& printed : {loaded.found.print()}) {
+            EXPECT_EQ(printed.find("unknown key"), std::string::npos) << peer.ours << "\n" << printed;
+            EXPECT_EQ(printed.find("is not a"), std::string::npos) << peer.ours << "\n" << printed;
+            EXPECT_EQ(printed.find("out of range"), std::string::npos) << peer.ours << "\n" << printed;
         }
     }
     EXPECT_GE(seen.size(), 100U);
 }
 
 TEST_F(PeerNames, AreFoundHoweverTheyAreSpelt) {
-    for (const char* word : {"learning_rate", "learning-rate", "--learning-rate", "Learning_Rate"}) {
-        const auto* peer = find_peer_name(word);
-        ASSERT_NE(peer, nullptr) << word;
+    for (const char* keyword : {"learning_rate", "learning-rate", "--learning-rate", "Learning_Rate"}) {
+        const auto* peer = find_peer_name(keyword);
+        ASSERT_NE(peer, nullptr) << keyword;
         EXPECT_EQ(key_of(*peer), "optimizer.lr");
     }
-    for (const char* word : {"", "--", "learning", "learning_rates"}) {
-        EXPECT_EQ(find_peer_name(word), nullptr) << word;
+    for (const char* keyword : {"", "--", "learning", "learning_rates"}) {
+        EXPECT_EQ(find_peer_name(keyword), nullptr) << keyword;
     }
 }
 
@@ -52,12 +52,12 @@ TEST_F(PeerNames, AreNoKeysOfOurs) {
 }
 
 TEST_F(PeerNames, AreToldWhereAKeyIsNotKnown) {
-    const auto said = load(without_gpus, {"train.gradient_accumulation_steps=4"}).found.print();
+    const auto printed = load(without_gpus, {"train.gradient_accumulation_steps=4"}).found.print();
     EXPECT_NE(
-        said.find("Here that is train.global_batch, as in train.global_batch=1024 (automatic: global_batch "
+        printed.find("Here that is train.global_batch, as in train.global_batch=1024 (automatic: global_batch "
                   "/ (micro_batch x data parallel ranks))."),
         std::string::npos)
-        << said;
+        << printed;
 }
 
 TEST_F(PeerNames, OfValuesAreToldWhereAKeyTakesTheirs) {
@@ -69,14 +69,14 @@ TEST_F(PeerNames, OfValuesAreToldWhereAKeyTakesTheirs) {
                                          {"tiers.home.parameters=disk", "'nvme'"},
                                          {"tiers.device.kind=gpu", "'cuda'"},
                                          {"tiers.device.kind=cpu", "'host'"}}) {
-        const auto said = load(without_gpus, {override}).found.print();
-        EXPECT_NE(said.find(std::string{"Did you mean "} + ours), std::string::npos) << override << said;
+        const auto printed = load(without_gpus, {override}).found.print();
+        EXPECT_NE(printed.find(std::string{"Did you mean "} + ours), std::string::npos) << override << printed;
     }
 }
 
 TEST_F(PeerNames, OfWeightsAreToldForAdapters) {
-    const auto said = load(without_gpus, {"train.lora={rank: 4, targets: [down_proj]}"}).found.print();
-    EXPECT_NE(said.find("Did you mean 'mlp.down'?"), std::string::npos) << said;
+    const auto printed = load(without_gpus, {"train.lora={rank: 4, targets: [down_proj]}"}).found.print();
+    EXPECT_NE(printed.find("Did you mean 'mlp.down'?"), std::string::npos) << printed;
     const auto rank = load(without_gpus, {"train.lora.r=4"}).found.print();
     EXPECT_NE(rank.find("Here that is train.lora.rank, as in train.lora.rank=16."), std::string::npos)
         << rank;

@@ -27,9 +27,9 @@ class PlanDecks : public ::testing::Test {
             "deck", {}, options);
     }
 
-    std::string here() const { return "train: [{format: text, path: " + folder_.file("text.txt") + "}]"; }
+    std::string unchanged() const { return "train: [{format: text, path: " + folder_.file("text.txt") + "}]"; }
 
-    LoadedDeck saving(const std::string& more) const { return load_with(here(), more, true); }
+    LoadedDeck saving(const std::string& more) const { return load_with(unchanged(), more, true); }
 
     test::ScratchFolder folder_;
 };
@@ -62,7 +62,7 @@ TEST_F(PlanDecks, TakeMissingTokensAsANoteWhereNoneAreRead) {
                                         "train: [{format: text, path: 'missing*.txt'}]",
                                         tokens + "train: [{format: llmc, path: missing.bin}]",
                                         tokens + "train: [{format: megatron, path: missing}]",
-                                        here() + ", validation: [{format: text, path: missing.txt}]"};
+                                        unchanged() + ", validation: [{format: text, path: missing.txt}]"};
     for (const auto& data : ways) {
         const std::string more = "validate: {every: 5 steps}\n";
         const auto planned = load_with(data, data.find("valid") == std::string::npos ? "" : more, false);
@@ -83,7 +83,7 @@ TEST_F(PlanDecks, TakeMissingCheckpointsAsANoteToo) {
         const std::string deck =
             "deck_version: 1\nmodel: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
             "train: {steps: 10, global_batch: 8, micro_batch: 2}\ndata: {seq: 16, " +
-            here() + "}\n";
+            unchanged() + "}\n";
         EXPECT_FALSE(load_text(deck, "deck", overrides, options).ok());
         options.needs_data = false;
         const auto planned = load_text(deck, "deck", overrides, options);

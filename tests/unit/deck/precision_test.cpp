@@ -19,10 +19,10 @@ class NarrowGradients : public TinyDeck {
 
 TEST_F(NarrowGradients, AreAddedUpAsOftenAsTheirNormAllows) {
     for (const std::int64_t ranks : {1, 4}) {
-        EXPECT_TRUE(adding(spec::most_added_in_bf16, ranks, "bf16").ok());
-        EXPECT_TRUE(adding(spec::most_added_in_bf16 + 1, ranks, "fp32").ok());
+        EXPECT_TRUE(adding(spec::max_added_in_bf16, ranks, "bf16").ok());
+        EXPECT_TRUE(adding(spec::max_added_in_bf16 + 1, ranks, "fp32").ok());
 
-        const auto refused = adding(spec::most_added_in_bf16 + 1, ranks, "bf16");
+        const auto refused = adding(spec::max_added_in_bf16 + 1, ranks, "bf16");
 
         EXPECT_EQ(refused.found.exit_code(), 2);
         EXPECT_THAT(

@@ -42,9 +42,9 @@ TEST_F(ReadSources, AreWrongAtTheirPlaceAllAtOnce) {
               {"data.train[1].path", ErrorKind::deck},
               {"data.validation[1].path", ErrorKind::deck}};
 
-    const auto said = problems({two_of("train"), two_of("validation"), "train.global_batch=7"});
+    const auto printed = problems({two_of("train"), two_of("validation"), "train.global_batch=7"});
 
-    EXPECT_THAT(said, AllOf(HasSubstr("command line:1:34: '/dev/null' is wrong (so it is). Mend it.\n"),
+    EXPECT_THAT(printed, AllOf(HasSubstr("command line:1:34: '/dev/null' is wrong (so it is). Mend it.\n"),
                             HasSubstr("command line:1:67: '/' is wrong (so it is). Mend it.\n"),
                             HasSubstr("command line:2:72: '/' is wrong (so it is). Mend it.\n"),
                             HasSubstr("train.global_batch = 7"), HasSubstr("\n4 errors"),
@@ -78,7 +78,7 @@ TEST_F(ReadSources, HaveAWindow) {
 
 TEST_F(ReadSources, MayBeDoubtful) {
     facts_["data.train[0].path"] = {.tokens = 5000,
-                                    .doubt = SourceFacts::Doubt{"x.txt", "it begins as a zip", "Unpack it."}};
+                                    .doubt = SourceFacts::FormatWarning{"x.txt", "it begins as a zip", "Unpack it."}};
 
     const auto loaded = load(without_gpus);
 
@@ -95,7 +95,7 @@ TEST_F(ReadSources, MayBeValidatedAndTrainedOn) {
     facts_["data.validation[0].path"] = {.tokens = 5000, .files = {"v0", "v1", "v2"}};
     facts_["data.validation[1].path"] = {.tokens = 5000, .files = {"v3"}};
     std::vector<std::string> asked;
-    options_.find_shared_files = [&](const auto& validated, const auto& trained) {
+    options_.find_train_validation_overlap = [&](const auto& validated, const auto& trained) {
         asked = validated;
         asked.insert(asked.end(), trained.begin(), trained.end());
         return std::vector<FileOverlap>{{0, 1, false}, {2, 0, true}, {3, 2, true}};

@@ -33,7 +33,7 @@ class RunRecord : public ::testing::Test {
                   "'}]}\n"
                   "train: {steps: 100, global_batch: 24, micro_batch: 2}\n");
         LoadOptions in_job = options_;
-        in_job.job_end = [] { return JobEnd{.at = calendar_seconds() + 3600, .source = "Slurm job 7"}; };
+        in_job.job_end = [] { return JobDeadline{.at = calendar_seconds() + 3600, .source = "Slurm job 7"}; };
         const LoadedDeck begun = load(in("deck.yaml"), {}, in_job);
         ASSERT_TRUE(begun.ok()) << begun.found.print();
         write("run/deck.effective.yaml", begun.effective);
@@ -61,7 +61,7 @@ TEST_F(RunRecord, IsTheDeckOfTheFolderOfItsRun) {
     EXPECT_EQ(of_folder.run.run.dir, in("run"));
     EXPECT_EQ(of_folder.run.train.steps, 200);
     EXPECT_EQ(of_folder.run.train.global_batch, 24);
-    EXPECT_FALSE(of_folder.tells_of_record) << of_folder.found.print();
+    EXPECT_FALSE(of_folder.reports_of_record) << of_folder.found.print();
     EXPECT_EQ(load_here("run/").run.run.dir, in("run"));
     EXPECT_EQ(load_here("run/deck.effective.yaml").run.run.dir, in("run"));
 }
@@ -71,7 +71,7 @@ TEST_F(RunRecord, TrainsInTheFolderThatItLiesIn) {
     for (const char* named : {"copy", "copy/deck.effective.yaml"}) {
         const auto loaded = load_here(named);
         EXPECT_EQ(loaded.run.run.dir, in("copy"));
-        EXPECT_TRUE(loaded.tells_of_record);
+        EXPECT_TRUE(loaded.reports_of_record);
         EXPECT_NE(
             loaded.found.print().find("the run continues in '" + in("copy") + "', the folder of this deck"),
             std::string::npos)
@@ -105,7 +105,7 @@ TEST_F(RunRecord, GoesOnThoughItWasBegunAfresh) {
     write("run/deck.effective.yaml", begun.effective);
     const auto loaded = load_here("run");
     EXPECT_EQ(loaded.run.run.resume, spec::Resume::automatic);
-    EXPECT_TRUE(loaded.tells_of_record);
+    EXPECT_TRUE(loaded.reports_of_record);
     EXPECT_NE(loaded.found.print().find("the run resumes, as with run.resume=auto"), std::string::npos)
         << loaded.found.print();
     EXPECT_EQ(load_here("run", {"run.resume=never"}).run.run.resume, spec::Resume::never);
@@ -123,7 +123,7 @@ TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
     EXPECT_EQ(on_one.run.parallel.data, 1);
     EXPECT_EQ(on_one.run.sharding.sum_group, 1);
     EXPECT_EQ(on_one.run.train.micro_batch, 3) << "that somebody has written";
-    EXPECT_TRUE(on_one.tells_of_record);
+    EXPECT_TRUE(on_one.reports_of_record);
     EXPECT_NE(on_one.found.print().find("the run had 2 ranks (automatic choices are made again)"),
               std::string::npos)
         << on_one.found.print();

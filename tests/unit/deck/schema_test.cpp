@@ -31,7 +31,7 @@ TEST(Schema, ExplainsEachKeyOnce) {
 /// The compiler checks this for sections.
 TEST(Schema, SaysOfEachValueWhatAnotherOneMeansToARunThatGoesOn) {
     for (const Row& row : deck_schema().rows()) {
-        EXPECT_EQ(row.on_resume != OnResume::unsaid, has_value(row.type)) << row.path;
+        EXPECT_EQ(row.on_resume != OnResume::unprinted, has_value(row.type)) << row.path;
     }
 }
 

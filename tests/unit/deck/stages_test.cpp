@@ -41,11 +41,11 @@ class Stages : public ::testing::Test {
         options.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {
             auto chosen = run;
             chosen.tiers.open = {};
-            chosen.recompute.is_open = false;
+            chosen.recompute.is_auto = false;
             for (auto& state : chosen.stages) {
-                EXPECT_TRUE(state.open.optimizer && state.recompute.is_open);
+                EXPECT_TRUE(state.open.optimizer && state.recompute.is_auto);
                 state.open = {};
-                state.recompute.is_open = false;
+                state.recompute.is_auto = false;
             }
             chosen.stages.back().recompute.kind = spec::RecomputeKind::full;
             chosen.stages.back().optimizer = {0.25, 0.75, 0};

@@ -62,9 +62,9 @@ class Tiers : public ::testing::Test {
     fs::path folder_ = fs::temp_directory_path() / ("ziggurat_homes_" + std::to_string(::getpid()));
 };
 
-using OpenHomes = Tiers;
+using AutoHomes = Tiers;
 
-TEST_F(OpenHomes, AreAskedForAndWrittenDown) {
+TEST_F(AutoHomes, AreAskedForAndWrittenDown) {
     choose();
     const auto loaded = load_with("{home: {optimizer: auto, gradients: auto}}");
 
@@ -83,7 +83,7 @@ TEST_F(OpenHomes, AreAskedForAndWrittenDown) {
     EXPECT_EQ(again.run.sharding.reduce, spec::ReducePlan::each_microbatch);
 }
 
-TEST_F(OpenHomes, OfGradientsAreClosedBySumsAfterTheLastMicroBatch) {
+TEST_F(AutoHomes, OfGradientsAreClosedBySumsAfterTheLastMicroBatch) {
     choose();
     for (const char* reduce : {"at_end", "by_span"}) {
         const auto loaded = load_text(
@@ -98,21 +98,21 @@ TEST_F(OpenHomes, OfGradientsAreClosedBySumsAfterTheLastMicroBatch) {
     }
 }
 
-TEST_F(OpenHomes, StayOpenWhereNobodyIsAsked) {
+TEST_F(AutoHomes, StayOpenWhereNobodyIsAsked) {
     const auto loaded = load_with("{home: {optimizer: auto}}");
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_TRUE(loaded.run.tiers.open.optimizer);
     EXPECT_FALSE(loaded.run.tiers.open.parameters);
 }
 
-TEST_F(OpenHomes, MayUseFoldersThatAreNamed) {
+TEST_F(AutoHomes, MayUseFoldersThatAreNamed) {
     choose();
     const auto loaded = load_with("{nvme: {paths: ['" + folder_.string() + "']}, home: {optimizer: auto}}");
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_EQ(loaded.found.warnings(), 0) << loaded.found.print();
 }
 
-TEST_F(OpenHomes, HaveTheSpaceThatIsFree) {
+TEST_F(AutoHomes, HaveTheSpaceThatIsFree) {
     const auto free = free_bytes({folder_.string(), folder_.string()});
     EXPECT_GT(free, 0);
     EXPECT_EQ(free_bytes({(folder_ / "nothing").string()}), 0);
@@ -160,7 +160,7 @@ TEST_F(Tiers, WarnOfSettingsThatHaveNoEffect) {
 }
 
 TEST_F(Tiers, DoNotWarnOfWhatIsChosenForThem) {
-    options_.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths) {
+    options_.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::AutoDepths) {
         spec::Depths depths;
         depths.optimizer_prefetch = 4;
         depths.chunk_elements = 65536;

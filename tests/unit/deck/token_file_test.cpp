@@ -28,20 +28,20 @@ class NamedTokenFiles : public ::testing::Test {
 
 TEST_F(NamedTokenFiles, AreThereWhateverIsInThem) {
     for (const auto format : {text, llmc, raw}) {
-        EXPECT_EQ(named(format, "a1.bin").trouble, "");
-        EXPECT_EQ(named(format, "a?.bin").trouble, "");
-        EXPECT_EQ(named(format, "").trouble, "") << "a folder is no file, which its reader says";
+        EXPECT_EQ(named(format, "a1.bin").reason, "");
+        EXPECT_EQ(named(format, "a?.bin").reason, "");
+        EXPECT_EQ(named(format, "").reason, "") << "a folder is no file, which its reader says";
     }
-    EXPECT_EQ(named(megatron, "pair").trouble, "");
+    EXPECT_EQ(named(megatron, "pair").reason, "");
 }
 
 TEST_F(NamedTokenFiles, AreMissing) {
     for (const auto format : {text, llmc, raw}) {
         EXPECT_TRUE(named(format, "b1.bin").is_missing);
-        EXPECT_EQ(named(format, "b?.bin").trouble, "no file matches this pattern");
+        EXPECT_EQ(named(format, "b?.bin").reason, "no file matches this pattern");
         EXPECT_TRUE(named(format, "b?.bin").is_missing);
     }
-    EXPECT_EQ(named(megatron, "half").trouble, "'" + folder_.file("half.bin") + "' is not here");
+    EXPECT_EQ(named(megatron, "half").reason, "'" + folder_.file("half.bin") + "' is not here");
     EXPECT_TRUE(named(megatron, "none").is_missing);
 }
 
@@ -56,7 +56,7 @@ TEST_F(NamedTokenFiles, AreNamedWithoutTheSuffixOfEither) {
 TEST_F(NamedTokenFiles, AreNotSearchedInManyFolders) {
     std::filesystem::create_directory(folder_.file("d1"));
     std::ofstream{folder_.file("d1/a")} << "x";
-    EXPECT_EQ(named(llmc, "d?/a").trouble, "patterns can match file names, not folders");
+    EXPECT_EQ(named(llmc, "d?/a").reason, "patterns can match file names, not folders");
     EXPECT_FALSE(named(llmc, "d?/a").is_missing);
 }
 

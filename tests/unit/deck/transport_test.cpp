@@ -18,12 +18,12 @@ class Transport : public TinyDeck {
         return TinyDeck::load(machine_, overrides);
     }
     /// Checks the choice of auto, and its reason.
-    void expect_auto(spec::Transport transport, const std::string& word, const std::string& why) {
+    void expect_auto(spec::Transport transport, const std::string& keyword, const std::string& reason) {
         const auto loaded = load();
         ASSERT_TRUE(loaded.ok()) << loaded.found.print();
         EXPECT_EQ(loaded.run.parallel.transport, transport);
-        EXPECT_NE(loaded.effective.find("transport: " + word), std::string::npos) << loaded.effective;
-        EXPECT_NE(loaded.effective.find(why), std::string::npos) << loaded.effective;
+        EXPECT_NE(loaded.effective.find("transport: " + keyword), std::string::npos) << loaded.effective;
+        EXPECT_NE(loaded.effective.find(reason), std::string::npos) << loaded.effective;
     }
     void expect_refused(const std::string& sentence, const std::vector<std::string>& more = {}) {
         std::vector<std::string> overrides{"parallel.transport=nccl"};

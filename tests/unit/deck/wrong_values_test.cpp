@@ -95,11 +95,11 @@ std::string spread_layers(const spec::RunSpec& run) {
 }
 
 Shipped shipped(const fs::path& file) {
-    static const std::regex place{"check: .* --ranks ([0-9]+) --machine ([a-z0-9-]+)"};
+    static const std::regex position{"check: .* --ranks ([0-9]+) --machine ([a-z0-9-]+)"};
     std::ifstream stream{file};
     const std::string text{std::istreambuf_iterator<char>{stream}, {}};
     std::smatch match;
-    if (!std::regex_search(text, match, place)) {
+    if (!std::regex_search(text, match, position)) {
         ADD_FAILURE() << file << " does not say where to check it";
         return {file};
     }

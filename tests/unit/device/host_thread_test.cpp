@@ -44,20 +44,20 @@ TEST(HostThread, DoesWhatIsPostedInOrderAndReturnsAtOnce) {
 }
 
 TEST(HostThread, TellsWhenATaskIsDone) {
-    std::atomic<int> told = 0;
+    std::atomic<int> reported = 0;
     std::thread::id teller;
     Task task;
     HostThread thread;
-    task.work = [&] { EXPECT_EQ(told, 0); };
+    task.work = [&] { EXPECT_EQ(reported, 0); };
     task.when_done = [&] {
         teller = std::this_thread::get_id();
-        ++told;
+        ++reported;
     };
 
     thread.post(task);
     wait_for(thread, task);
 
-    EXPECT_EQ(told, 1);
+    EXPECT_EQ(reported, 1);
     EXPECT_NE(teller, std::this_thread::get_id());
 }
 

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 
 namespace ziggurat::device {
 namespace {
 
 TEST(SampleCopy, GoesBothWaysAndNoFurtherThanItsMemory) {
-    DelayedHost device{{}};
+    EmulatedDevice device{{}};
     constexpr std::int64_t bytes = std::int64_t{2} << 20;
     const SampleCopy sample{device, bytes};
     for (const bool to_device : {true, false}) {

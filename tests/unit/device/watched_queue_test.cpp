@@ -10,7 +10,7 @@
 namespace ziggurat::device {
 namespace {
 
-class Log final : public WaitWatch {
+class Log final : public WaitObserver {
   public:
     void begins(std::string_view what) noexcept override { text += "begins(" + std::string{what} + ") "; }
     void ends() noexcept override { text += "ends "; }
@@ -25,9 +25,9 @@ class LoggingQueue final : public Queue {
     LoggingQueue& operator=(const LoggingQueue&) = delete;
 
     void copy(std::byte*, const std::byte*, std::int64_t) override {}
-    std::unique_ptr<Mark> make_mark() override { return nullptr; }
-    void record(Mark&) override {}
-    void wait_for(const Mark&) override {}
+    std::unique_ptr<EventHandle> record_event() override { return nullptr; }
+    void record(EventHandle&) override {}
+    void wait_for(const EventHandle&) override {}
     void finish() override {}
 
   private:

@@ -8,7 +8,7 @@ namespace ziggurat::doctor {
 namespace {
 
 Diagnoses one_of_each() {
-    return {well("launcher", "mpirun is there"), warning("memory", "1 of 2", "Ask for more."),
+    return {ok_diagnosis("launcher", "mpirun is there"), warning("memory", "1 of 2", "Ask for more."),
             error("folder", "'a\x1b[2J' is gone", "Make it.", Scope::rank)};
 }
 
@@ -43,7 +43,7 @@ TEST(Diagnoses, TravelBetweenRanks) {
     all[1].subject = "of a node";
     EXPECT_EQ(unpack(pack(all)), all);
     EXPECT_EQ(unpack(pack({})), Diagnoses{});
-    EXPECT_EQ(unpack(pack({well("folder", "'\xff'")})).size(), 1);
+    EXPECT_EQ(unpack(pack({ok_diagnosis("folder", "'\xff'")})).size(), 1);
 }
 
 }  // namespace

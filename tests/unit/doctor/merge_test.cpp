@@ -16,11 +16,11 @@ std::vector<RankDiagnoses> on_nodes(int nodes) {
 }
 
 TEST(Merge, SaysNothingOfPlacesWhereThereIsOne) {
-    const auto found = well("open files", "1,024 may be open", Scope::rank);
+    const auto found = ok_diagnosis("open files", "1,024 may be open", Scope::rank);
     EXPECT_EQ(merge({{.host = "vm", .found = {found}}}), Diagnoses{found});
 
     auto ranks = on_nodes(1);
-    ranks[0].found = {well("memory", "64 GiB")};
+    ranks[0].found = {ok_diagnosis("memory", "64 GiB")};
     EXPECT_EQ(merge(ranks), ranks[0].found);
 }
 
@@ -40,11 +40,11 @@ TEST(Merge, MakesOneOfWhatAllRanksFind) {
 TEST(Merge, NamesTheFirstFewPlaces) {
     auto ranks = on_nodes(6);
     for (std::size_t rank = 2; rank < ranks.size(); ++rank) {
-        ranks[rank].found = {well("open files", "64", Scope::rank)};
+        ranks[rank].found = {ok_diagnosis("open files", "64", Scope::rank)};
     }
-    ranks[1].found = {well("locked memory", "8", Scope::rank)};
+    ranks[1].found = {ok_diagnosis("locked memory", "8", Scope::rank)};
     for (std::size_t rank = 4; rank < ranks.size(); rank += 2) {
-        ranks[rank].found.push_back(well("memory", "64 GiB"));
+        ranks[rank].found.push_back(ok_diagnosis("memory", "64 GiB"));
     }
 
     const auto all = merge(ranks);
@@ -57,13 +57,13 @@ TEST(Merge, NamesTheFirstFewPlaces) {
 
 TEST(Merge, ShowsTheFirstNumbersAndKeepsApartWhatIsAnother) {
     auto ranks = on_nodes(2);
-    auto here = well("folder", "'a': 10 GiB free");
-    here.subject = "a";
-    auto there = here;
+    auto unchanged = ok_diagnosis("folder", "'a': 10 GiB free");
+    unchanged.subject = "a";
+    auto there = unchanged;
     there.found = "'a': 9 GiB free";
-    auto other = here;
+    auto other = unchanged;
     other.subject = "b";
-    ranks[0].found = {here};
+    ranks[0].found = {unchanged};
     ranks[2].found = {there, other, warning("folder", "'a' is full", "Free some.")};
 
     const auto all = merge(ranks);

@@ -91,21 +91,21 @@ TEST_F(EmulatedBlock, ExchangesAsTheManualSays) {
     }
 }
 
-__global__ void count_with_atomics(unsigned long long* sum, int* most, unsigned* bits) {
+__global__ void count_with_atomics(unsigned long long* sum, int* max, unsigned* bits) {
     atomicAdd(sum, blockIdx.x * 1000ULL + threadIdx.x);
-    atomicMax(most, static_cast<int>(threadIdx.x));
+    atomicMax(max, static_cast<int>(threadIdx.x));
     atomicOr(bits, 1u << blockIdx.x);
 }
 
 TEST_F(EmulatedBlock, HasAtomicsOnIntegers) {
     unsigned long long sum = 0;
-    int most = -1;
+    int max = -1;
     unsigned bits = 0;
-    ASSERT_EQ(launch(3, 64, count_with_atomics, &sum, &most, &bits), cudaSuccess);
+    ASSERT_EQ(launch(3, 64, count_with_atomics, &sum, &max, &bits), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 
     EXPECT_EQ(sum, 64 * 3000u + 3 * 63 * 32u);
-    EXPECT_EQ(most, 63);
+    EXPECT_EQ(max, 63);
     EXPECT_EQ(bits, 7u);
 }
 
@@ -136,14 +136,14 @@ TEST_F(EmulatedBlock, ABarrierDoesNotDoWithoutThreadsThatHaveEnded) {
                                  HasSubstr("thread 23 has ended without coming there")));
 }
 
-__global__ void tell_order(int* count, int* turns) {
+__global__ void report_order(int* count, int* turns) {
     turns[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(count, 1);
 }
 
 TEST_F(EmulatedBlock, ThreadsBeginInTheOtherOrderEveryOtherTime) {
     int count = 0;
     std::vector<int> turns(128);
-    ASSERT_EQ(launch(2, 64, tell_order, &count, turns.data()), cudaSuccess);
+    ASSERT_EQ(launch(2, 64, report_order, &count, turns.data()), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 
     EXPECT_NE(turns[0] < turns[63], turns[64] < turns[127]);

@@ -209,9 +209,9 @@ TEST_F(Gpu, MemoryThatIsShortIsALackThatIsNamed) {
 }
 
 TEST_F(Gpu, AnArenaGivesItsMemoryBack) {
-    const auto most = static_cast<std::int64_t>(emulated_cuda::settings().memory);
+    const auto max = static_cast<std::int64_t>(emulated_cuda::settings().memory);
     for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(reserve_arena(most / 2 + 1).bytes(), most / 2 + 1);
+        EXPECT_EQ(reserve_arena(max / 2 + 1).bytes(), max / 2 + 1);
     }
 }
 

@@ -11,18 +11,18 @@
 namespace ziggurat::device {
 namespace {
 
-class Log final : public WaitWatch {
+class Log final : public WaitObserver {
   public:
     void begins(std::string_view what) noexcept override {
         text += std::string{what} + "; ";
-        ++under_way;
+        ++in_flight;
     }
-    void ends() noexcept override { --under_way; }
+    void ends() noexcept override { --in_flight; }
     /// Returns the reports since the last call.
-    std::string heard() { return std::exchange(text, ""); }
+    std::string received() { return std::exchange(text, ""); }
 
     std::string text;
-    int under_way = 0;
+    int in_flight = 0;
 };
 
 TEST(WatchedGpu, TellsOfItsWaits) {
@@ -30,18 +30,18 @@ TEST(WatchedGpu, TellsOfItsWaits) {
     {
         const Arena host{4096, "a test's host arena"};
         const auto gpu = cuda::make_device(0, &log);
-        EXPECT_EQ(log.heard(), "its GPU to be made ready; ");
+        EXPECT_EQ(log.received(), "its GPU to be made ready; ");
         {
             const auto arena = gpu->reserve(4096, "a test's arena", Arena::Kind::own);
-            EXPECT_EQ(log.heard(), "its GPU to reserve memory; ");
+            EXPECT_EQ(log.received(), "its GPU to reserve memory; ");
             const auto pinned = gpu->pin(host);
-            EXPECT_EQ(log.heard(), "its GPU to pin memory; ");
+            EXPECT_EQ(log.received(), "its GPU to pin memory; ");
             const auto stream = gpu->make_stream();
-            EXPECT_EQ(log.heard(), "");
+            EXPECT_EQ(log.received(), "");
         }
-        EXPECT_EQ(log.heard(), "the work of its device; its GPU to free memory; ");
+        EXPECT_EQ(log.received(), "the work of its device; its GPU to free memory; ");
     }
-    EXPECT_EQ(log.under_way, 0);
+    EXPECT_EQ(log.in_flight, 0);
     cudaDeviceReset();
 }
 

@@ -116,7 +116,7 @@ struct AttentionCase {
 
     reference::AttentionHead reference_head(std::int64_t batch, std::int64_t head) const {
         const auto kv_head = head / (shape.heads / shape.kv_heads);
-        const kernels::DropoutMask mask{kernels::Reachable{}(dropout())};
+        const kernels::DropoutMask mask{kernels::ArgumentTranslator{}(dropout())};
         const auto sample = static_cast<std::uint64_t>(samples[static_cast<std::size_t>(batch)]);
         const auto global_head = static_cast<std::uint32_t>(shape.first_head + head);
         return {static_cast<std::size_t>(shape.seq),

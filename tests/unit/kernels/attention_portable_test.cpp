@@ -14,11 +14,11 @@ class PortableAttentionTest : public ::testing::Test {
   protected:
     test::Attention<T> attention{[](const device::Stream& stream, auto&&... arguments) {
                                      host::tiled_attention_forward<tile::Portable, T>(
-                                         stream.num_threads(), Reachable{}(arguments)...);
+                                         stream.num_threads(), ArgumentTranslator{}(arguments)...);
                                  },
                                  [](const device::Stream& stream, auto&&... arguments) {
                                      host::tiled_attention_backward<tile::Portable, T>(
-                                         stream.num_threads(), Reachable{}(arguments)...);
+                                         stream.num_threads(), ArgumentTranslator{}(arguments)...);
                                  }};
 };
 using ComputeTypes = ::testing::Types<float, tensor::bfloat16>;

@@ -241,14 +241,14 @@ TEST(CrossEntropyFloat, IsStableForLargeLogits) {
 }
 
 TEST(CrossEntropyFloat, IsStableWhereverTheMaximumLies) {
-    for (const std::size_t place : {0u, 1023u, 1024u, 2999u}) {
+    for (const std::size_t position : {0u, 1023u, 1024u, 2999u}) {
         Data<float> data{1, 3000, 3000};
-        data.logits[place] = 300;
+        data.logits[position] = 300;
         data.targets = {7};
         const double expected = reference::cross_entropy(doubles(data.logits), 7);
         data.run();
-        EXPECT_NEAR(data.losses[0], expected, 1e-4) << place;
-        EXPECT_NEAR(data.logits[place] * 96, 1, 1e-4) << place;
+        EXPECT_NEAR(data.losses[0], expected, 1e-4) << position;
+        EXPECT_NEAR(data.logits[position] * 96, 1, 1e-4) << position;
     }
 }
 
@@ -266,9 +266,9 @@ TEST(CrossEntropyFloat, AScaleOfZeroGivesNoGradientButTheLosses) {
 TEST(CrossEntropyFloat, ANonFiniteLogitGivesANonFiniteLoss) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (const float bad : {std::nanf(""), infinity}) {
-        for (const std::size_t place : {0u, 17u, 36u}) {
+        for (const std::size_t position : {0u, 17u, 36u}) {
             Data<float> data{1, 37, 37};
-            data.logits[place] = bad;
+            data.logits[position] = bad;
             data.run();
             EXPECT_FALSE(std::isfinite(data.losses[0]));
         }

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "device/cuda.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/column_sum.hpp"
@@ -287,7 +287,7 @@ TYPED_TEST(KernelOnALateDevice, RunsWhenItsStreamDoesAndHasTheBitsOfTheHost) {
         Operands on_host{*host};
         call(on_host);
 
-        device::DelayedHost device{{.num_threads = threads}};
+        device::EmulatedDevice device{{.num_threads = threads}};
         Operands late{device};
         call(late);
         const auto before = late.contents();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear_products.hpp"
 
@@ -14,7 +14,7 @@ namespace ziggurat::kernels {
 namespace {
 
 TEST(Launch, RefusesMemoryThatIsNotTheDevicesOrNotAllOfIt) {
-    device::DelayedHost device{{}};
+    device::EmulatedDevice device{{}};
     const auto stream = device.make_stream();
     const auto arena = device.reserve(4096, "a short arena", device::Arena::Kind::own);
     std::vector<float> own(8);
@@ -29,16 +29,16 @@ TEST(Launch, RefusesMemoryThatIsNotTheDevicesOrNotAllOfIt) {
 struct WithAnAddress {
     const float* values;
 };
-static_assert(!std::is_invocable_v<Reachable, WithAnAddress>, "nobody has said what to do with it");
-static_assert(!std::is_invocable_v<Reachable, float*>,
+static_assert(!std::is_invocable_v<ArgumentTranslator, WithAnAddress>, "nobody has said what to do with it");
+static_assert(!std::is_invocable_v<ArgumentTranslator, float*>,
               "an address is of a type that says where it may be used");
-static_assert(!std::is_invocable_v<Reachable, Dropout*>);
-static_assert(!std::is_invocable_v<Reachable, std::span<float>>);
+static_assert(!std::is_invocable_v<ArgumentTranslator, Dropout*>);
+static_assert(!std::is_invocable_v<ArgumentTranslator, std::span<float>>);
 
 TEST(Launch, LeavesWhatIsNotThere) {
-    device::DelayedHost device{{}};
+    device::EmulatedDevice device{{}};
     const auto stream = device.make_stream();
-    const Reachable reachable{static_cast<device::DelayedQueue&>(stream.queue())};
+    const ArgumentTranslator reachable{static_cast<device::AsyncQueue&>(stream.queue())};
     EXPECT_EQ(reachable(ObjectAddress<const StepInputs>{}).first, nullptr);
     EXPECT_EQ(reachable(VectorAddress<float>{}).first, nullptr);
     const tensor::TensorRef<float, 2> frozen = reachable(TensorAddress<float, 2>{nullptr, {0, 7}});

@@ -34,9 +34,9 @@ struct ByOnednn {
     static constexpr auto make = &host::make_onednn_products<T>;
 };
 
-template <class Way>
+template <class Path>
 struct Layer {
-    using T = typename Way::T;
+    using T = typename Path::T;
 
     LinearShape shape;
     std::vector<T> x, w, bias, dy;
@@ -49,7 +49,7 @@ struct Layer {
           w{test::normal_values<T>(s.out * s.in, 2)},
           bias{test::normal_values<T>(s.out, 3)},
           dy{test::normal_values<T>(s.rows * s.out, 4)},
-          products{Way::make(s, threads)},
+          products{Path::make(s, threads)},
           packed(64 + static_cast<std::size_t>(std::max(products->packed_bytes(Packing::forward),
                                                         products->packed_bytes(Packing::backward_input)))),
           scratch(64 + static_cast<std::size_t>(
@@ -84,12 +84,12 @@ const LinearShape shapes[] = {{1, 1, 1, true},     {3, 5, 37, true},      {67, 1
                               {5, 300, 257, true}, {1000, 17, 33, false}, {7, 530, 300, true},
                               {1027, 9, 3, false}, {8, 1101, 70, true}};
 
-template <class Way>
+template <class Path>
 class LinearProductsTest : public ::testing::Test {
   protected:
     void SetUp() override {
-        constexpr bool is_onednn = std::is_same_v<Way, ByOnednn<typename Way::T>>;
-        if (is_onednn && !host::has_onednn_products<typename Way::T>()) {
+        constexpr bool is_onednn = std::is_same_v<Path, ByOnednn<typename Path::T>>;
+        if (is_onednn && !host::has_onednn_products<typename Path::T>()) {
             GTEST_SKIP() << "oneDNN has no such products for this machine";
         }
     }

@@ -180,8 +180,8 @@ TYPED_TEST(LinearTest, GivesTheSameBitsWithAWeightThatAnotherShapePacked) {
         const auto w = layer.put(layer.w), x = layer.put(layer.x), dy = layer.put(layer.dy);
         const auto bias = layer.put(layer.bias);
         auto scratch = layer.workspace();
-        const auto most = layout::HostWorkspaces{sizeof(TypeParam), 1}.packed_weight(shape.in, shape.out);
-        const std::vector<std::byte> room(static_cast<std::size_t>(most));
+        const auto max = layout::HostWorkspaces{sizeof(TypeParam), 1}.packed_weight(shape.in, shape.out);
+        const std::vector<std::byte> room(static_cast<std::size_t>(max));
         const auto forward = layer.put(room), backward = layer.put(room);
         auto y = layer.put(std::vector<TypeParam>(layer.dy.size()));
         auto dx = layer.put(std::vector<TypeParam>(layer.x.size()));

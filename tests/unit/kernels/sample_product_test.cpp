@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tests/unit/kernels/guarded_tensor.hpp"
 
@@ -29,7 +29,7 @@ void expect_done(device::Device& device) {
 
 TEST(SampleProduct, IsDoneWhenItReturns) {
     const auto computes = test::device_of_tests(1);
-    device::DelayedHost late{{.mode = device::DelayedHost::Mode::polled, .seed = 3}};
+    device::EmulatedDevice late{{.mode = device::EmulatedDevice::Mode::polled, .seed = 3}};
     for (auto* device : {computes.get(), static_cast<device::Device*>(&late)}) {
         expect_done<float>(*device);
         expect_done<tensor::bfloat16>(*device);

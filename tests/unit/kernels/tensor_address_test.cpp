@@ -41,7 +41,7 @@ struct WithAnAddress {
     const float* values;
 };
 static_assert(std::is_trivially_copyable_v<WithAnAddress> && !Element<WithAnAddress>);
-static_assert(!Element<float*> && !Element<Dropout> && !Element<ReadableDropout>);
+static_assert(!Element<float*> && !Element<Dropout> && !Element<DropoutView>);
 
 TEST(TensorAddress, IsCutAsItsExtentsSay) {
     std::vector<float> host(12);

@@ -218,14 +218,14 @@ Unit layer_of_two_key_heads(int tensor) {
 TEST(Family, LetsMoreRanksThanHeadsOfKeysShareThem) {
     for (const int tensor : {1, 2, 4, 8}) {
         const auto unit = layer_of_two_key_heads(tensor);
-        const int sharers = std::max(1, tensor / 2);
+        const int ranks_on_device = std::max(1, tensor / 2);
         for (const auto& parameter : unit.parameters) {
             const bool is_of_keys = parameter.name.find("attention.k") != std::string::npos ||
                                     parameter.name.find("attention.v") != std::string::npos;
-            const int holders = parameter.tensor_dim < 0 ? tensor : is_of_keys ? sharers : 1;
+            const int holders = parameter.tensor_dim < 0 ? tensor : is_of_keys ? ranks_on_device : 1;
             EXPECT_EQ(ranks_per_slice(parameter, tensor), holders) << parameter.name << " of " << tensor;
             EXPECT_EQ(slice_of(parameter, tensor, tensor - 1), tensor / holders - 1) << parameter.name;
-            EXPECT_EQ(parameter.gradient_is_partial, is_of_keys && sharers > 1) << parameter.name;
+            EXPECT_EQ(parameter.gradient_is_partial, is_of_keys && ranks_on_device > 1) << parameter.name;
             if (is_of_keys) {
                 EXPECT_EQ(local_elements(parameter, tensor), 16 * 64 / std::min(tensor, 2));
             }

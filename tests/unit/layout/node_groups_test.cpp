@@ -61,9 +61,9 @@ TEST(NodeGroups, AreKeptTogetherByWhatDoesKeepThem) {
         return keep_tensor_groups_together(parallel, node_of);
     };
     EXPECT_EQ(keep(mixed(2, 2, 1), {0, 1, 0, 1}).substr(0, 41), "Start the ranks of a node one after the o");
-    auto behind = mixed(2, 2, 1);
-    behind.order = {Axis::data, Axis::tensor, Axis::context, Axis::pipeline};
-    EXPECT_EQ(keep(behind, {0, 0, 1, 1}), "Put tensor first in parallel.order.");
+    auto after = mixed(2, 2, 1);
+    after.order = {Axis::data, Axis::tensor, Axis::context, Axis::pipeline};
+    EXPECT_EQ(keep(after, {0, 0, 1, 1}), "Put tensor first in parallel.order.");
     EXPECT_EQ(keep(mixed(4, 3, 1), nodes_in_a_row(12, 6, 0)),
               "Start a multiple of 4 ranks on each node, or use parallel.tensor: 2.");
     EXPECT_EQ(keep(mixed(2, 3, 1), nodes_in_a_row(6, 3, 0)), "Start a multiple of 2 ranks on each node.");

@@ -106,11 +106,11 @@ TEST(ShardMap, LetsGroupsCutOneShardIntoAllItsParts) {
 TEST(ShardMap, BeginsWhereItsRegionDoes) {
     const Spans spans{2, 2, 4, 4};
     const ShardMap map{4 * block, spans};
-    const ShardMap behind{4 * block, spans, 3 * block};
+    const ShardMap after{4 * block, spans, 3 * block};
     for (int rank = 0; rank < 4; ++rank) {
         for (const int span : {2, 4}) {
-            EXPECT_EQ(behind.shard(span, rank).begin, map.shard(span, rank).begin + 3 * block);
-            EXPECT_EQ(behind.shard(span, rank).size(), map.shard(span, rank).size());
+            EXPECT_EQ(after.shard(span, rank).begin, map.shard(span, rank).begin + 3 * block);
+            EXPECT_EQ(after.shard(span, rank).size(), map.shard(span, rank).size());
         }
     }
 }

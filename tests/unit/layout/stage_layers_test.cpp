@@ -13,12 +13,12 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-Counts alike(std::int64_t layers, std::int64_t cost = 10) {
+Counts identical(std::int64_t layers, std::int64_t cost = 10) {
     return Counts(static_cast<std::size_t>(layers), cost);
 }
 
 /// Returns the cost of the most expensive stage.
-std::int64_t most(const Counts& layers, std::int64_t head, const Counts& counts) {
+std::int64_t max(const Counts& layers, std::int64_t head, const Counts& counts) {
     std::int64_t worst = 0;
     auto next = layers.begin();
     for (std::size_t stage = 0; stage < counts.size(); ++stage) {
@@ -31,33 +31,33 @@ std::int64_t most(const Counts& layers, std::int64_t head, const Counts& counts)
 }
 
 /// Returns the minimum cost over all distributions, by trying all of them.
-std::int64_t least_by_trial(const Counts& layers, std::int64_t head, int stages) {
+std::int64_t min_by_trial(const Counts& layers, std::int64_t head, int stages) {
     if (stages == 1) {
         return std::accumulate(layers.begin(), layers.end(), head);
     }
-    auto least = std::numeric_limits<std::int64_t>::max();
+    auto min = std::numeric_limits<std::int64_t>::max();
     std::int64_t first = 0;
     for (std::size_t n = 1; n + static_cast<std::size_t>(stages) <= layers.size() + 1; ++n) {
         first += layers[n - 1];
         const Counts rest(layers.begin() + static_cast<std::ptrdiff_t>(n), layers.end());
-        least = std::min(least, std::max(first, least_by_trial(rest, head, stages - 1)));
+        min = std::min(min, std::max(first, min_by_trial(rest, head, stages - 1)));
     }
-    return least;
+    return min;
 }
 
 TEST(StageLayers, AreEvenWhereNothingElseCosts) {
-    EXPECT_EQ(spread_layers(alike(6), 0, 3), (Counts{2, 2, 2}));
-    EXPECT_EQ(spread_layers(alike(5), 0, 3), (Counts{2, 2, 1}));
-    EXPECT_EQ(spread_layers(alike(7), 0, 3), (Counts{2, 3, 2}));
-    EXPECT_EQ(spread_layers(alike(3), 0, 3), (Counts{1, 1, 1}));
-    EXPECT_EQ(spread_layers_over_chunks(alike(6), 0, 2, 2), (Counts{2, 2, 1, 1}));
+    EXPECT_EQ(spread_layers(identical(6), 0, 3), (Counts{2, 2, 2}));
+    EXPECT_EQ(spread_layers(identical(5), 0, 3), (Counts{2, 2, 1}));
+    EXPECT_EQ(spread_layers(identical(7), 0, 3), (Counts{2, 3, 2}));
+    EXPECT_EQ(spread_layers(identical(3), 0, 3), (Counts{1, 1, 1}));
+    EXPECT_EQ(spread_layers_over_chunks(identical(6), 0, 2, 2), (Counts{2, 2, 1, 1}));
 }
 
 TEST(StageLayers, LeaveTheHeadItsRoom) {
-    EXPECT_EQ(spread_layers(alike(12), 54, 2), (Counts{9, 3}));
-    EXPECT_EQ(spread_layers(alike(4), 1000, 3), (Counts{2, 1, 1}));
+    EXPECT_EQ(spread_layers(identical(12), 54, 2), (Counts{9, 3}));
+    EXPECT_EQ(spread_layers(identical(4), 1000, 3), (Counts{2, 1, 1}));
     // Stages of 8 and 4 layers; the last chunk has one layer besides the head.
-    EXPECT_EQ(spread_layers_over_chunks(alike(12), 40, 2, 2), (Counts{4, 3, 4, 1}));
+    EXPECT_EQ(spread_layers_over_chunks(identical(12), 40, 2, 2), (Counts{4, 3, 4, 1}));
 }
 
 TEST(StageLayers, HaveTheLeastMostExpensiveStageOfAll) {
@@ -75,7 +75,7 @@ TEST(StageLayers, HaveTheLeastMostExpensiveStageOfAll) {
             ASSERT_EQ(std::ssize(counts), stages);
             EXPECT_GE(*std::min_element(counts.begin(), counts.end()), 1);
             EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), std::ssize(layers));
-            EXPECT_EQ(most(layers, head, counts), least_by_trial(layers, head, stages)) << "seed " << seed;
+            EXPECT_EQ(max(layers, head, counts), min_by_trial(layers, head, stages)) << "seed " << seed;
         }
     }
 }

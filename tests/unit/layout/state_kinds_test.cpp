@@ -72,8 +72,8 @@ TEST(StateKinds, AreReadFromACheckpointJustWhereOneHasThem) {
         SCOPED_TRACE(to_string(kind));
         const auto row = row_of(kind);
         EXPECT_EQ(is_restored(kind), row.piece.has_value());
-        EXPECT_EQ(row.start == Start::written, row.restore == Restore::written);
-        EXPECT_EQ(row.start == Start::drawn, row.piece == PieceKind::weights);
+        EXPECT_EQ(row.start == InitialContent::written, row.restore == Restore::written);
+        EXPECT_EQ(row.start == InitialContent::drawn, row.piece == PieceKind::weights);
         EXPECT_TRUE(row.presence != Presence::within_step || !row.piece);
     }
 }

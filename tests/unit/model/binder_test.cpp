@@ -48,7 +48,7 @@ void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, con
 }
 
 spec::RunSpec spec_of(std::uint64_t seed) {
-    auto spec = test::random_spec(seed, {.most_ranks = 4, .context = false, .lora = seed % 4 == 3});
+    auto spec = test::random_spec(seed, {.max_ranks = 4, .context = false, .lora = seed % 4 == 3});
     spec.parallel.threads = 1;
     return spec;
 }
@@ -81,7 +81,7 @@ class BinderOfAProgram : public testing::Test {
             return op.kind == OpKind::compute && op.direction == schedule::Direction::forward;
         });
     }
-    std::string complaint() {
+    std::string mismatch() {
         try {
             bind_all(spec, model, program);
         } catch (const Error& error) {
@@ -98,14 +98,14 @@ TEST_F(BinderOfAProgram, RefusesAnOperandThatNoKernelTakes) {
     const int added = program.add_buffer(buffer);
     first_forward().reads.push_back(whole(program, added, Role::branch));
 
-    EXPECT_NE(complaint().find("operand 'branch' is not used by"), std::string::npos) << complaint();
+    EXPECT_NE(mismatch().find("operand 'branch' is not used by"), std::string::npos) << mismatch();
 }
 
 TEST_F(BinderOfAProgram, RefusesAnOpWithoutAnOperandThatItsKernelTakes) {
     std::erase_if(first_forward().writes,
                   [](const schedule::Operand& operand) { return operand.role == Role::output; });
 
-    EXPECT_NE(complaint().find("operand 'output' is missing"), std::string::npos) << complaint();
+    EXPECT_NE(mismatch().find("operand 'output' is missing"), std::string::npos) << mismatch();
 }
 
 /// Returns the kernels of attention for a training on a GPU.

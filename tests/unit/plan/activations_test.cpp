@@ -9,7 +9,7 @@
 
 #include "layout/family_descriptor.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/volumes/kept_activations.hpp"
+#include "schedule/volumes/saved_activations.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -19,7 +19,7 @@ using spec::RecomputeKind;
 /// A choice of parallelism and recomputation, and its row of Table 2.
 ///
 /// bytes / (s b h) are `whole` + (`cut` + 5as/h if the core of attention is kept) / t.
-struct Scheme {
+struct ColorScheme {
     const char* name;
     RecomputeKind kind;
     bool sequence;
@@ -29,8 +29,8 @@ struct Scheme {
     bool keeps_core;
 };
 
-const std::vector<Scheme>& schemes() {
-    static const std::vector<Scheme> all{
+const std::vector<ColorScheme>& schemes() {
+    static const std::vector<ColorScheme> all{
         {"tensor", RecomputeKind::none, false, false, 10, 24, true},
         {"tensor, sequence", RecomputeKind::none, true, false, 0, 34, true},
         {"tensor, selective", RecomputeKind::selective, false, false, 10, 24, false},
@@ -46,7 +46,7 @@ const std::vector<Scheme>& schemes() {
 /// Three layers of a family, of which the middle one is checked.
 constexpr int middle = 2;
 
-spec::RunSpec spec_of(const std::string& family, int tensor, const Scheme& scheme) {
+spec::RunSpec spec_of(const std::string& family, int tensor, const ColorScheme& scheme) {
     spec::RunSpec spec;
     auto& model = spec.model;
     model.family = family;
@@ -76,7 +76,7 @@ spec::RunSpec spec_of(const std::string& family, int tensor, const Scheme& schem
     return spec;
 }
 
-double of_table(const Scheme& scheme, const spec::RunSpec& spec) {
+double of_table(const ColorScheme& scheme, const spec::RunSpec& spec) {
     const auto h = static_cast<double>(spec.model.hidden);
     const auto s = static_cast<double>(spec.data.seq);
     const double t = spec.parallel.tensor;

@@ -74,10 +74,10 @@ TEST(Bandwidths, AreHeldAgainstTheMachines) {
 
 TEST(WorkingMemory, IsThatOfTheAnalysis) {
     const auto spec = trillion();
-    const auto least = working_memory(spec);
+    const auto min = working_memory(spec);
 
-    EXPECT_EQ(least.model_state, 4 * spec.model.hidden * 4 * spec.model.hidden);
-    EXPECT_EQ(least.activations, 2 * 2 * 1024 * (16 * spec.model.hidden + 2 * spec.model.heads * 1024));
+    EXPECT_EQ(min.model_state, 4 * spec.model.hidden * 4 * spec.model.hidden);
+    EXPECT_EQ(min.activations, 2 * 2 * 1024 * (16 * spec.model.hidden + 2 * spec.model.heads * 1024));
 }
 
 TEST(InfinityTables, AreThereWhereSomethingIsAway) {

@@ -16,7 +16,7 @@
 namespace ziggurat::plan {
 namespace {
 
-constexpr spec::OpenDepths both{.prefetch = true, .chunk = true};
+constexpr spec::AutoDepths both{.prefetch = true, .chunk = true};
 
 /// Returns a run with all state on NVMe, sharded over two ranks.
 spec::RunSpec away(std::int64_t layers = 8) {
@@ -118,11 +118,11 @@ TEST(ChooseDepths, CountsTheElementsOfTheFullestStage) {
 
     const auto found = choose_depths(spec, {}, {.chunk = true}, rates_with(1));
 
-    EXPECT_NE(found.why_chunk.find(format_grouped(elements)), std::string::npos) << found.why_chunk;
+    EXPECT_NE(found.chunk_reason.find(format_grouped(elements)), std::string::npos) << found.chunk_reason;
 }
 
 TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
-    constexpr spec::OpenDepths open{.optimizer_prefetch = true};
+    constexpr spec::AutoDepths open{.optimizer_prefetch = true};
     auto spec = away();
     spec.overlap.prefetch = 1;
     spec.tiers.chunk_elements = 1 << 14;
@@ -146,8 +146,8 @@ TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
     spec.tiers.host_budget_bytes = needed[1];
     const auto tight = choose_depths(spec, {}, open, rates);
     EXPECT_EQ(tight.optimizer_prefetch, 2);
-    EXPECT_NE(tight.why_optimizer_prefetch.find("the budgets hold 2"), std::string::npos)
-        << tight.why_optimizer_prefetch;
+    EXPECT_NE(tight.optimizer_prefetch_reason.find("the budgets hold 2"), std::string::npos)
+        << tight.optimizer_prefetch_reason;
 
     spec.tiers.optimizer = spec::Home{0, 1, 0};
     EXPECT_EQ(choose_depths(spec, {}, open, rates).optimizer_prefetch, 2) << "nothing is read";
@@ -203,7 +203,7 @@ TEST(ChooseDepths, TakesNoMoreThanBudgetsHold) {
     spec.tiers.host_budget_bytes = needed[1];
     const auto found = choose_depths(spec, {}, {.prefetch = true}, rates);
     EXPECT_EQ(found.prefetch, 1);
-    EXPECT_NE(found.why_prefetch.find("the budgets hold 1"), std::string::npos) << found.why_prefetch;
+    EXPECT_NE(found.prefetch_reason.find("the budgets hold 1"), std::string::npos) << found.prefetch_reason;
 }
 
 TEST(ChooseDepths, FetchesNothingAheadWhereTheBudgetsHoldNothingElse) {
@@ -214,31 +214,31 @@ TEST(ChooseDepths, FetchesNothingAheadWhereTheBudgetsHoldNothingElse) {
     spec.tiers.host_budget_bytes = needed[1];
     const auto found = choose_depths(spec, {}, {.prefetch = true}, rates_with(1));
     EXPECT_EQ(found.prefetch, 0);
-    EXPECT_NE(found.why_prefetch.find("; the budgets hold 0"), std::string::npos) << found.why_prefetch;
+    EXPECT_NE(found.prefetch_reason.find("; the budgets hold 0"), std::string::npos) << found.prefetch_reason;
 
     spec.tiers.device_budget_bytes -= 1;
     const auto lacks = choose_depths(spec, {}, {.prefetch = true}, rates_with(1));
     EXPECT_EQ(lacks.prefetch, 0) << "lacks least, and that is told";
-    EXPECT_NE(lacks.why_prefetch.find("; the budgets hold none"), std::string::npos) << lacks.why_prefetch;
-    EXPECT_EQ(lacks.why_prefetch.find("the budgets hold 1"), std::string::npos) << lacks.why_prefetch;
+    EXPECT_NE(lacks.prefetch_reason.find("; the budgets hold none"), std::string::npos) << lacks.prefetch_reason;
+    EXPECT_EQ(lacks.prefetch_reason.find("the budgets hold 1"), std::string::npos) << lacks.prefetch_reason;
 }
 
 TEST(ChooseDepths, SaysWhatItTakesUnknownDisksFor) {
-    const auto is_said = [](const spec::RunSpec& spec, const spec::MachineSpec& machine) {
-        return choose_depths(spec, machine, both).why_prefetch.find("'ziggurat bench io'") !=
+    const auto is_printed = [](const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+        return choose_depths(spec, machine, both).prefetch_reason.find("'ziggurat bench io'") !=
                std::string::npos;
     };
     auto spec = away();
-    EXPECT_TRUE(is_said(spec, {}));
+    EXPECT_TRUE(is_printed(spec, {}));
     spec::MachineSpec known;
     known.nvme_read_rate = 3e9;
-    EXPECT_FALSE(is_said(spec, known));
+    EXPECT_FALSE(is_printed(spec, known));
     spec.debug.throttle.nvme_read = 1e9;
-    EXPECT_FALSE(is_said(spec, {}));
+    EXPECT_FALSE(is_printed(spec, {}));
     spec = away();
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations =
         spec::Home{0, 1, 0};
-    EXPECT_FALSE(is_said(spec, {}));
+    EXPECT_FALSE(is_printed(spec, {}));
 }
 
 TEST(ChooseDepths, KnowsWhatDependsOnDisks) {
@@ -248,7 +248,7 @@ TEST(ChooseDepths, KnowsWhatDependsOnDisks) {
     spec.overlap.prefetch = 2;
     EXPECT_TRUE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true}));
     EXPECT_NE(
-        choose_depths(spec, {}, {.optimizer_prefetch = true}).why_optimizer_prefetch.find("node's disks"),
+        choose_depths(spec, {}, {.optimizer_prefetch = true}).optimizer_prefetch_reason.find("node's disks"),
         std::string::npos);
     spec.overlap.prefetch = 0;
     EXPECT_FALSE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true})) << "nothing is read ahead";

@@ -137,9 +137,9 @@ TEST(ChooseHomes, CutsIntoNoMoreTilesThanItMust) {
     ASSERT_EQ(more.size(), 1U);
     EXPECT_GT(more.front().out, 2);
     spec.tiers.tiles = more;
-    EXPECT_EQ(plan_run(spec).footprint.lack(Tier::device), 0);
+    EXPECT_EQ(plan_run(spec).footprint.shortfall(Tier::device), 0);
     spec.tiers.tiles.front().out -= 1;
-    EXPECT_GT(plan_run(spec).footprint.lack(Tier::device), 0) << "one less fits too";
+    EXPECT_GT(plan_run(spec).footprint.shortfall(Tier::device), 0) << "one less fits too";
 }
 
 TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
@@ -159,10 +159,10 @@ TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
     spec.tiers.nvme_budget_bytes = 1024 * MiB;
     spec.tiers.host_budget_bytes = 1024 * MiB;
     spec.overlap.prefetch = 2;
-    const auto tiles_at = [&](int prefetch, bool is_open) {
+    const auto tiles_at = [&](int prefetch, bool is_auto) {
         auto tried = spec;
         tried.overlap.prefetch = prefetch;
-        tried.tiers.open.prefetch = is_open;
+        tried.tiers.open.prefetch = is_auto;
         const auto chosen = choose_homes(tried, {});
         EXPECT_FALSE(chosen.tiers.open.prefetch);
         EXPECT_EQ(chosen.overlap.prefetch, prefetch) << "that is for choose_depths";
@@ -201,7 +201,7 @@ TEST(ChooseHomes, ChoosesForEachStageInItsOwnBudget) {
     EXPECT_EQ(chosen.stages[0].optimizer, Home{});
     EXPECT_LT(chosen.stages[1].optimizer.device, 1);
     EXPECT_TRUE(plan_run(chosen).footprint.fits());
-    EXPECT_FALSE(spec::is_any_home_open(chosen));
+    EXPECT_FALSE(spec::has_auto_home(chosen));
 }
 
 /// Returns a run whose memory is nearly all activations.
@@ -210,7 +210,7 @@ spec::RunSpec open_recomputation() {
     spec.model.layers = 8;
     spec.data.seq = 512;
     spec.train.micro_batch = 4;
-    spec.recompute.is_open = true;
+    spec.recompute.is_auto = true;
     return spec;
 }
 
@@ -250,7 +250,7 @@ std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
     std::int64_t bytes = 0;
     for (const auto& row : memory_usage(spec, plan.fullest().program, {plan.fullest().rank_bytes}).rows) {
-        if (row.consumer == schedule::Consumer::parameters || row.consumer == schedule::Consumer::optimizer) {
+        if (row.consumer == schedule::MemoryCategory::parameters || row.consumer == schedule::MemoryCategory::optimizer) {
             bytes += row.bytes[0] + row.bytes[1];
         }
     }
@@ -281,9 +281,9 @@ TEST(ChooseHomes, UsesNineTenthsOfDeviceAndHostForTheLargestModel) {
 
     const auto report = memory_report(with_layers(fits + 1));
     EXPECT_FALSE(report.fits);
-    const auto lack = report.footprint.total_lack();
-    EXPECT_GT(lack, 0);
-    EXPECT_LT(lack, 18 * MiB) << "about a layer";
+    const auto shortfall = report.footprint.total_lack();
+    EXPECT_GT(shortfall, 0);
+    EXPECT_LT(shortfall, 18 * MiB) << "about a layer";
     EXPECT_NE(report.table.find("DOES NOT FIT: "), std::string::npos);
     EXPECT_NE(report.table.find(" bytes) per "), std::string::npos) << report.table;
 }

@@ -20,11 +20,11 @@ TEST(Leases, AreThoseOfAStepWhereTheDeviceHoldsThem) {
     const auto device_bytes = [&](spec::LeaseSpan leases) {
         auto planned = run;
         planned.sharding.leases = leases;
-        std::int64_t most = 0;
+        std::int64_t max = 0;
         for (int rank = 0; rank < run.parallel.ranks; ++rank) {
-            most = std::max(most, bytes_of_rank(planned, rank)[0]);
+            max = std::max(max, bytes_of_rank(planned, rank)[0]);
         }
-        return most;
+        return max;
     };
     const auto of_a_pass = device_bytes(spec::LeaseSpan::pass);
     const auto of_a_step = device_bytes(spec::LeaseSpan::step);

@@ -45,9 +45,9 @@ void set_budget(spec::Tiers& of, Tier tier, std::int64_t bytes) {
 
 TEST(Footprint, KnowsHowManyThreadsARankCanHave) {
     auto spec = tiered(2);
-    spec.parallel.threads = spec::most_threads;
+    spec.parallel.threads = spec::max_threads;
     EXPECT_TRUE(memory_report(spec, {}).fits);
-    spec.parallel.threads = spec::most_threads + 1;
+    spec.parallel.threads = spec::max_threads + 1;
 
     const auto report = memory_report(spec, {});
 
@@ -84,7 +84,7 @@ TEST(Footprint, OfARunThatTrainsNothingIsItsForwardPass) {
     --spec.tiers.device_budget_bytes;
     const auto report = memory_report(spec);
 
-    EXPECT_EQ(report.footprint.lack(Tier::device), 1);
+    EXPECT_EQ(report.footprint.shortfall(Tier::device), 1);
     EXPECT_TRUE(report.remedies.empty());
     EXPECT_NE(report.table.find("more ranks"), std::string::npos) << report.table;
 }
@@ -100,7 +100,7 @@ TEST(Footprint, FitsItsPlanAndNotAByteLess) {
         auto tight = spec;
         set_budget(tight.tiers, tier, needed(plan, tier) - 1);
         const auto footprint = plan_run(tight).footprint;
-        EXPECT_EQ(footprint.lack(tier), 1);
+        EXPECT_EQ(footprint.shortfall(tier), 1);
         EXPECT_EQ(footprint.total_lack(), 1);
         EXPECT_FALSE(footprint.fits());
     }
@@ -113,7 +113,7 @@ TEST(Footprint, TakesNothingForABudgetOfNothing) {
     for (const auto tier : tiers) {
         auto none = spec;
         set_budget(none.tiers, tier, 0);
-        EXPECT_EQ(plan_run(none).footprint.lack(tier), needed(plan, tier));
+        EXPECT_EQ(plan_run(none).footprint.shortfall(tier), needed(plan, tier));
     }
 }
 
@@ -126,9 +126,9 @@ TEST(Footprint, LeavesOfAGpuWhatItsLibrariesKeep) {
     const std::vector<RankBytes> by_rank{{.libraries = 3 << 20}, {.libraries = 5 << 20}};
     const std::vector<int> node_of(2);
 
-    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).there[0], machine.device_bytes - (5 << 20));
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).available[0], machine.device_bytes - (5 << 20));
     machine.device_bytes = 1 << 20;
-    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).there[0], 0);
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).available[0], 0);
 }
 
 TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
@@ -164,22 +164,22 @@ TEST(Footprint, IsThatOfTheFullestRankAndOfTheFullestNode) {
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 3}};
     spec.tiers.gradients = Home{0, 0, 1};
     spec.parallel.ranks_per_node = 3;
-    TierBytes most{};
+    TierBytes max{};
     std::array<TierBytes, 2> nodes{};
     for (int rank = 0; rank < 6; ++rank) {
         const auto bytes = bytes_of_rank(spec, rank);
         for (std::size_t t = 0; t < 3; ++t) {
-            most[t] = std::max(most[t], bytes[t]);
+            max[t] = std::max(max[t], bytes[t]);
             nodes[static_cast<std::size_t>(rank) / 3][t] += bytes[t];
         }
     }
     const auto first = bytes_of_rank(spec, 0);
-    ASSERT_GT(most[0], first[0]);
+    ASSERT_GT(max[0], first[0]);
     ASSERT_NE(std::max(nodes[0][1], nodes[1][1]), 3 * first[1]);
 
     const auto footprint = plan_run(spec).footprint;
 
-    EXPECT_EQ(needed(footprint, Tier::device), most[0]);
+    EXPECT_EQ(needed(footprint, Tier::device), max[0]);
     EXPECT_EQ(needed(footprint, Tier::host), std::max(nodes[0][1], nodes[1][1]));
     EXPECT_EQ(needed(footprint, Tier::nvme), std::max(nodes[0][2], nodes[1][2]));
     EXPECT_EQ(footprint.memory_needed, std::max(nodes[0][0] + nodes[0][1], nodes[1][0] + nodes[1][1]));
@@ -260,14 +260,14 @@ TEST(MemoryReport, TellsWhatWholeChunksMakeOfShares) {
     auto spec = tiered(1);
     spec.tiers.chunk_elements = 1 << 20;  // one chunk holds everything
     spec.tiers.optimizer = Home{0, 0.9, 0.1};
-    const auto told = [](const spec::RunSpec& run, const char* kind) {
+    const auto reported = [](const spec::RunSpec& run, const char* kind) {
         const auto text = memory_report(run).table;
         return text.find(std::string{"tiers.home."} + kind + " is divided ") != std::string::npos;
     };
-    EXPECT_TRUE(told(spec, "optimizer")) << memory_report(spec).table;
-    EXPECT_FALSE(told(spec, "gradients"));
+    EXPECT_TRUE(reported(spec, "optimizer")) << memory_report(spec).table;
+    EXPECT_FALSE(reported(spec, "gradients"));
     spec.tiers.chunk_elements = 2048;
-    EXPECT_FALSE(told(spec, "optimizer")) << memory_report(spec).table;
+    EXPECT_FALSE(reported(spec, "optimizer")) << memory_report(spec).table;
 }
 
 TEST(MemoryReport, NamesHomesFurtherOut) {

@@ -96,7 +96,7 @@ TEST(LibraryMemory, IsLeftOutOfWhatAGpuHasForArenas) {
     const auto plan = plan_run(spec, machine);
 
     EXPECT_EQ(plan.fullest().libraries, of(spec).total());
-    EXPECT_EQ(plan.footprint.there[0], machine.device_bytes - of(spec).total());
+    EXPECT_EQ(plan.footprint.available[0], machine.device_bytes - of(spec).total());
     EXPECT_EQ(needs_of_rank(spec, 1).libraries, of(spec, 1).total());
 }
 

@@ -190,25 +190,25 @@ TEST(MemoryReport, HasAColumnForEachStage) {
     const auto report = memory_report(spec);
 
     ASSERT_EQ(report.stages.size(), 3u);
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int stage = 0; stage < 3; ++stage) {
         const auto& usage = report.stages[static_cast<std::size_t>(stage)];
         EXPECT_EQ(usage.stage, stage);
         EXPECT_EQ(usage.table.total, bytes_of_rank(spec, stage));
         EXPECT_EQ(usage.table.total[1] > report.stages[0].table.total[1], stage == 2)
             << "moments on the host";
-        most = std::max(most, usage.table.total[0]);
+        max = std::max(max, usage.table.total[0]);
         for (const auto bytes : {usage.table.total[0], usage.table.total[1]}) {
             EXPECT_NE(report.table.find(format_bytes(bytes)), std::string::npos) << report.table;
         }
     }
-    EXPECT_EQ(report.fullest().table.total[0], most);
+    EXPECT_EQ(report.fullest().table.total[0], max);
     for (const char* line : {"stage 0      stage 1      stage 2\n", "rank 0       rank 1       rank 2\n",
                              "2            5            1\n", "none     full / 2         none\n"}) {
         EXPECT_NE(report.table.find(line), std::string::npos) << line << report.table;
     }
 
-    spec.tiers.device_budget_bytes = most - 1;
+    spec.tiers.device_budget_bytes = max - 1;
     const auto worst = fmt::format("largest on rank {0} of stage {0}: ", report.fullest().stage);
     EXPECT_NE(memory_report(spec).table.find(worst), std::string::npos) << memory_report(spec).table;
 }
@@ -227,16 +227,16 @@ TEST(MemoryReport, SpeaksOfTheFullestStage) {
     auto spec = wide();
     spec.parallel.stages = spec.parallel.ranks = 4;
     spec.train.micro_batches = 8;
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int rank = 0; rank < 4; ++rank) {
-        most = std::max(
-            most,
+        max = std::max(
+            max,
             schedule::build_program(spec, rank, schedule::Variant::train).tier_bytes(spec::Tier::device));
     }
-    spec.tiers.device_budget_bytes = most;
+    spec.tiers.device_budget_bytes = max;
     EXPECT_TRUE(memory_report(spec).fits);
 
-    spec.tiers.device_budget_bytes = most - 1;
+    spec.tiers.device_budget_bytes = max - 1;
     EXPECT_FALSE(memory_report(spec).fits);
 }
 

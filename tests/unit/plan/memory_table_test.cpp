@@ -8,13 +8,13 @@
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
-using schedule::Consumer;
+using schedule::MemoryCategory;
 
 namespace {
 
 using schedule::Lifetime;
 
-std::int64_t device_bytes(const MemoryTable& table, Consumer consumer) {
+std::int64_t device_bytes(const MemoryTable& table, MemoryCategory consumer) {
     for (const auto& row : table.rows) {
         if (row.consumer == consumer) {
             return row.bytes[0];
@@ -24,7 +24,7 @@ std::int64_t device_bytes(const MemoryTable& table, Consumer consumer) {
 }
 
 /// Adds a buffer of `bytes` that is used by the ops `first` .. `last`.
-void add(schedule::Program& program, Consumer consumer, std::int64_t bytes, int first, int last) {
+void add(schedule::Program& program, MemoryCategory consumer, std::int64_t bytes, int first, int last) {
     schedule::Buffer buffer;
     buffer.consumer = consumer;
     buffer.bytes = bytes;
@@ -38,11 +38,11 @@ void add(schedule::Program& program, Consumer consumer, std::int64_t bytes, int 
 
 schedule::Program with_a_peak() {
     schedule::Program program;
-    add(program, Consumer::parameters, 1000, -1, -1);
-    add(program, Consumer::activations, 300, 0, 3);
-    add(program, Consumer::logits, 500, 1, 1);
-    add(program, Consumer::workspaces, 400, 2, 2);
-    add(program, Consumer::transfers, 150, 2, 3);
+    add(program, MemoryCategory::parameters, 1000, -1, -1);
+    add(program, MemoryCategory::activations, 300, 0, 3);
+    add(program, MemoryCategory::logits, 500, 1, 1);
+    add(program, MemoryCategory::workspaces, 400, 2, 2);
+    add(program, MemoryCategory::transfers, 150, 2, 3);
     program.ops[2].label = "the peak";
     program.arena_bytes[0] = 1900;
     return program;
@@ -51,11 +51,11 @@ schedule::Program with_a_peak() {
 TEST(MemoryTable, CountsWhatLivesAtTheMomentOfMostUse) {
     const auto table = memory_usage({}, with_a_peak());
 
-    EXPECT_EQ(device_bytes(table, Consumer::parameters), 1000);
-    EXPECT_EQ(device_bytes(table, Consumer::activations), 300);
-    EXPECT_EQ(device_bytes(table, Consumer::logits), 0);
-    EXPECT_EQ(device_bytes(table, Consumer::workspaces), 400);
-    EXPECT_EQ(device_bytes(table, Consumer::transfers), 150);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::parameters), 1000);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::activations), 300);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::logits), 0);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::workspaces), 400);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::transfers), 150);
     EXPECT_EQ(table.peak_op[0], "the peak");
     EXPECT_EQ(table.total[0], 1900);
     EXPECT_EQ(table.between[0], 50);
@@ -66,7 +66,7 @@ TEST(MemoryTable, TellsWhatOtherProgramsReserve) {
 
     EXPECT_EQ(table.total[0], 2000);
     EXPECT_EQ(table.between[0], 50);
-    EXPECT_EQ(device_bytes(table, Consumer::validation), 100);
+    EXPECT_EQ(device_bytes(table, MemoryCategory::validation), 100);
 }
 
 TEST(MemoryTable, SharesTheBudgetOfANodeAmongItsRanks) {
@@ -127,9 +127,9 @@ TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
         const auto table = memory_usage(spec, build_program(spec, model, schedule::Variant::train));
 
         const bool is_f32 = type == spec::DType::f32;
-        EXPECT_EQ(device_bytes(table, Consumer::parameters), elements * (is_f32 ? 4 : 2));
-        EXPECT_EQ(device_bytes(table, Consumer::gradients), elements * 4);
-        EXPECT_EQ(device_bytes(table, Consumer::optimizer), elements / 2 * (is_f32 ? 8 : 12));
+        EXPECT_EQ(device_bytes(table, MemoryCategory::parameters), elements * (is_f32 ? 4 : 2));
+        EXPECT_EQ(device_bytes(table, MemoryCategory::gradients), elements * 4);
+        EXPECT_EQ(device_bytes(table, MemoryCategory::optimizer), elements / 2 * (is_f32 ? 8 : 12));
         std::int64_t sum = table.between[0];
         for (const auto& row : table.rows) {
             sum += row.bytes[0];
@@ -140,7 +140,7 @@ TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
 }
 
 /// Returns the detail of a line of the first rank's table.
-std::string detail(const spec::RunSpec& spec, Consumer consumer) {
+std::string detail(const spec::RunSpec& spec, MemoryCategory consumer) {
     const auto table = memory_usage(spec, build_program(spec, 0, schedule::Variant::train));
     for (const auto& row : table.rows) {
         if (row.consumer == consumer) {
@@ -154,25 +154,25 @@ TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
     auto spec = test::small_spec("llama", 2);
     spec.sharding.gradients = spec.sharding.optimizer = 2;
 
-    EXPECT_EQ(detail(spec, Consumer::gradients), "f32, unsharded: reduce is at_end");
+    EXPECT_EQ(detail(spec, MemoryCategory::gradients), "f32, unsharded: reduce is at_end");
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/2 of f32; whole until summed");
+    EXPECT_EQ(detail(spec, MemoryCategory::gradients), "1/2 of f32; whole until summed");
 }
 
 TEST(MemoryTable, SaysHowStateIsCut) {
     auto spec = test::small_spec("llama", 8);
-    EXPECT_EQ(detail(spec, Consumer::parameters), "f32, also the master");
-    EXPECT_EQ(detail(spec, Consumer::leases), "no such line");
-    EXPECT_EQ(detail(spec, Consumer::optimizer), "2 f32 moments");
+    EXPECT_EQ(detail(spec, MemoryCategory::parameters), "f32, also the master");
+    EXPECT_EQ(detail(spec, MemoryCategory::leases), "no such line");
+    EXPECT_EQ(detail(spec, MemoryCategory::optimizer), "2 f32 moments");
 
     spec.precision.compute = spec::DType::bf16;
     spec.sharding = {4, 4, 8, 2, spec::ReducePlan::by_span, 8};
-    EXPECT_EQ(detail(spec, Consumer::parameters), "1/4 of bf16; again 1/2");
-    EXPECT_EQ(detail(spec, Consumer::leases), "whole units while they are used");
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of f32; whole until summed");
+    EXPECT_EQ(detail(spec, MemoryCategory::parameters), "1/4 of bf16; again 1/2");
+    EXPECT_EQ(detail(spec, MemoryCategory::leases), "whole units while they are used");
+    EXPECT_EQ(detail(spec, MemoryCategory::gradients), "1/4 of f32; whole until summed");
     spec.precision.gradient = spec::DType::bf16;
-    EXPECT_EQ(detail(spec, Consumer::gradients), "1/4 of bf16; whole in f32 until summed");
-    EXPECT_EQ(detail(spec, Consumer::optimizer), "1/8 of f32 master and 2 moments");
+    EXPECT_EQ(detail(spec, MemoryCategory::gradients), "1/4 of bf16; whole in f32 until summed");
+    EXPECT_EQ(detail(spec, MemoryCategory::optimizer), "1/8 of f32 master and 2 moments");
 }
 
 TEST(MemoryTable, PrintsALinePerConsumer) {

@@ -25,10 +25,10 @@ TEST(Wear, IsWhatTheProgramWritesInThePlannedTime) {
 
     const auto unknown = wear(spec, {}, program, 1);
     EXPECT_DOUBLE_EQ(unknown.bytes_per_step, written) << "two ranks write to two paths";
-    EXPECT_EQ(unknown.most_bytes_per_day(), 0);
+    EXPECT_EQ(unknown.max_bytes_per_day(), 0);
     const auto known = wear(spec, {.nvme_write_rate = written}, program, 1);
-    EXPECT_DOUBLE_EQ(known.least_step_seconds, 2);
-    EXPECT_DOUBLE_EQ(known.most_bytes_per_day(), 43200 * written);
+    EXPECT_DOUBLE_EQ(known.min_step_seconds, 2);
+    EXPECT_DOUBLE_EQ(known.max_bytes_per_day(), 43200 * written);
 }
 
 TEST(Wear, DoesNotDependOnHowManyMicroBatchesAreCompiled) {

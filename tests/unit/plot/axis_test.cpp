@@ -15,13 +15,13 @@ std::string joined(const std::vector<Tick>& ticks) {
 
 TEST(Axis, PutsValuesWhereTheyBelong) {
     const FigureAxis linear{10, 20, false};
-    EXPECT_DOUBLE_EQ(linear.place_of(10), 0);
-    EXPECT_DOUBLE_EQ(linear.place_of(12.5), 0.25);
-    EXPECT_DOUBLE_EQ(linear.place_of(20), 1);
+    EXPECT_DOUBLE_EQ(linear.position_of(10), 0);
+    EXPECT_DOUBLE_EQ(linear.position_of(12.5), 0.25);
+    EXPECT_DOUBLE_EQ(linear.position_of(20), 1);
     const FigureAxis logarithmic{1, 1000, true};
-    EXPECT_DOUBLE_EQ(logarithmic.place_of(1), 0);
-    EXPECT_NEAR(logarithmic.place_of(10), 1.0 / 3, 1e-12);
-    EXPECT_LT(logarithmic.place_of(0), -1);
+    EXPECT_DOUBLE_EQ(logarithmic.position_of(1), 0);
+    EXPECT_NEAR(logarithmic.position_of(10), 1.0 / 3, 1e-12);
+    EXPECT_LT(logarithmic.position_of(0), -1);
 }
 
 TEST(Axis, TicksAreRound) {

@@ -15,7 +15,7 @@ History history_of(std::int64_t steps, std::int64_t first = 1) {
 }
 
 TEST(Curve, FewStepsArePointsOfTheirOwn) {
-    const Curve curve = make_curve(history_of(20, 5), {.most_points = 20}, loss_value());
+    const Curve curve = make_curve(history_of(20, 5), {.max_points = 20}, loss_value());
     ASSERT_EQ(curve.size(), 20U);
     for (std::size_t i = 0; i < curve.size(); ++i) {
         EXPECT_EQ(curve[i].x, 5 + static_cast<double>(i));
@@ -28,7 +28,7 @@ TEST(Curve, FewStepsArePointsOfTheirOwn) {
 TEST(Curve, ManyStepsKeepTheirMeanAndTheirExtremes) {
     History history = history_of(1000);
     history.steps[777].loss = 1e6;
-    const Curve curve = make_curve(history, {.most_points = 100}, loss_value());
+    const Curve curve = make_curve(history, {.max_points = 100}, loss_value());
     ASSERT_EQ(curve.size(), 100U);
     EXPECT_DOUBLE_EQ(curve[0].x, 5.5);
     EXPECT_DOUBLE_EQ(curve[0].mean, 4.5);
@@ -40,7 +40,7 @@ TEST(Curve, ManyStepsKeepTheirMeanAndTheirExtremes) {
 TEST(Curve, StepsWithoutALossLeaveAGap) {
     History history = history_of(10);
     history.steps[4].loss = std::nullopt;
-    const Curve curve = make_curve(history, {.most_points = 100}, loss_value());
+    const Curve curve = make_curve(history, {.max_points = 100}, loss_value());
     ASSERT_EQ(curve.size(), 9U);
     EXPECT_EQ(curve[3].x, 4);
     EXPECT_EQ(curve[4].x, 6);
@@ -51,7 +51,7 @@ TEST(Curve, SpeedIsTokensOverTime) {
     history.steps[0].tok_s = 100;
     history.steps[0].step_s = 3;
     history.steps[1].tok_s = 500;
-    const Curve curve = make_curve(history, {.most_points = 1}, speed_value());
+    const Curve curve = make_curve(history, {.max_points = 1}, speed_value());
     ASSERT_EQ(curve.size(), 1U);
     EXPECT_DOUBLE_EQ(curve[0].mean, 200);
 }
@@ -61,9 +61,9 @@ TEST(Curve, WaitsAreSharesOfTheTime) {
     history.steps[0].step_s = 2;
     history.steps[0].stall_s[1] = 0.5F;
     history.steps[0].stall_s[5] = 0.25F;
-    EXPECT_DOUBLE_EQ(make_curve(history, {.most_points = 9}, stall_value(1)).at(0).mean, 25);
-    EXPECT_DOUBLE_EQ(make_curve(history, {.most_points = 9}, stall_value(5)).at(0).mean, 12.5);
-    EXPECT_DOUBLE_EQ(make_curve(history, {.most_points = 9}, stall_value(lanes.size())).at(0).mean, 37.5);
+    EXPECT_DOUBLE_EQ(make_curve(history, {.max_points = 9}, stall_value(1)).at(0).mean, 25);
+    EXPECT_DOUBLE_EQ(make_curve(history, {.max_points = 9}, stall_value(5)).at(0).mean, 12.5);
+    EXPECT_DOUBLE_EQ(make_curve(history, {.max_points = 9}, stall_value(lanes.size())).at(0).mean, 37.5);
 }
 
 }  // namespace

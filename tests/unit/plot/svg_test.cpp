@@ -67,7 +67,7 @@ TEST(Svg, IsWellFormedWhateverRunsAreCalled) {
     first.steps[70].loss = std::nullopt;
     first.steps[70].is_loss_finite = false;
     for (const auto& runs : {std::vector{first}, std::vector{first, test::usual_history(80, "runs/b")}}) {
-        const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
+        const auto xml = svg(make_figure(runs, {.max_points = points_across_svg}));
         EXPECT_EQ(problem_of(xml), "");
         EXPECT_EQ(xml.find("<script"), std::string::npos);
         EXPECT_EQ(xml.find('\x1b'), std::string::npos);
@@ -85,7 +85,7 @@ TEST(Svg, PointsAreWhereTheyShouldBe) {
     history.steps[1].loss = 3;
     history.steps[2].loss = 2;
     history.validations = {{2, 3}};
-    const auto figure = make_figure({history}, {.most_points = points_across_svg});
+    const auto figure = make_figure({history}, {.max_points = points_across_svg});
     const auto xml = svg(figure);
     // The first line is the loss: x from 74 to 938 for steps 1 to 3, y over 260 pixels.
     const auto points = points_of(xml, "polyline");
@@ -105,7 +105,7 @@ TEST(Svg, PointsAreWhereTheyShouldBe) {
 TEST(Svg, HasUnitsALegendAndAllRuns) {
     const std::vector runs{test::usual_history(100, "runs/a"), test::usual_history(200, "runs/b"),
                            test::usual_history(300, "runs/c")};
-    const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
+    const auto xml = svg(make_figure(runs, {.max_points = points_across_svg}));
     for (const auto* words : {"loss, nats per token", "tokens per second", "waiting, % of the time", ">step<",
                               ">runs/a<", ">runs/b<", ">runs/c<", ">3 runs<", "prefers-color-scheme:dark"}) {
         EXPECT_NE(xml.find(words), std::string::npos) << words;
@@ -114,8 +114,8 @@ TEST(Svg, HasUnitsALegendAndAllRuns) {
 }
 
 TEST(Svg, IsLightForProgramsThatKnowNoViewer) {
-    const auto figure = make_figure({test::usual_history(100)}, {.most_points = points_across_svg});
-    const auto xml = svg(figure, Scheme::light);
+    const auto figure = make_figure({test::usual_history(100)}, {.max_points = points_across_svg});
+    const auto xml = svg(figure, ColorScheme::light);
     EXPECT_EQ(problem_of(xml), "");
     EXPECT_EQ(xml.find("@media"), std::string::npos) << "some of them take all rules at once";
     EXPECT_NE(xml.find(".bg{fill:#ffffff}"), std::string::npos);
@@ -126,7 +126,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     for (auto& step : history.steps) {
         step.stall_s[5] = 0.004F;  // of a step of 0.02 s
     }
-    const auto figure = make_figure({history}, {.most_points = points_across_svg});
+    const auto figure = make_figure({history}, {.max_points = points_across_svg});
     const auto& panel = figure.panels.back();
     ASSERT_EQ(panel.labels, (std::vector<std::string>{"collective", "nvme_read"}));
     EXPECT_NEAR(panel.lines[0].curve[0].mean, 5, 1e-4);
@@ -139,7 +139,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
 TEST(Svg, MarksAPeakThatIsAboveTheAxis) {
     auto history = test::usual_history(200);
     history.steps[150].loss = 5000;
-    const auto figure = make_figure({history}, {.most_points = points_across_svg});
+    const auto figure = make_figure({history}, {.max_points = points_across_svg});
     const auto& panel = figure.panels.front();
     EXPECT_LT(panel.y.high, 10);
     EXPECT_FALSE(panel.y.is_log);
@@ -155,13 +155,13 @@ TEST(Svg, OfARunThatNeverWaitsSaysSo) {
     for (auto& step : history.steps) {
         step.stall_s = {};
     }
-    const auto xml = svg(make_figure({history}, {.most_points = points_across_svg}));
+    const auto xml = svg(make_figure({history}, {.max_points = points_across_svg}));
     EXPECT_NE(xml.find(">no waits</text>"), std::string::npos);
 }
 
 TEST(Svg, OfASingleStepHasItsPointInTheMiddle) {
     auto history = test::usual_history(1);
-    const auto xml = svg(make_figure({history}, {.most_points = points_across_svg}));
+    const auto xml = svg(make_figure({history}, {.max_points = points_across_svg}));
     EXPECT_NE(xml.find("<circle class=\"c0\" cx=\"506.0\""), std::string::npos);
     const auto column = points_of(xml, "polygon");
     ASSERT_EQ(column.size(), 4U);
@@ -171,16 +171,16 @@ TEST(Svg, OfASingleStepHasItsPointInTheMiddle) {
 
 TEST(Svg, SmoothedStepsStayBehindTheirMean) {
     auto history = test::usual_history(100);
-    const auto figure = make_figure({history}, {.most_points = points_across_svg, .smooth = 10});
+    const auto figure = make_figure({history}, {.max_points = points_across_svg, .smooth = 10});
     EXPECT_TRUE(figure.has_raw);
     EXPECT_NE(svg(figure).find("faint line: single steps"), std::string::npos);
-    EXPECT_FALSE(make_figure({history}, {.most_points = points_across_svg}).has_raw);
+    EXPECT_FALSE(make_figure({history}, {.max_points = points_across_svg}).has_raw);
 }
 
 TEST(Svg, OfAPartEndsWhereThatWasAsked) {
     const auto history = test::usual_history(100);
     const auto axis_to = [&](double last) {
-        return make_figure({history}, {.most_points = 100, .x = {.from = 10, .to = last}}).x.high;
+        return make_figure({history}, {.max_points = 100, .x = {.from = 10, .to = last}}).x.high;
     };
     EXPECT_DOUBLE_EQ(axis_to(50.5), 50.5);
     EXPECT_DOUBLE_EQ(axis_to(500), 100) << "there are no more steps";
@@ -189,7 +189,7 @@ TEST(Svg, OfAPartEndsWhereThatWasAsked) {
 TEST(Svg, AMillionStepsMakeASmallFile) {
     const std::vector runs{test::usual_history(1'000'000, "runs/a"),
                            test::usual_history(1'000'000, "runs/b")};
-    const auto xml = svg(make_figure(runs, {.most_points = points_across_svg}));
+    const auto xml = svg(make_figure(runs, {.max_points = points_across_svg}));
     EXPECT_LT(xml.size(), 200'000U);
     EXPECT_EQ(points_of(xml, "polyline").size(), static_cast<std::size_t>(points_across_svg));
 }

@@ -37,7 +37,7 @@ TEST(TerminalText, IsNeverWiderThanTheTerminal) {
                 for (const bool has_colours : {true, false}) {
                     const TerminalStyle style{columns, has_unicode, has_colours};
                     const auto text =
-                        terminal_text(make_figure(runs, {.most_points = points_across(style)}), style);
+                        terminal_text(make_figure(runs, {.max_points = points_across(style)}), style);
                     ASSERT_EQ(text.find('\x1b') != std::string::npos, has_colours);
                     for (const auto& line : lines_of(text)) {
                         ASSERT_LE(text_width(line), columns) << line;
@@ -55,7 +55,7 @@ TEST(TerminalText, ALaneThatIsHardlyWaitedForHidesNoOther) {
         step.stall_s.back() = 1e-6F;  // the host's optimizer
     }
     const TerminalStyle style{80, false, false};
-    const auto text = terminal_text(make_figure({run}, {.most_points = points_across(style)}), style);
+    const auto text = terminal_text(make_figure({run}, {.max_points = points_across(style)}), style);
     const auto panel = text.substr(text.find("waiting"));
     const auto drawn = panel.substr(panel.find('|'));
     EXPECT_GT(std::ranges::count(drawn, Canvas::mark_of(0)), 40) << panel;
@@ -65,7 +65,7 @@ TEST(TerminalText, ALaneThatIsHardlyWaitedForHidesNoOther) {
 TEST(TerminalText, IsAsciiWhereThatIsAllThereIs) {
     auto run = some_runs().back();
     const TerminalStyle style{80, false, false};
-    const auto text = terminal_text(make_figure({run}, {.most_points = points_across(style)}), style);
+    const auto text = terminal_text(make_figure({run}, {.max_points = points_across(style)}), style);
     EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= 32 && c < 127); })) << text;
 }
 
@@ -76,7 +76,7 @@ TEST(TerminalText, DrawsAFallingLossFromTheUpperLeftToTheLowerRight) {
     }
     const TerminalStyle style{80, false, false};
     const auto lines =
-        lines_of(terminal_text(make_figure({run}, {.most_points = points_across(style)}), style));
+        lines_of(terminal_text(make_figure({run}, {.max_points = points_across(style)}), style));
     const auto title =
         std::ranges::find_if(lines, [](const auto& line) { return line.starts_with("loss, nats"); });
     ASSERT_NE(title, lines.end());
@@ -91,7 +91,7 @@ TEST(TerminalText, DrawsAFallingLossFromTheUpperLeftToTheLowerRight) {
 
 TEST(TerminalText, TellsRunsApartWithoutColours) {
     const TerminalStyle style{100, true, false};
-    const auto text = terminal_text(make_figure(some_runs(), {.most_points = points_across(style)}), style);
+    const auto text = terminal_text(make_figure(some_runs(), {.max_points = points_across(style)}), style);
     EXPECT_NE(text.find("* "), std::string::npos);
     EXPECT_NE(text.find("+ runs/b"), std::string::npos);
     EXPECT_EQ(text.find("\xe2\xa0"), std::string::npos);  // no braille: all runs would look the same

@@ -67,16 +67,16 @@ TEST(BuildProgram, HoldsTheStateThatSpansLeave) {
             const bool is_f32 = type == spec::DType::f32;
             const auto program = build_program(spec, model, Variant::train);
 
-            std::map<Consumer, std::int64_t> bytes;
+            std::map<MemoryCategory, std::int64_t> bytes;
             for (const auto& buffer : program.buffers) {
                 if (buffer.lifetime == Lifetime::persistent) {
                     bytes[buffer.consumer] += buffer.bytes;
                 }
             }
 
-            EXPECT_EQ(bytes[Consumer::parameters], elements / c.p * (is_f32 ? 4 : 2));
-            EXPECT_EQ(bytes[Consumer::gradients], elements / c.gradient_span * 4);
-            EXPECT_EQ(bytes[Consumer::optimizer], elements / c.o * (is_f32 ? 8 : 12));
+            EXPECT_EQ(bytes[MemoryCategory::parameters], elements / c.p * (is_f32 ? 4 : 2));
+            EXPECT_EQ(bytes[MemoryCategory::gradients], elements / c.gradient_span * 4);
+            EXPECT_EQ(bytes[MemoryCategory::optimizer], elements / c.o * (is_f32 ? 8 : 12));
         }
     }
 }

@@ -170,7 +170,7 @@ struct Place {
 constexpr auto device = spec::Tier::device;
 constexpr auto host = spec::Tier::host;
 constexpr auto nvme = spec::Tier::nvme;
-constexpr Place places[] = {
+constexpr Place positions[] = {
     {Engine::compute, OpKind::compute, device, device},
     {Engine::compute, OpKind::loss, device, device},
     {Engine::compute, OpKind::fill, device, device},
@@ -195,18 +195,18 @@ constexpr Place places[] = {
 };
 
 TEST(CheckProgram, RefusesEveryOperandOnAnotherTierThanThatOfItsOp) {
-    for (const auto& place : places) {
+    for (const auto& position : positions) {
         for (const auto lifetime : {Lifetime::persistent, Lifetime::transient, Lifetime::inputs}) {
             for (const auto tier : {device, host, nvme}) {
-                const auto what = std::string{to_string(place.kind)} + " on " + to_string(place.engine) +
+                const auto what = std::string{to_string(position.kind)} + " on " + to_string(position.engine) +
                                   ", " + to_string(lifetime) + ", " + std::to_string(static_cast<int>(tier));
-                const auto reads = one_op(place.engine, place.kind, tier, place.writes, lifetime);
-                const auto writes = one_op(place.engine, place.kind, place.reads, tier, lifetime);
+                const auto reads = one_op(position.engine, position.kind, tier, position.writes, lifetime);
+                const auto writes = one_op(position.engine, position.kind, position.reads, tier, lifetime);
                 EXPECT_EQ(kinds(check_program(reads)),
-                          tier == place.reads ? Kinds{} : Kinds{FindingKind::memory})
+                          tier == position.reads ? Kinds{} : Kinds{FindingKind::memory})
                     << "reads of " << what;
                 EXPECT_EQ(kinds(check_program(writes)),
-                          tier == place.writes ? Kinds{} : Kinds{FindingKind::memory})
+                          tier == position.writes ? Kinds{} : Kinds{FindingKind::memory})
                     << "writes of " << what;
             }
         }

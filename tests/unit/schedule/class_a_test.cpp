@@ -8,7 +8,7 @@ namespace ziggurat::schedule {
 namespace {
 
 std::uint64_t fingerprint(const spec::RunSpec& spec, std::uint64_t seed) {
-    const SimulationTruth truth{spec};
+    const ExpectedResults truth{spec};
     const auto result = simulate(test::programs_of_all_ranks(spec), &truth, {.steps = 2, .seed = seed});
     EXPECT_EQ(result.report(), "") << test::described(spec);
     EXPECT_NE(result.fingerprint, 0U);
@@ -34,7 +34,7 @@ spec::RunSpec simplest(spec::RunSpec spec) {
 
 TEST(ClassA, ShardingPrefetchBucketsRecomputationAndHomesLeaveTheSameBits) {
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-        auto spec = test::random_spec(seed, {.most_ranks = 8});
+        auto spec = test::random_spec(seed, {.max_ranks = 8});
         spec.tiers.device = seed % 2 == 0 ? spec::DeviceKind::host : spec::DeviceKind::cuda;
 
         EXPECT_EQ(fingerprint(spec, seed), fingerprint(simplest(spec), seed + 1))

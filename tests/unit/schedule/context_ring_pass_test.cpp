@@ -74,7 +74,7 @@ TEST(ContextRing, EndsUnderEveryOrderOfLanes) {
         auto spec = on_a_ring(ranks);
         spec.data.seq = 60;
         spec.model.max_seq = 60;
-        const SimulationTruth truth{spec};
+        const ExpectedResults truth{spec};
         const auto programs = test::programs_of_all_ranks(spec);
         for (std::uint64_t seed = 1; seed <= 10; ++seed) {
             EXPECT_EQ(simulate(programs, &truth, {.seed = seed}).report(), "") << ranks << " ranks";

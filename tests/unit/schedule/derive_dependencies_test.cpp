@@ -161,7 +161,7 @@ TEST(DeriveDependencies, KnowsNoOrderInWhichReadsEnd) {
 }
 
 TEST(DeriveDependencies, KnowsThatNoMoreThanSomeReadsAreUnderWay) {
-    constexpr int reads = most_under_way + 1;
+    constexpr int reads = max_in_flight + 1;
     Ops ops{2, reads + 1};
     ops.program.lanes[1].engine = Engine::nvme_read;
     for (int b = 0; b < reads; ++b) {

@@ -183,9 +183,9 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
             rows.emplace_back(op.row_begin, op.row_end);
             logits.insert(program.find_write(op, Role::d_input)->buffer);
             EXPECT_EQ(program.find_write(op, Role::losses)->runs,
-                      (schedule::ByteRunList{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
+                      (schedule::ByteRangeList{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
             EXPECT_EQ(program.find_read(op, Role::mask)->runs,
-                      (schedule::ByteRunList{{op.row_begin, op.row_end - op.row_begin}}));
+                      (schedule::ByteRangeList{{op.row_begin, op.row_end - op.row_begin}}));
         }
     }
     EXPECT_EQ(rows,
@@ -193,7 +193,7 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
     EXPECT_EQ(logits.size(), 3u);
     const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
     EXPECT_EQ(program.find_write(product, Role::d_input)->runs,
-              (schedule::ByteRunList{{1024 * 32 * 4, 1024 * 32 * 4}}));
+              (schedule::ByteRangeList{{1024 * 32 * 4, 1024 * 32 * 4}}));
 }
 
 TEST(Expand, LetsATiedHeadUseTheEmbedding) {
@@ -366,16 +366,16 @@ TEST(Expand, MovesWeightProductsToTheirSlotUnderZeroBubble) {
     spec.parallel.stages = spec.parallel.ranks = 2;
     spec.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
     const auto all = labels(expanded(spec, 0));
-    const auto place = [&](const std::string& label) {
+    const auto position = [&](const std::string& label) {
         return std::find(all.begin(), all.end(), label) - all.begin();
     };
 
     // Readers of the residual stream's gradient cannot wait, because later ops add to it.
-    EXPECT_GT(place("layers.0.mlp_in backward_weight 0"), place("layers.0.attn_norm backward 0"));
-    EXPECT_GT(place("layers.0.qkv backward_weight 0"), place("layers.0.attn_norm backward 0"));
-    EXPECT_LT(place("layers.0.mlp_out backward_weight 0"), place("layers.0.mlp_norm backward 0"));
-    EXPECT_LT(place("layers.0.projection backward_weight 0"), place("layers.0.attn_norm backward 0"));
-    EXPECT_LT(place("layers.0.qkv backward_weight 0"), std::ssize(all));
+    EXPECT_GT(position("layers.0.mlp_in backward_weight 0"), position("layers.0.attn_norm backward 0"));
+    EXPECT_GT(position("layers.0.qkv backward_weight 0"), position("layers.0.attn_norm backward 0"));
+    EXPECT_LT(position("layers.0.mlp_out backward_weight 0"), position("layers.0.mlp_norm backward 0"));
+    EXPECT_LT(position("layers.0.projection backward_weight 0"), position("layers.0.attn_norm backward 0"));
+    EXPECT_LT(position("layers.0.qkv backward_weight 0"), std::ssize(all));
 }
 
 TEST(Expand, CountsForwardAndTwiceAsManyFlopsBackward) {

@@ -13,55 +13,55 @@ namespace {
 TEST(FreeList, GrowsWhenNothingHoldsTheBytes) {
     FreeList list{100};
     EXPECT_EQ(list.end(), 100);
-    EXPECT_EQ(list.take(10, 64, Fit::smallest), 128);
+    EXPECT_EQ(list.take(10, 64, FitPolicy::smallest), 128);
     EXPECT_EQ(list.end(), 138);
-    list.give_back(128, 10, 0);
-    EXPECT_EQ(list.take(100, 64, Fit::oldest), 128) << "from the free bytes at its end on";
+    list.release(128, 10, 0);
+    EXPECT_EQ(list.take(100, 64, FitPolicy::oldest), 128) << "from the free bytes at its end on";
     EXPECT_EQ(list.end(), 228);
-    EXPECT_EQ(list.take(20, 1, Fit::smallest), 100) << "what alignment left";
+    EXPECT_EQ(list.take(20, 1, FitPolicy::smallest), 100) << "what alignment left";
 }
 
 TEST(FreeList, TakesTheSmallestRangeThatHoldsThem) {
     FreeList list{0};
     list.grow_to(1000, 0);
-    EXPECT_EQ(list.take(1000, 1, Fit::smallest), 0);
-    list.give_back(0, 300, 5);
-    list.give_back(500, 100, 9);
-    EXPECT_EQ(list.take(100, 1, Fit::smallest), 500);
-    EXPECT_EQ(list.take(100, 1, Fit::smallest), 0);
+    EXPECT_EQ(list.take(1000, 1, FitPolicy::smallest), 0);
+    list.release(0, 300, 5);
+    list.release(500, 100, 9);
+    EXPECT_EQ(list.take(100, 1, FitPolicy::smallest), 500);
+    EXPECT_EQ(list.take(100, 1, FitPolicy::smallest), 0);
 }
 
 TEST(FreeList, TakesBytesThatHaveBeenFreeForLongest) {
     FreeList list{0};
     list.grow_to(400, 0);
-    EXPECT_EQ(list.take(400, 1, Fit::oldest), 0);
-    list.give_back(100, 100, 7);
-    list.give_back(0, 100, 8);
-    list.give_back(200, 100, 6);
-    list.give_back(300, 100, 9);
-    EXPECT_EQ(list.take(150, 1, Fit::oldest), 100) << "of times 7 and 6, in the midst of a range";
-    EXPECT_EQ(list.take(60, 1, Fit::oldest), 0) << "8, and not 9 or what is left of 6 in front of it";
-    EXPECT_EQ(list.take(50, 1, Fit::oldest), 250);
+    EXPECT_EQ(list.take(400, 1, FitPolicy::oldest), 0);
+    list.release(100, 100, 7);
+    list.release(0, 100, 8);
+    list.release(200, 100, 6);
+    list.release(300, 100, 9);
+    EXPECT_EQ(list.take(150, 1, FitPolicy::oldest), 100) << "of times 7 and 6, in the midst of a range";
+    EXPECT_EQ(list.take(60, 1, FitPolicy::oldest), 0) << "8, and not 9 or what is left of 6 in front of it";
+    EXPECT_EQ(list.take(50, 1, FitPolicy::oldest), 250);
 }
 
 TEST(FreeList, TakesTheEndOfARangeWhoseBeginIsYounger) {
     FreeList list{0};
     list.grow_to(300, 1);
-    EXPECT_EQ(list.take(128, 64, Fit::oldest), 0);
-    list.give_back(0, 128, 2);
-    EXPECT_EQ(list.take(150, 1, Fit::oldest), 128);
-    list.give_back(128, 150, 3);
-    EXPECT_EQ(list.take(22, 1, Fit::oldest), 278);
+    EXPECT_EQ(list.take(128, 64, FitPolicy::oldest), 0);
+    list.release(0, 128, 2);
+    EXPECT_EQ(list.take(150, 1, FitPolicy::oldest), 128);
+    list.release(128, 150, 3);
+    EXPECT_EQ(list.take(22, 1, FitPolicy::oldest), 278);
 }
 
 TEST(FreeList, JoinsWhatWasGivenBackAtOneTime) {
     for (const auto& order : {std::array{0, 100, 200}, std::array{0, 200, 100}, std::array{200, 100, 0}}) {
         FreeList list{0};
-        EXPECT_EQ(list.take(300, 1, Fit::smallest), 0);
+        EXPECT_EQ(list.take(300, 1, FitPolicy::smallest), 0);
         for (const int begin : order) {
-            list.give_back(begin, 100, 4);
+            list.release(begin, 100, 4);
         }
-        EXPECT_EQ(list.take(300, 1, Fit::oldest), 0);
+        EXPECT_EQ(list.take(300, 1, FitPolicy::oldest), 0);
         EXPECT_EQ(list.end(), 300);
     }
 }
@@ -70,19 +70,19 @@ TEST(FreeList, WeighsNoPlacesThatAreTooYoung) {
     constexpr std::int64_t pieces = 1000;
     FreeList list{0};
     list.grow_to(64 * pieces, 0);
-    EXPECT_EQ(list.take(64 * pieces, 64, Fit::oldest), 0);
+    EXPECT_EQ(list.take(64 * pieces, 64, FitPolicy::oldest), 0);
     for (std::int64_t i = 0; i < pieces; ++i) {
-        list.give_back(64 * i, 64, 1 + i);
+        list.release(64 * i, 64, 1 + i);
     }
     const auto before = list.places_weighed();
-    EXPECT_EQ(list.take(128, 64, Fit::oldest), 0);
+    EXPECT_EQ(list.take(128, 64, FitPolicy::oldest), 0);
     EXPECT_LE(list.places_weighed() - before, 3);
 }
 
 TEST(FreeList, ThatIsEmptyHoldsNothingOfNoBytes) {
     FreeList list{0};
-    EXPECT_EQ(list.take(0, 64, Fit::smallest), 0);
-    list.give_back(0, 0, 3);
+    EXPECT_EQ(list.take(0, 64, FitPolicy::smallest), 0);
+    list.release(0, 0, 3);
     EXPECT_EQ(list.end(), 0);
 }
 
@@ -101,7 +101,7 @@ TEST(FreeList, AgreesWithAMapOfBytes) {
                 std::swap(held[random() % held.size()], held.back());
                 const auto [begin, bytes] = held.back();
                 held.pop_back();
-                list.give_back(begin, bytes, time);
+                list.release(begin, bytes, time);
                 std::fill_n(freed.begin() + begin, bytes, time);
                 continue;
             }
@@ -113,7 +113,7 @@ TEST(FreeList, AgreesWithAMapOfBytes) {
                     oldest = std::min(oldest, *std::max_element(from, from + bytes));
                 }
             }
-            const auto begin = list.take(bytes, 1, Fit::oldest);
+            const auto begin = list.take(bytes, 1, FitPolicy::oldest);
             freed.resize(static_cast<std::size_t>(list.end()), 0);
             const auto from = freed.begin() + begin;
             ASSERT_EQ(std::find(from, from + bytes, in_use), from + bytes) << "in use";

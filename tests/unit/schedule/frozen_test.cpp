@@ -220,7 +220,7 @@ TEST(Frozen, UnitsBelowTheFirstTrainedTensorKeepNoActivations) {
     const auto kept = [](const std::vector<std::string>& only) {
         const auto program = build_program(training(only), 0, Variant::train);
         return std::ranges::count_if(program.buffers, [](const Buffer& buffer) {
-            return buffer.unit == 1 && buffer.consumer == Consumer::activations;
+            return buffer.unit == 1 && buffer.consumer == MemoryCategory::activations;
         });
     };
     EXPECT_EQ(kept({"layers.2.*"}), 0);
@@ -259,9 +259,9 @@ TEST(Frozen, TensorsTravelWithTheTrainedOnesOfTheirUnit) {
         ASSERT_EQ(op.writes.size(), 2U);
         ASSERT_EQ(op.blocks.size(), 4U);
         const auto& flat = model.flats[1];
-        EXPECT_EQ(op.writes[0].runs, (schedule::ByteRunList{{0, 4 * flat.trained_elements()}}));
+        EXPECT_EQ(op.writes[0].runs, (schedule::ByteRangeList{{0, 4 * flat.trained_elements()}}));
         EXPECT_EQ(op.writes[1].runs,
-                  (schedule::ByteRunList{{4 * flat.trained_elements(), 4 * flat.frozen_elements()}}));
+                  (schedule::ByteRangeList{{4 * flat.trained_elements(), 4 * flat.frozen_elements()}}));
         EXPECT_EQ(op.reads[0].bytes(), op.blocks[1].bytes);
         EXPECT_EQ(op.reads[1].bytes(), op.blocks[3].bytes);
         EXPECT_EQ(op.blocks[2].offset, 4 * flat.trained_elements());

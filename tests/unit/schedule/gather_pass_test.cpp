@@ -37,18 +37,18 @@ std::int64_t padded(const spec::RunSpec& spec) {
 }
 
 /// Returns the maximum number of leases alive at one position of the list.
-int most_leases(const Program& program) {
+int max_leases(const Program& program) {
     const auto ranges = live_ranges(program);
-    int most = 0;
+    int max = 0;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         int alive = 0;
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-            const bool is_lease = program.buffers[b].consumer == Consumer::leases;
+            const bool is_lease = program.buffers[b].consumer == MemoryCategory::leases;
             alive += is_lease && ranges[b].first <= i && i <= ranges[b].last ? 1 : 0;
         }
-        most = std::max(most, alive);
+        max = std::max(max, alive);
     }
-    return most;
+    return max;
 }
 
 TEST(GatherPass, CostsAtMostThreeTimesTheParametersInAll) {
@@ -68,8 +68,8 @@ TEST(GatherPass, HoldsAsManyLeasesAsArePrefetched) {
         const auto program = build_program(fully_sharded(2, prefetch, 3), 1, Variant::train);
 
         // The head with tied weights takes two leases at a time.
-        EXPECT_LE(most_leases(program), prefetch + 2);
-        EXPECT_GE(most_leases(program), std::max(prefetch + 1, 2));
+        EXPECT_LE(max_leases(program), prefetch + 2);
+        EXPECT_GE(max_leases(program), std::max(prefetch + 1, 2));
     }
 }
 

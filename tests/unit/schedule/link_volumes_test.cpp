@@ -12,7 +12,7 @@ constexpr spec::Home homes[] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
 /// Returns a random run of one stage with all state sharded over all ranks, each kind in one tier.
 spec::RunSpec sharded(std::uint64_t seed) {
-    auto spec = test::random_spec(seed, {.most_ranks = 8, .context = false, .tiers = false});
+    auto spec = test::random_spec(seed, {.max_ranks = 8, .context = false, .tiers = false});
     const int ranks = 2 + static_cast<int>(seed % 3);
     spec.parallel = {};
     spec.parallel.ranks = spec.parallel.data = spec.parallel.ranks_per_node = ranks;
@@ -31,14 +31,14 @@ TEST(LinkVolumes, AreThoseOfTheProgram) {
         const auto spec = sharded(seed);
         const int rank = static_cast<int>(seed) % spec.parallel.ranks;
         const ModelLayout model{spec, rank};
-        const auto counted = bytes_by_cargo(build_program(spec, rank, Variant::train));
+        const auto counted = bytes_by_payload(build_program(spec, rank, Variant::train));
         const auto expected = link_volumes_by_formula(spec, model);
-        for (const auto cargo : {Cargo::parameters, Cargo::gradients, Cargo::optimizer}) {
+        for (const auto payload : {PayloadKind::parameters, PayloadKind::gradients, PayloadKind::optimizer}) {
             for (int link = 0; link < num_links; ++link) {
-                const auto c = static_cast<std::size_t>(cargo);
+                const auto c = static_cast<std::size_t>(payload);
                 const auto l = static_cast<std::size_t>(link);
                 EXPECT_EQ(counted[c][l], expected[c][l])
-                    << to_string(cargo) << " over " << to_string(static_cast<Link>(link)) << ", seed " << seed
+                    << to_string(payload) << " over " << to_string(static_cast<Link>(link)) << ", seed " << seed
                     << ": " << test::described(spec);
             }
         }
@@ -50,8 +50,8 @@ TEST(LinkVolumes, OfActivationsAreEqualBothWays) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
         auto spec = sharded(seed);
         spec.tiers.activations = homes[1 + seed % 2];
-        const auto moved = bytes_by_cargo(
-            build_program(spec, 0, Variant::train))[static_cast<std::size_t>(Cargo::activations)];
+        const auto moved = bytes_by_payload(
+            build_program(spec, 0, Variant::train))[static_cast<std::size_t>(PayloadKind::activations)];
         const auto at = [&](Link link) { return moved[static_cast<std::size_t>(link)]; };
         EXPECT_GT(at(Link::device_to_host), 0) << test::described(spec);
         EXPECT_EQ(at(Link::device_to_host), at(Link::host_to_device));

@@ -42,7 +42,7 @@ TEST(ProgramsOfAdapters, DoWhatWasAskedForOnAllAxes) {
             formula.accumulated = 0;
             EXPECT_EQ(volumes_counted(program), formula);
         }
-        const SimulationTruth truth{spec};
+        const ExpectedResults truth{spec};
         ASSERT_EQ(simulate(programs, &truth, {.seed = seed}).report(), "");
     }
 }

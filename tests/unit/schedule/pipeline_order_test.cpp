@@ -14,15 +14,15 @@ using Pass = Slot::Pass;
 using Orders = std::vector<std::vector<Slot>>;
 
 /// Returns the maximum number of forwards whose backward (of weights) is still pending.
-int most_in_flight(const std::vector<Slot>& order) {
+int max_in_flight(const std::vector<Slot>& order) {
     int now = 0;
-    int most = 0;
+    int max = 0;
     for (const auto& slot : order) {
         now += slot.pass == Pass::forward ? 1 : 0;
-        most = std::max(most, now);
+        max = std::max(max, now);
         now -= slot.pass == Pass::backward || slot.pass == Pass::backward_weight ? 1 : 0;
     }
-    return most;
+    return max;
 }
 
 Orders all_stages(const Pipeline& pipeline) {
@@ -51,21 +51,21 @@ int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
             }
             ended = false;
             const auto& slot = orders[stage][next[stage]];
-            const int place = slot.chunk * pipeline.stages + static_cast<int>(stage);
+            const int position = slot.chunk * pipeline.stages + static_cast<int>(stage);
             bool ready = true;
             if (slot.pass == Pass::forward) {
-                ready = place == 0 || done.count({false, place - 1, slot.microbatch}) == 1;
+                ready = position == 0 || done.count({false, position - 1, slot.microbatch}) == 1;
             } else if (slot.pass != Pass::backward_weight) {
-                ready = done.count({false, place, slot.microbatch}) == 1 &&
-                        (place == virtual_stages - 1 || done.count({true, place + 1, slot.microbatch}) == 1);
+                ready = done.count({false, position, slot.microbatch}) == 1 &&
+                        (position == virtual_stages - 1 || done.count({true, position + 1, slot.microbatch}) == 1);
             } else {
-                ready = done.count({true, place, slot.microbatch}) == 1;
+                ready = done.count({true, position, slot.microbatch}) == 1;
             }
             if (ready) {
                 moved = true;
                 ++next[stage];
                 if (slot.pass != Pass::backward_weight) {
-                    now.insert({slot.pass != Pass::forward, place, slot.microbatch});
+                    now.insert({slot.pass != Pass::forward, position, slot.microbatch});
                 }
             }
         }
@@ -97,9 +97,9 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline, const std
 TEST(PipelineOrder, NeverDeadlocksAndTakesEachSlotOnce) {
     for (const auto schedule : {spec::PipelineSchedule::gpipe, spec::PipelineSchedule::one_f_one_b,
                                 spec::PipelineSchedule::interleaved, spec::PipelineSchedule::zero_bubble}) {
-        const int most_chunks = schedule == spec::PipelineSchedule::interleaved ? 4 : 1;
+        const int max_chunks = schedule == spec::PipelineSchedule::interleaved ? 4 : 1;
         for (int stages = 1; stages <= 8; ++stages) {
-            for (int chunks = 1; chunks <= most_chunks; ++chunks) {
+            for (int chunks = 1; chunks <= max_chunks; ++chunks) {
                 for (int microbatches = 1; microbatches <= 12; ++microbatches) {
                     const Pipeline pipeline{schedule, stages, chunks, microbatches};
                     const auto orders = all_stages(pipeline);
@@ -120,7 +120,7 @@ TEST(PipelineOrder, HoldsNoMoreActivationsThanItsDepth) {
         for (int microbatches = 1; microbatches <= 12; ++microbatches) {
             for (int stage = 0; stage < stages; ++stage) {
                 const auto in_flight = [&](spec::PipelineSchedule schedule, int chunks) {
-                    return most_in_flight(pipeline_order({schedule, stages, chunks, microbatches}, stage));
+                    return max_in_flight(pipeline_order({schedule, stages, chunks, microbatches}, stage));
                 };
                 EXPECT_EQ(in_flight(spec::PipelineSchedule::gpipe, 1), microbatches);
                 EXPECT_EQ(in_flight(spec::PipelineSchedule::one_f_one_b, 1),

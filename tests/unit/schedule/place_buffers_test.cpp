@@ -35,7 +35,7 @@ std::int64_t offset(const Program& program, int buffer) {
 }
 
 /// Returns the maximum total bytes of buffers alive at one op.
-std::int64_t most_live(const Program& program) {
+std::int64_t max_live(const Program& program) {
     const auto ranges = live_ranges(program);
     std::vector<std::int64_t> change(program.ops.size() + 1);
     std::int64_t now = 0;
@@ -48,12 +48,12 @@ std::int64_t most_live(const Program& program) {
             change[static_cast<std::size_t>(ranges[b].last) + 1] -= buffer.bytes;
         }
     }
-    std::int64_t most = now;
+    std::int64_t max = now;
     for (const auto c : change) {
         now += c;
-        most = std::max(most, now);
+        max = std::max(max, now);
     }
-    return most;
+    return max;
 }
 
 /// Checks every new buffer against those alive at the same op.
@@ -119,10 +119,10 @@ TEST(PlaceBuffers, TakesTheSmallestHoleThatFits) {
     const int large = add(program, 1024);
     const int between = add(program, 64);
     const int small = add(program, 128);
-    const int behind = add(program, 64);
+    const int first_after = add(program, 64);
     const int fits_small = add(program, 128);
-    use(program, {large, between, small, behind});
-    use(program, {between, behind, fits_small});
+    use(program, {large, between, small, first_after});
+    use(program, {between, first_after, fits_small});
 
     place_buffers(program);
 
@@ -162,11 +162,11 @@ TEST(PlaceBuffers, TakesForTransfersAndCollectivesWhatHasBeenFreeForLongest) {
         place_buffers(program);
 
         EXPECT_EQ(program.arena_bytes[kind.arena], 4096) << "which hold sixteen small ones";
-        std::set<std::int64_t> places;
+        std::set<std::int64_t> positions;
         for (int i = 1; i <= 15; ++i) {
-            places.insert(offset(program, i));
+            positions.insert(offset(program, i));
         }
-        EXPECT_EQ(places.size(), 15U);
+        EXPECT_EQ(positions.size(), 15U);
     }
 }
 
@@ -287,7 +287,7 @@ TEST(PlaceBuffers, StaysCloseToTheMostThatLivesAtOnce) {
 
         expect_no_overlap(program);
         EXPECT_LT(static_cast<double>(program.tier_bytes(spec::Tier::device)),
-                  1.03 * static_cast<double>(most_live(program)));
+                  1.03 * static_cast<double>(max_live(program)));
     }
 }
 

@@ -103,13 +103,13 @@ TEST(PrintProgram, KeepsNoMoreThanALine) {
     auto program = small_program();
     program.ops.resize(1000, program.ops.back());
     program.buffers.resize(1000, program.buffers.back());
-    std::size_t most = 0;
-    const auto print = [&](std::string_view part) { most = std::max(most, part.size()); };
+    std::size_t max = 0;
+    const auto print = [&](std::string_view part) { max = std::max(max, part.size()); };
 
     print_ops(program, select_ops(program, {}, {}), print);
     print_as_json(program, print);
 
-    EXPECT_LT(most, 1000U) << "of a text of " << program_as_json(program).size() << " bytes";
+    EXPECT_LT(max, 1000U) << "of a text of " << program_as_json(program).size() << " bytes";
 }
 
 TEST(PrintProgram, PrintsEveryOpOfEveryRun) {

@@ -83,15 +83,15 @@ TEST(OpSelection, TakesWhatIsAllThatIsAsked) {
         of_units += count({.unit = unit});
     }
     EXPECT_EQ(of_units, program.ops.size());
-    for (const int place :
+    for (const int position :
          select_ops(program, units, {.unit = "layers.1", .lane = "collective", .kind = "all_gather"})) {
-        const auto& op = program.ops[static_cast<std::size_t>(place)];
+        const auto& op = program.ops[static_cast<std::size_t>(position)];
         EXPECT_EQ(op.unit, 2);
         EXPECT_EQ(op.kind, OpKind::all_gather);
     }
     EXPECT_GT(count({.unit = "layers.1", .lane = "collective", .kind = "all_gather"}), 0U);
     EXPECT_EQ(count({.lane = "compute", .kind = "all_gather"}), 0U);
-    EXPECT_EQ(select_ops(program, units, {.places = {{2, 4}}}), (std::vector<int>{2, 3, 4}));
+    EXPECT_EQ(select_ops(program, units, {.positions = {{2, 4}}}), (std::vector<int>{2, 3, 4}));
     EXPECT_EQ(count({.unit = "step"}) > 0, true) << "the optimizer's ops of all units";
 }
 

@@ -53,7 +53,7 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
             return text;
         }
     }
-    const SimulationTruth truth{spec};
+    const ExpectedResults truth{spec};
     return simulate(programs, &truth, {.seed = seed, .buffered_sends = seed % 3 == 0 ? 1 : 0}).report();
 }
 
@@ -88,9 +88,9 @@ TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
         coverage.note(spec);
         const auto programs = test::programs_of_all_ranks(spec);
 
-        const auto complaint = complaints(spec, programs, static_cast<std::uint64_t>(seed));
+        const auto mismatch = complaints(spec, programs, static_cast<std::uint64_t>(seed));
 
-        ASSERT_EQ(complaint, "") << "seed " << seed << ": " << test::described(spec);
+        ASSERT_EQ(mismatch, "") << "seed " << seed << ": " << test::described(spec);
     }
     std::printf("%s", coverage.report().c_str());
     for (const auto& [key, values] : coverage.counts()) {
@@ -106,7 +106,7 @@ TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
         for (const auto& program : programs) {
             EXPECT_TRUE(check_program(program).empty()) << "seed " << seed;
         }
-        const SimulationTruth truth{spec};
+        const ExpectedResults truth{spec};
         const auto result = simulate(programs, &truth, {.seed = static_cast<std::uint64_t>(seed)});
 
         ASSERT_EQ(result.report(), "") << "seed " << seed << ": " << test::described(spec);

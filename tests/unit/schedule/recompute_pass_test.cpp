@@ -125,7 +125,7 @@ std::int64_t kept_bytes(const spec::RunSpec& spec) {
         const auto& buffer = program.buffers[b];
         if (buffer.lifetime == Lifetime::transient && ranges[b].first < at && ranges[b].last > at &&
             buffer.name.starts_with("layers.")) {
-            EXPECT_EQ(buffer.consumer, Consumer::activations) << buffer.name;
+            EXPECT_EQ(buffer.consumer, MemoryCategory::activations) << buffer.name;
             bytes += buffer.bytes;
         }
     }

@@ -99,31 +99,31 @@ TEST(ReducePass, RoundsEachMicrobatchIntoANarrowAccumulator) {
 TEST(ReducePass, StartsAReductionBehindTheLastOpThatWritesTheGradient) {
     const auto program = program_of(sharded(2, 1, 1, 2, ReducePlan::at_end));
     const auto all = test::labels(program);
-    const auto place = [&](const std::string& label) {
+    const auto position = [&](const std::string& label) {
         return std::find(all.begin(), all.end(), label) - all.begin();
     };
 
-    EXPECT_EQ(place("reduce_scatter: layers.0 gradients reduce_scatter"),
-              place("layers.0.attn_norm backward 1") + 1);
-    EXPECT_EQ(place("reduce_scatter: embedding gradients reduce_scatter"),
-              place("embedding.embedding backward 1") + 1);
+    EXPECT_EQ(position("reduce_scatter: layers.0 gradients reduce_scatter"),
+              position("layers.0.attn_norm backward 1") + 1);
+    EXPECT_EQ(position("reduce_scatter: embedding gradients reduce_scatter"),
+              position("embedding.embedding backward 1") + 1);
     // The compute lane handles sums after all of backward.
-    EXPECT_EQ(place("fill: zeros for exact_sums on device"),
-              place("reduce_scatter: embedding gradients reduce_scatter") + 1);
-    EXPECT_EQ(place("fill: zeros for exact_sums on device") + 1, place("norm: head sum of squares"));
-    EXPECT_EQ(place("norm: embedding sum of squares") + 2, place("step_end: norm and clip factor"))
+    EXPECT_EQ(position("fill: zeros for exact_sums on device"),
+              position("reduce_scatter: embedding gradients reduce_scatter") + 1);
+    EXPECT_EQ(position("fill: zeros for exact_sums on device") + 1, position("norm: head sum of squares"));
+    EXPECT_EQ(position("norm: embedding sum of squares") + 2, position("step_end: norm and clip factor"))
         << "between them, the sum goes to the host";
 }
 
 TEST(ReducePass, AddsUpOneBucketLater) {
     const auto program = program_of(sharded(2, 1, 2, 2, ReducePlan::each_microbatch));
     const auto all = test::labels(program);
-    const auto place = [&](const std::string& label) {
+    const auto position = [&](const std::string& label) {
         return std::find(all.begin(), all.end(), label) - all.begin();
     };
 
-    EXPECT_EQ(place("add: head 1 gradients added up"), place("layers.0.attn_norm backward 1") + 1);
-    EXPECT_EQ(place("add: layers.0 1 gradients added up"), place("embedding.embedding backward 1") + 1);
+    EXPECT_EQ(position("add: head 1 gradients added up"), position("layers.0.attn_norm backward 1") + 1);
+    EXPECT_EQ(position("add: layers.0 1 gradients added up"), position("embedding.embedding backward 1") + 1);
 }
 
 TEST(ReducePass, CutsBlocksAsTheShardMapSays) {
@@ -139,7 +139,7 @@ TEST(ReducePass, CutsBlocksAsTheShardMapSays) {
             for (int member = 0; member < 4; ++member) {
                 const auto shard = model.shards[static_cast<std::size_t>(op.unit)].shard(4, member);
                 EXPECT_EQ(op.blocks[static_cast<std::size_t>(member)],
-                          (schedule::ByteRun{shard.begin * 4, shard.size() * 4}));
+                          (schedule::ByteRange{shard.begin * 4, shard.size() * 4}));
             }
             EXPECT_EQ(op.writes.front().runs.front(), op.blocks[static_cast<std::size_t>(rank)]);
         }

@@ -29,7 +29,7 @@ std::pair<std::int64_t, std::int64_t> in_turn(const spec::RunSpec& spec) {
     const ModelLayout model{spec, 0};
     const auto program = build_program(spec, model, Variant::train);
     std::set<int> passing;
-    for (const auto& run : passing_runs(model, program)) {
+    for (const auto& run : streamed_ranges(model, program)) {
         passing.insert(run.op);
     }
     const auto ordered = std::ranges::count_if(
@@ -54,7 +54,7 @@ TEST(PassingState, LeavesTheDeviceByACopyInFrontOfTheUpdate) {
     const auto spec = weights_on_nvme({1, 0, 0});
     const ModelLayout model{spec, 0};
     const auto program = build_program(spec, model, Variant::train);
-    const auto runs = passing_runs(model, program);
+    const auto runs = streamed_ranges(model, program);
 
     ASSERT_FALSE(runs.empty());
     for (const auto& run : runs) {

@@ -14,12 +14,12 @@ Memory overwritten_in_front() {
 }
 
 TEST(Memory, KeepsTheNumbersOfElementsBehindOneThatIsHalfOverwritten) {
-    Pieces behind;
-    overwritten_in_front().read(8, 40, 0, behind);
+    Pieces first_after;
+    overwritten_in_front().read(8, 40, 0, first_after);
 
-    ASSERT_EQ(behind.size(), 1U);
-    EXPECT_EQ(behind.front().content.name, 1U);
-    EXPECT_EQ(behind.front().content.first, 102);
+    ASSERT_EQ(first_after.size(), 1U);
+    EXPECT_EQ(first_after.front().content.name, 1U);
+    EXPECT_EQ(first_after.front().content.first, 102);
 }
 
 TEST(Memory, KeepsWhatIsCutWithinAnElementInOnePiece) {

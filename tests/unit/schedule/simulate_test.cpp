@@ -194,7 +194,7 @@ TEST(Simulate, LetsOneRankAddPositionsBehindTilesThatAllSum) {
     auto spec = test::small_spec("gpt2");
     spec.parallel.tensor = spec.parallel.ranks = 2;
     spec.tiers.tiles = {{.match = "embedding.token", .in = 1, .out = 2}};
-    const SimulationTruth truth{spec};
+    const ExpectedResults truth{spec};
 
     EXPECT_EQ(simulate(test::programs_of_all_ranks(spec), &truth, {.steps = 2}).report(), "");
 }

@@ -35,7 +35,7 @@ TEST(SplitByHome, LeavesOnTheDeviceWhatIsAtHomeThere) {
     ASSERT_GT(on_host, 0);
     ASSERT_GT(bytes_of_gradients(program, spec::Tier::device), 0);
 
-    const auto moved = bytes_by_cargo(program)[static_cast<std::size_t>(Cargo::gradients)];
+    const auto moved = bytes_by_payload(program)[static_cast<std::size_t>(PayloadKind::gradients)];
 
     EXPECT_EQ(moved[static_cast<std::size_t>(Link::device_to_host)], 2 * on_host);
     EXPECT_EQ(moved[static_cast<std::size_t>(Link::host_to_device)], on_host);  // for the update
@@ -69,7 +69,7 @@ TEST(SplitByHome, DoesNotCutANormWithinABlockOfItsSum) {
     ASSERT_EQ(program.ops.size(), 3U);
     EXPECT_EQ(program.ops[0].reads.front().bytes(), 4032);
     EXPECT_EQ(program.ops[1].reads.front().bytes(), 2048);
-    EXPECT_EQ(program.ops[2].reads.front().runs, (schedule::ByteRunList{{2048, 2048}}));
+    EXPECT_EQ(program.ops[2].reads.front().runs, (schedule::ByteRangeList{{2048, 2048}}));
 }
 
 }  // namespace

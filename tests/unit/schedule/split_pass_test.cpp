@@ -74,7 +74,7 @@ TEST(SplitPass, SendsPartsToTheHomeOfActivations) {
 TEST(SplitPass, LeavesTheSameValues) {
     const auto fingerprint = [](bool split) {
         const auto spec = recomputing(split);
-        const SimulationTruth truth{spec};
+        const ExpectedResults truth{spec};
         const auto result = simulate(test::programs_of_all_ranks(spec), &truth, {.steps = 2, .seed = 3});
         EXPECT_EQ(result.report(), "");
         return result.fingerprint;
@@ -84,12 +84,12 @@ TEST(SplitPass, LeavesTheSameValues) {
 
 TEST(SplitPass, CutsNothingThatIsTooShortForAPartOnEachRank) {
     Buffer buffer;
-    buffer.is_alike = true;
+    buffer.is_replicated = true;
     buffer.bytes = 5 * 4;
     EXPECT_TRUE(parts_on_tensor_ranks(buffer, 2).empty());
     buffer.bytes = 21 * 4;
-    EXPECT_EQ(parts_on_tensor_ranks(buffer, 2), (std::vector<ByteRun>{{0, 64}, {64, 20}}));
-    buffer.is_alike = false;
+    EXPECT_EQ(parts_on_tensor_ranks(buffer, 2), (std::vector<ByteRange>{{0, 64}, {64, 20}}));
+    buffer.is_replicated = false;
     EXPECT_TRUE(parts_on_tensor_ranks(buffer, 2).empty());
 }
 

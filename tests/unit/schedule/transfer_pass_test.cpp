@@ -150,9 +150,9 @@ TEST(TransferPass, ReadsStatesAsFarAheadAsItIsToldButNotBeforeTheyAreWritten) {
         return build_program(spec, 0, Variant::train);
     };
 
-    const auto least = states_read_before_the_step_ends(with(0));
-    EXPECT_EQ(states_read_before_the_step_ends(with(2)), least) << "twice the prefetch, whatever is said";
-    EXPECT_GT(states_read_before_the_step_ends(with(3)), least);
+    const auto min = states_read_before_the_step_ends(with(0));
+    EXPECT_EQ(states_read_before_the_step_ends(with(2)), min) << "twice the prefetch, whatever is said";
+    EXPECT_GT(states_read_before_the_step_ends(with(3)), min);
     EXPECT_GT(states_read_before_the_step_ends(with(5)), states_read_before_the_step_ends(with(3)));
 
     const auto moved = [](const Program& program) { return bytes_by_engine(program); };
@@ -344,7 +344,7 @@ TEST(TransferPass, LetsTheFirstActivationsLeaveBeforeTheLastChunkIsHome) {
 // Class A: homes move bytes, not values.
 TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
     const auto fingerprint = [](const spec::RunSpec& spec) {
-        const SimulationTruth truth{spec};
+        const ExpectedResults truth{spec};
         const auto result = simulate(test::programs_of_all_ranks(spec), &truth, {.seed = 3});
         EXPECT_EQ(result.report(), "");
         return result.fingerprint;
@@ -362,13 +362,13 @@ TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
     }
 }
 
-TEST(ByteRuns, AreSetsOfBytes) {
-    const ByteRuns runs{{{10, 5}, {0, 5}, {5, 2}}};
+TEST(ByteRangeSet, AreSetsOfBytes) {
+    const ByteRangeSet runs{{{10, 5}, {0, 5}, {5, 2}}};
 
-    EXPECT_EQ(runs.moved(0), (schedule::ByteRunList{{0, 7}, {10, 5}}));
-    EXPECT_EQ(runs.without(ByteRuns{{{3, 8}}}).moved(1), (schedule::ByteRunList{{1, 3}, {12, 4}}));
-    EXPECT_TRUE(runs.overlaps(ByteRuns{{{6, 1}}}));
-    EXPECT_FALSE(runs.overlaps(ByteRuns{{{7, 3}}}));
+    EXPECT_EQ(runs.moved(0), (schedule::ByteRangeList{{0, 7}, {10, 5}}));
+    EXPECT_EQ(runs.without(ByteRangeSet{{{3, 8}}}).moved(1), (schedule::ByteRangeList{{1, 3}, {12, 4}}));
+    EXPECT_TRUE(runs.overlaps(ByteRangeSet{{{6, 1}}}));
+    EXPECT_FALSE(runs.overlaps(ByteRangeSet{{{7, 3}}}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 template <class E>
 class Names : public testing::Test {};
 
-using Enums = testing::Types<OpKind, Direction, Purpose, Engine, Lifetime, Consumer, BatchTensor, Role>;
+using Enums = testing::Types<OpKind, Direction, Purpose, Engine, Lifetime, MemoryCategory, BatchTensor, Role>;
 TYPED_TEST_SUITE(Names, Enums);
 
 TYPED_TEST(Names, TellEnumeratorsApart) {
@@ -33,7 +33,7 @@ struct Used {
     std::set<Direction> directions;
     std::set<Purpose> purposes;
     std::set<Engine> engines;
-    std::set<Consumer> consumers;
+    std::set<MemoryCategory> consumers;
     std::set<Role> roles;
 
     void add(const Program& program) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/delayed/delayed_host.hpp"
+#include "device/emulated/emulated_device.hpp"
 
 namespace ziggurat::state {
 namespace {
@@ -41,7 +41,7 @@ std::vector<std::byte> ramp(std::size_t size, int first) {
 class TierMemoryTest : public ::testing::Test {
   protected:
     device::HostThread thread;
-    device::DelayedHost device{{.mode = device::DelayedHost::Mode::threads, .thread = &thread}};
+    device::EmulatedDevice device{{.mode = device::EmulatedDevice::Mode::threads, .thread = &thread}};
     schedule::Program program = small_program();
     TierMemory memory{{&program}, 1, device};
     const schedule::Buffer& on_device = program.buffers[0];

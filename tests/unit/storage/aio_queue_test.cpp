@@ -161,8 +161,8 @@ TEST(AioQueue, HasFewerTransfersInFlightWhereTheSystemGrantsNoMore) {
     const test::ScratchFolder folder;
     DirectFile file = DirectFile::create(folder.file("data"));
     const AlignedBuffer memory{8192};
-    AioQueue queue{granted_by_system + 1, AioQueue::Use::many};
-    EXPECT_TRUE(queue.why_not_asynchronous().empty()) << queue.why_not_asynchronous();
+    AioQueue queue{granted_by_system + 1, AioQueue::QueueUse::many};
+    EXPECT_TRUE(queue.not_asynchronous_reason().empty()) << queue.not_asynchronous_reason();
     EXPECT_GE(queue.depth(), 1);
     EXPECT_LE(queue.depth(), (granted_by_system + 1) / 2);
     for (int started = 0; started < queue.depth(); ++started) {

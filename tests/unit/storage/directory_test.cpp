@@ -26,9 +26,9 @@ TEST(Directory, SmallFilesAreWrittenReadAndRenamed) {
     EXPECT_THROW(flush_directory(folder.file("none")), Error);
 }
 
-std::string refusal(const std::string& path, std::int64_t most_bytes) {
+std::string refusal(const std::string& path, std::int64_t max_bytes) {
     try {
-        read_small_file(path, most_bytes);
+        read_small_file(path, max_bytes);
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::checkpoint) << error.what();
         return error.what();

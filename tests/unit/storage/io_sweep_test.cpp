@@ -36,7 +36,7 @@ TEST(ProbeOfDisks, MeasuresOnePairAndLeavesNothing) {
     for (const auto& folder : folders) {
         std::filesystem::create_directories(folder);
     }
-    const bool is_disk = DirectFile::create_unnamed(folders.front()).why_not_direct().empty();
+    const bool is_disk = DirectFile::create_unnamed(folders.front()).not_direct_reason().empty();
 
     const auto found = probe(folders, 1 << 16, 3);
 

@@ -117,9 +117,9 @@ TEST_P(StripedFiles, CheckWhatAThreadMoves) {
     wait_for(in, read);
     EXPECT_TRUE(std::ranges::equal(memory.bytes(), arrived.bytes()));
 
-    const auto place = file.segments(TransferKind::write, 0, nullptr, 2 * page_bytes).front();
+    const auto position = file.segments(TransferKind::write, 0, nullptr, 2 * page_bytes).front();
     std::ranges::fill(arrived.bytes(), std::byte{1});
-    place.file->write(place.offset_bytes, arrived.bytes().first(page_bytes));
+    position.file->write(position.offset_bytes, arrived.bytes().first(page_bytes));
 
     in.start(read);
     EXPECT_THROW(wait_for(in, read), Error);

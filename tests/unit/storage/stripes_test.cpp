@@ -15,15 +15,15 @@ TEST(Stripes, GiveEachByteAPlaceOfItsOwnWithinTheRoom) {
     for (const auto& room : rooms) {
         for (const std::int64_t bytes : {1, 10, 35, 70}) {
             const Stripes stripes{bytes, room, 7};
-            std::set<std::pair<int, std::int64_t>> places;
+            std::set<std::pair<int, std::int64_t>> positions;
             for (std::int64_t offset = 0; offset < bytes; ++offset) {
-                const auto place = stripes.at(offset);
-                places.emplace(place.file, place.offset_bytes);
-                EXPECT_LT(place.offset_bytes, stripes.bytes_in(place.file));
-                EXPECT_LE(stripes.bytes_in(place.file), room[static_cast<std::size_t>(place.file)]);
-                EXPECT_GT(place.bytes, 0);
+                const auto position = stripes.at(offset);
+                positions.emplace(position.file, position.offset_bytes);
+                EXPECT_LT(position.offset_bytes, stripes.bytes_in(position.file));
+                EXPECT_LE(stripes.bytes_in(position.file), room[static_cast<std::size_t>(position.file)]);
+                EXPECT_GT(position.bytes, 0);
             }
-            EXPECT_EQ(std::ssize(places), bytes);
+            EXPECT_EQ(std::ssize(positions), bytes);
             std::int64_t in_all = 0;
             for (int file = 0; file < static_cast<int>(room.size()); ++file) {
                 in_all += stripes.bytes_in(file);
@@ -60,14 +60,14 @@ TEST(Stripes, PutALastOneThatIsCutShortWhereItHasRoom) {
     const std::vector<std::vector<std::int64_t>> rooms{{29, 23}, {23, 29}, {9, 49}, {49, 9}, {20, 20, 9}};
     for (const auto& room : rooms) {
         const Stripes stripes{49, room, 10};
-        std::set<std::pair<int, std::int64_t>> places;
+        std::set<std::pair<int, std::int64_t>> positions;
         for (std::int64_t offset = 0; offset < 49; ++offset) {
-            const auto place = stripes.at(offset);
-            places.emplace(place.file, place.offset_bytes);
-            EXPECT_LE(stripes.bytes_in(place.file), room[static_cast<std::size_t>(place.file)]);
-            EXPECT_LT(place.offset_bytes, stripes.bytes_in(place.file));
+            const auto position = stripes.at(offset);
+            positions.emplace(position.file, position.offset_bytes);
+            EXPECT_LE(stripes.bytes_in(position.file), room[static_cast<std::size_t>(position.file)]);
+            EXPECT_LT(position.offset_bytes, stripes.bytes_in(position.file));
         }
-        EXPECT_EQ(std::ssize(places), 49);
+        EXPECT_EQ(std::ssize(positions), 49);
     }
 }
 

@@ -59,11 +59,11 @@ TEST_F(TransferThreads, MoveScatteredRunsThereAndBackAgainAndAgain) {
     for (std::size_t begin = 0; begin < pages.size(); begin += 8) {
         std::vector<FileSegment> to, from;
         for (std::size_t i = begin; i < begin + 8; ++i) {
-            const auto place = pages[i] * page_bytes;
-            to.push_back({&file, static_cast<std::int64_t>(i) * page_bytes, memory.bytes().data() + place,
+            const auto position = pages[i] * page_bytes;
+            to.push_back({&file, static_cast<std::int64_t>(i) * page_bytes, memory.bytes().data() + position,
                           page_bytes});
             from.push_back({&source, static_cast<std::int64_t>(i) * page_bytes,
-                            arrived.bytes().data() + place, page_bytes});
+                            arrived.bytes().data() + position, page_bytes});
         }
         writes.push_back(out.add(TransferKind::write, to));
         reads.push_back(in.add(TransferKind::read, from));
@@ -95,7 +95,7 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
     {
         TransferThread out{{.depth = 1, .block_bytes = page_bytes, .when_done = [&] { ++ends; }}};
         const int write = out.add(
-            TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Urgency::urgent,
+            TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Priority::high,
             [&] { calls.emplace_back("before"); }, [&] { calls.emplace_back("after"); });
         const int nothing = out.add(TransferKind::write, {});
 
@@ -113,12 +113,12 @@ TEST_F(TransferThreads, LetUrgentOnesPassThoseThatHaveBegun) {
     std::vector<std::string> ended;
     std::atomic<bool> all_are_started{false};
     TransferThread out{{.depth = 1, .block_bytes = page_bytes}};
-    const auto add = [&](Urgency urgency, std::int64_t first_page, std::string name) {
+    const auto add = [&](Priority priority, std::int64_t first_page, std::string name) {
         return out.add(
             TransferKind::write,
             {{&file, first_page * page_bytes, memory.bytes().data() + first_page * page_bytes,
               8 * page_bytes}},
-            urgency,
+            priority,
             [&, waits = name == "begun"] {
                 while (waits && !all_are_started) {
                     ::usleep(100);
@@ -126,16 +126,16 @@ TEST_F(TransferThreads, LetUrgentOnesPassThoseThatHaveBegun) {
             },
             [&ended, name] { ended.push_back(name); });
     };
-    const int begun = add(Urgency::can_wait, 0, "begun");
-    const int later = add(Urgency::can_wait, 8, "later");
-    const int urgent = add(Urgency::urgent, 16, "urgent");
-    const int urgent_too = add(Urgency::urgent, 24, "urgent too");
+    const int begun = add(Priority::low, 0, "begun");
+    const int later = add(Priority::low, 8, "later");
+    const int high = add(Priority::high, 16, "urgent");
+    const int urgent_too = add(Priority::high, 24, "urgent too");
 
-    for (const int transfer : {begun, later, urgent, urgent_too}) {
+    for (const int transfer : {begun, later, high, urgent_too}) {
         out.start(transfer);
     }
     all_are_started = true;
-    for (const int transfer : {begun, later, urgent, urgent_too}) {
+    for (const int transfer : {begun, later, high, urgent_too}) {
         wait_for(out, transfer);
     }
 

@@ -11,8 +11,8 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 
 /// Returns two slow steps of 10 s, then `steps` of 1 s: 0.5 s forward, 0.25 s waiting.
-Account account_of(int steps, double wait_seconds = 0.25) {
-    Account account{1, 0};
+TimeAccounting account_of(int steps, double wait_seconds = 0.25) {
+    TimeAccounting account{1, 0};
     const int forward = account.activity("Forward");
     const int wait = account.activity("Wait for data");
     const int kernel = account.kernel("qkv", "forward");
@@ -28,7 +28,7 @@ Account account_of(int steps, double wait_seconds = 0.25) {
     return account;
 }
 
-TEST(Account, LeavesTheFirstTwoStepsOut) {
+TEST(TimeAccounting, LeavesTheFirstTwoStepsOut) {
     const AccountRecord record = account_of(4).record(24 * second);
 
     EXPECT_EQ(record.first_step, 3);
@@ -44,7 +44,7 @@ TEST(Account, LeavesTheFirstTwoStepsOut) {
     EXPECT_DOUBLE_EQ(record.kernels.at(0).flops, 4e9);
 }
 
-TEST(Account, CountsEverythingWhenThereIsNothingElse) {
+TEST(TimeAccounting, CountsEverythingWhenThereIsNothingElse) {
     const AccountRecord record = account_of(0).record(20 * second);
 
     EXPECT_EQ(record.first_step, 1);
@@ -54,22 +54,22 @@ TEST(Account, CountsEverythingWhenThereIsNothingElse) {
     EXPECT_EQ(record.tokens, 2000);
 }
 
-TEST(Account, NoStepIsNoStep) {
-    const AccountRecord record = Account{1, 0}.record(second);
+TEST(TimeAccounting, NoStepIsNoStep) {
+    const AccountRecord record = TimeAccounting{1, 0}.record(second);
     EXPECT_EQ(record.steps(), 0);
     EXPECT_NE(account_table(std::vector{record}, 0).find("no step"), std::string::npos);
 }
 
-TEST(Account, GivesTheSameHandleForTheSameName) {
-    Account account;
+TEST(TimeAccounting, GivesTheSameHandleForTheSameName) {
+    TimeAccounting account;
     const int forward = account.activity("Forward");
     EXPECT_NE(account.activity("Backward"), forward);
     EXPECT_EQ(account.activity("Forward"), forward);
     EXPECT_NE(account.kernel("qkv", "backward"), account.kernel("qkv", "forward"));
 }
 
-TEST(Account, KeepsActivitiesThatAppearLate) {
-    Account account = account_of(2);
+TEST(TimeAccounting, KeepsActivitiesThatAppearLate) {
+    TimeAccounting account = account_of(2);
     account.add(account.activity("Validation"), 3.0);
 
     const AccountRecord record = account.record(25 * second);
@@ -77,8 +77,8 @@ TEST(Account, KeepsActivitiesThatAppearLate) {
     EXPECT_DOUBLE_EQ(record.activities[2].seconds, 3.0);
 }
 
-TEST(Account, DoesNotAllocateAfterTheExcludedSteps) {
-    Account account = account_of(2);
+TEST(TimeAccounting, DoesNotAllocateAfterTheExcludedSteps) {
+    TimeAccounting account = account_of(2);
     const int forward = account.activity("Forward");
     const test::CountedAllocations counted;
     for (int i = 0; i < 100; ++i) {
@@ -145,7 +145,7 @@ TEST(AccountTable, FoldsRowsThatAreHardlyThere) {
 }
 
 TEST(AccountTable, LeavesValidationOutOfTheSpeedOfSteps) {
-    Account account = account_of(4);
+    TimeAccounting account = account_of(4);
     account.add(account.activity("Validation", Part::between_steps), 4.0);
     const std::vector<AccountRecord> records = gather_records(
         account.record(28 * second), [](const std::string& mine) { return std::vector{mine}; });

@@ -18,7 +18,7 @@ TEST(Banner, AlignsLabelsAndContinuationLines) {
 }
 
 TEST(DescribePlaces, JoinsNodesOfTheSameMakeUp) {
-    const std::vector<RankPlace> ranks{{"node1", {0, 1}, 2},
+    const std::vector<RankPlacement> ranks{{"node1", {0, 1}, 2},
                                        {"node1", {2, 3}, 2},
                                        {"node2", {0, 1}, 2},
                                        {"node2", {2, 3}, 2},
@@ -30,12 +30,12 @@ TEST(DescribePlaces, JoinsNodesOfTheSameMakeUp) {
 
 TEST(OversubscriptionWarnings, AreSilentWhenThreadsFit) {
     EXPECT_TRUE(
-        oversubscription_warnings(std::vector<RankPlace>{{"a", {0, 1}, 1}, {"a", {0, 1}, 1}}).empty());
+        oversubscription_warnings(std::vector<RankPlacement>{{"a", {0, 1}, 1}, {"a", {0, 1}, 1}}).empty());
 }
 
 TEST(OversubscriptionWarnings, GiveTheExactRemedy) {
     const auto warnings =
-        oversubscription_warnings(std::vector<RankPlace>{{"a", {0, 1, 2, 3}, 4}, {"a", {0, 1, 2, 3}, 4}});
+        oversubscription_warnings(std::vector<RankPlacement>{{"a", {0, 1, 2, 3}, 4}, {"a", {0, 1, 2, 3}, 4}});
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_EQ(
         warnings[0],
@@ -43,21 +43,21 @@ TEST(OversubscriptionWarnings, GiveTheExactRemedy) {
 }
 
 TEST(OversubscriptionWarnings, SendRanksElsewhereWhenThereAreTooMany) {
-    const RankPlace bound{.host = "a", .cores = {0}, .threads = 1, .job_cores = 2};
-    const auto warnings = oversubscription_warnings(std::vector<RankPlace>{bound, bound});
+    const RankPlacement bound{.host = "a", .cores = {0}, .threads = 1, .job_cores = 2};
+    const auto warnings = oversubscription_warnings(std::vector<RankPlacement>{bound, bound});
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("Start at most 1 rank here, or bind ranks to more cores"), std::string::npos)
         << warnings[0];
 }
 
 TEST(OversubscriptionWarnings, OfferNoOtherCoresWhereThereAreNone) {
-    const RankPlace unbound{.host = "a", .cores = {0, 1}, .threads = 1, .job_cores = 2};
-    const auto warnings = oversubscription_warnings(std::vector<RankPlace>(3, unbound));
+    const RankPlacement unbound{.host = "a", .cores = {0, 1}, .threads = 1, .job_cores = 2};
+    const auto warnings = oversubscription_warnings(std::vector<RankPlacement>(3, unbound));
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("Start at most 2 ranks here."), std::string::npos) << warnings[0];
 }
 
-RankPlace on(std::vector<int> whole_cores, int threads, int job_cores = 64) {
+RankPlacement on(std::vector<int> whole_cores, int threads, int job_cores = 64) {
     auto cores = whole_cores;
     return {.host = "a",
             .cores = std::move(cores),

@@ -7,7 +7,7 @@
 namespace ziggurat::train {
 namespace {
 
-using schedule::Cargo;
+using schedule::PayloadKind;
 using schedule::Link;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
@@ -38,8 +38,8 @@ BottleneckFacts some_facts() {
     BottleneckFacts facts;
     facts.budget_bytes = {4 * gib, 8 * gib, 100 * gib};
     facts.reserved_bytes = {4 * gib, 5 * gib, 12 * gib};
-    facts.at_home[static_cast<std::size_t>(Cargo::optimizer)] = {0, 0, 12 * gib};
-    facts.moved[static_cast<std::size_t>(Cargo::optimizer)][static_cast<std::size_t>(Link::nvme_read)] =
+    facts.at_home[static_cast<std::size_t>(PayloadKind::optimizer)] = {0, 0, 12 * gib};
+    facts.moved[static_cast<std::size_t>(PayloadKind::optimizer)][static_cast<std::size_t>(Link::nvme_read)] =
         12 * gib;
     facts.num_paths = 2;
     return facts;
@@ -121,8 +121,8 @@ TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
     BottleneckFacts facts;
     facts.budget_bytes = {4 * gib, gib, 0};
     facts.reserved_bytes = {gib, gib, 0};
-    facts.at_home[static_cast<std::size_t>(Cargo::parameters)] = {0, 2 * gib, 0};
-    facts.moved[static_cast<std::size_t>(Cargo::parameters)][static_cast<std::size_t>(Link::host_to_device)] =
+    facts.at_home[static_cast<std::size_t>(PayloadKind::parameters)] = {0, 2 * gib, 0};
+    facts.moved[static_cast<std::size_t>(PayloadKind::parameters)][static_cast<std::size_t>(Link::host_to_device)] =
         2 * gib;
     facts.microbatches = 2;
 

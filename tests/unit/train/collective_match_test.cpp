@@ -74,11 +74,11 @@ TEST(CollectiveMatch, BringsTogetherASendAndItsReceive) {
     const int there = ranks[0].add(OpKind::send, "stages", {0, 1}, 1);
     const int back = ranks[0].add(OpKind::receive, "stages", {0, 1}, 1);
     const int answer = ranks[1].add(OpKind::send, "stages", {0, 1}, 0);
-    const int heard = ranks[1].add(OpKind::receive, "stages", {0, 1}, 0);
+    const int received = ranks[1].add(OpKind::receive, "stages", {0, 1}, 0);
 
     const auto collectives = collectives_of(ranks);
 
-    EXPECT_EQ(op_of(collectives, 0, there, 1), heard);
+    EXPECT_EQ(op_of(collectives, 0, there, 1), received);
     EXPECT_EQ(op_of(collectives, 0, back, 1), answer);
 }
 

@@ -229,7 +229,7 @@ TEST(Screen, OfARankIsWhatTheLauncherWritesTo) {
             const pid_t rank = ::fork();
             if (rank == 0) {
                 ::dup2(of_rank.program.get(), STDOUT_FILENO);
-                const auto screen = Screen::behind_launcher(STDOUT_FILENO);
+                const auto screen = Screen::under_launcher(STDOUT_FILENO);
                 ::_exit(screen.is_terminal() ? screen.columns() : 255);
             }
             int status = 0;

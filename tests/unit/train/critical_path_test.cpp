@@ -193,11 +193,11 @@ TEST(CriticalPath, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
     const int read = line.add(Engine::nvme_read, 1);
-    const int gather_there = line.add_collective(1);
+    const int gather_present = line.add_collective(1);
     line.done(gather, 10, 95, 10);
     line.done(compute, 95, 100, 95, gather);
     line.done(read, 5, 80, 5, -1, 1);
-    line.done(gather_there, 82, 90, 80, read, 1);
+    line.done(gather_present, 82, 90, 80, read, 1);
 
     EXPECT_EQ(line.visitor(10, 100), (std::map<int, std::int64_t>{{100 + read, 72}, {gather, 13}}))
         << "the other rank's thread was slow to see that the read was done";
@@ -209,19 +209,19 @@ TEST(CriticalPath, GoesBackOverManyCollectivesFromRankToRank) {
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
-    std::vector<int> here, there;
+    std::vector<int> unchanged, there;
     for (int i = 0; i < 4; ++i) {
-        here.push_back(line.add_collective(0));
+        unchanged.push_back(line.add_collective(0));
     }
     const int other_read = line.add(Engine::nvme_read, 1);
     for (int i = 0; i < 4; ++i) {
         there.push_back(line.add_collective(1));
     }
-    line.done(here[0], 0, 30, 0);
-    line.done(read, 30, 60, 30, here[0]);
-    line.done(here[1], 60, 60, 60, read);
-    line.done(here[2], 60, 90, 60, here[1]);
-    line.done(compute, 90, 100, 90, here[2]);
+    line.done(unchanged[0], 0, 30, 0);
+    line.done(read, 30, 60, 30, unchanged[0]);
+    line.done(unchanged[1], 60, 60, 60, read);
+    line.done(unchanged[2], 60, 90, 60, unchanged[1]);
+    line.done(compute, 90, 100, 90, unchanged[2]);
     line.done(other_read, 0, 30, 0, -1, 1);
     line.done(there[0], 30, 30, 30, other_read, 1);
     line.done(there[1], 30, 60, 30, there[0], 1);
@@ -239,11 +239,11 @@ TEST(CriticalPath, KeepsACollectiveThatNobodyIsLateFor) {
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
     const int read = line.add(Engine::nvme_read, 1);
-    const int gather_there = line.add_collective(1);
+    const int gather_present = line.add_collective(1);
     line.done(gather, 20, 50, 0);
     line.done(compute, 50, 60, 50, gather);
     line.done(read, 0, 10, 0, -1, 1);
-    line.done(gather_there, 10, 45, 10, read, 1);
+    line.done(gather_present, 10, 45, 10, read, 1);
 
     EXPECT_EQ(line.visitor(20, 60), (std::map<int, std::int64_t>{{gather, 30}}));
 }
@@ -253,14 +253,14 @@ TEST(CriticalPath, NamesWhatTheThreadOfTheLateRankWasAt) {
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
     const int read = line.add(Engine::nvme_read, 1);
-    const int gather_there = line.add_collective(1);
+    const int gather_present = line.add_collective(1);
     const int compute_there = line.add(Engine::compute, 1);
     line.done(gather, 0, 50, 0);
     line.done(compute, 50, 60, 50, gather);
     line.done(read, -10, 20, -10, -1, 1);
     line.done(compute_there, 5, 45, 0, -1, 1);
     line.worked(compute_there, 5, 45, 1);  // the collective could have begun at 20
-    line.done(gather_there, 45, 48, 20, read, 1);
+    line.done(gather_present, 45, 48, 20, read, 1);
 
     EXPECT_EQ(line.visitor(0, 60),
               (std::map<int, std::int64_t>{{100 + read, 20}, {100 + compute_there, 25}, {gather, 5}}));
@@ -286,12 +286,12 @@ TEST(CriticalPath, TellsTheStepsOfAnOpApart) {
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
     const int read = line.add(Engine::nvme_read, 1);
-    const int gather_there = line.add_collective(1);
+    const int gather_present = line.add_collective(1);
     for (line.step = 0; line.step < 5; ++line.step) {
         const auto at = 100 * line.step;
         const auto late = line.step == 4 ? 50 : 0;
         line.done(read, at + 5, at + 10 + late, at + 5, -1, 1);
-        line.done(gather_there, at + 10 + late, at + 12 + late, at + 10 + late, read, 1);
+        line.done(gather_present, at + 10 + late, at + 12 + late, at + 10 + late, read, 1);
     }
     // Rank 1 is already in the next step.
     line.step = 3;

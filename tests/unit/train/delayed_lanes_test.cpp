@@ -17,21 +17,21 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/own_waits.hpp"
+#include "comm/main_thread_waits.hpp"
 #include "comm/wait_context.hpp"
 #include "comm/watch/liveness.hpp"
-#include "device/delayed/delayed_host.hpp"
-#include "device/delayed_queue.hpp"
+#include "device/emulated/emulated_device.hpp"
+#include "device/async_queue.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "state/tier_memory.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/host_work.hpp"
+#include "train/step/host_optimizer_thread.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 using schedule::Engine;
-using Mode = device::DelayedHost::Mode;
+using Mode = device::EmulatedDevice::Mode;
 
 void fail() {
     throw Error{ErrorKind::resource, "the device is gone"};
@@ -40,7 +40,7 @@ void fail() {
 /// A chain of ops on lanes of a delayed device, each waiting for the previous one.
 class DelayedRig {
   public:
-    explicit DelayedRig(Mode mode, device::WaitWatch* watch = nullptr)
+    explicit DelayedRig(Mode mode, device::WaitObserver* watch = nullptr)
         : thread{mode == Mode::threads ? std::make_unique<device::HostThread>(watch) : nullptr},
           device{{.mode = mode, .seed = 7, .thread = thread.get(), .watch = watch}} {
         schedule::Buffer buffer;
@@ -58,7 +58,7 @@ class DelayedRig {
         op.writes = {schedule::whole(program, 0, schedule::Role::input)};
         op.label = "op " + std::to_string(program.ops.size());
         auto& queue = streams[static_cast<std::size_t>(op.lane)].queue();
-        actions.push_back({.run = [&queue, work] { static_cast<device::DelayedQueue&>(queue).run(work); }});
+        actions.push_back({.run = [&queue, work] { static_cast<device::AsyncQueue&>(queue).run(work); }});
         program.ops.push_back(std::move(op));
     }
     Executor make(comm::WaitContext context = {}) {
@@ -67,7 +67,7 @@ class DelayedRig {
     }
 
     std::unique_ptr<device::HostThread> thread;
-    device::DelayedHost device;
+    device::EmulatedDevice device;
     schedule::Program program;
     std::vector<Action> actions;
     std::vector<device::Stream> streams;  ///< by lane
@@ -118,16 +118,16 @@ TEST_P(DelayedLanes, TellWhichOpHasFailed) {
 TEST_P(DelayedLanes, SayOnceWhatFailedWhoeverSeesIt) {
     DelayedRig rig{GetParam()};
     rig.add(Engine::compute, fail);
-    std::string told;
+    std::string reported;
     ::testing::internal::CaptureStderr();
     try {
         auto executor = rig.make();
         executor.run_step();  // may already detect it
     } catch (const Error& error) {
-        told = std::string{"ziggurat: error: "} + error.what() + "\n";
+        reported = std::string{"ziggurat: error: "} + error.what() + "\n";
     }
-    told += ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(told, "ziggurat: error: 'op 0' failed: the device is gone\n");
+    reported += ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(reported, "ziggurat: error: 'op 0' failed: the device is gone\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes,
@@ -136,12 +136,12 @@ INSTANTIATE_TEST_SUITE_P(Modes,
                          [](const auto& made) { return made.param == Mode::polled ? "Polled" : "Threads"; });
 
 /// Returns a job of one rank in this process.
-comm::WatchList alone() {
-    comm::WatchList list{.peers = {},
+comm::MonitoredRanks alone() {
+    comm::MonitoredRanks list{.peers = {},
                          .me = 0,
                          .world_size = 1,
                          .host = "machine",
-                         .board = comm::MachineBoard::create(1),
+                         .board = comm::NodeStatusBoard::create(1),
                          .is_shared = true,
                          .launcher = std::nullopt};
     list.peers.push_back({0, ::getpid(), comm::process_state(::getpid())->started_at});
@@ -179,7 +179,7 @@ TEST(DelayedLanesDeathTest, EndTheJobByAnUpdateOfTheHostThatNobodyHasSeenFail) {
         op.label = "update 3";
         program.ops.push_back(op);
         {
-            HostWork host{device::Stream{1, &thread}, comm::WaitContext{liveness}, [] {}};
+            HostOptimizerThread host{device::Stream{1, &thread}, comm::WaitContext{liveness}, [] {}};
             host.applied_to(program, program.ops[0], {.run = fail}).start();
         }
         std::_Exit(0);
@@ -197,9 +197,9 @@ void hang() {
 TEST(DelayedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
-        liveness.set_patience(0.05);
+        liveness.set_hang_timeout(0.05);
         const comm::WaitContext waits{liveness};
-        comm::OwnWaits own_waits{waits};
+        comm::MainThreadWaits own_waits{waits};
         DelayedRig rig{Mode::threads, &own_waits};
         rig.add(Engine::compute, hang);
         {
@@ -221,9 +221,9 @@ TEST(DelayedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
 TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
-        liveness.set_patience(0.05);
+        liveness.set_hang_timeout(0.05);
         const comm::WaitContext waits{liveness};
-        comm::OwnWaits own_waits{waits};
+        comm::MainThreadWaits own_waits{waits};
         device::HostThread thread{&own_waits};
         schedule::Program program;
         schedule::Op op;
@@ -231,7 +231,7 @@ TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
         op.label = "update 3";
         program.ops.push_back(op);
         {
-            HostWork host{device::Stream{1, &thread}, waits, [] {}};
+            HostOptimizerThread host{device::Stream{1, &thread}, waits, [] {}};
             Executor executor{program, {host.applied_to(program, program.ops[0], {.run = hang})}, waits, 60};
             executor.run_step();
             executor.advance();
@@ -250,8 +250,8 @@ TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
 TEST(DelayedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
-        liveness.set_patience(0.05);
-        comm::OwnWaits own_waits{comm::WaitContext{liveness}};
+        liveness.set_hang_timeout(0.05);
+        comm::MainThreadWaits own_waits{comm::WaitContext{liveness}};
         device::Task task{.work = hang};
         {
             device::HostThread thread{&own_waits};
@@ -272,26 +272,26 @@ TEST(DelayedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
 /// Device whose streams begin with work that hangs.
 class HangingDevice final : public device::Device {
   public:
-    explicit HangingDevice(device::DelayedHost& behind) : behind_{behind} {}
+    explicit HangingDevice(device::EmulatedDevice& after) : after_{after} {}
 
     device::Arena reserve(std::int64_t bytes, const char* purpose, device::Arena::Kind kind) override {
-        return behind_.reserve(bytes, purpose, kind);
+        return after_.reserve(bytes, purpose, kind);
     }
     device::Stream make_stream() override {
-        auto stream = behind_.make_stream();
-        static_cast<device::DelayedQueue&>(stream.queue()).run(hang);
+        auto stream = after_.make_stream();
+        static_cast<device::AsyncQueue&>(stream.queue()).run(hang);
         return stream;
     }
 
   private:
-    device::DelayedHost& behind_;
+    device::EmulatedDevice& after_;
 };
 
 TEST(DelayedLanesDeathTest, GiveUpACopyBetweenStepsThatDoesNotComeToItsEnd) {
     const auto hang_in = [](bool is_read) {
         comm::Liveness liveness{alone()};
-        liveness.set_patience(0.05);
-        comm::OwnWaits own_waits{comm::WaitContext{liveness}};
+        liveness.set_hang_timeout(0.05);
+        comm::MainThreadWaits own_waits{comm::WaitContext{liveness}};
         DelayedRig rig{Mode::threads, &own_waits};
         HangingDevice device{rig.device};
         rig.program.arena_bytes[0] = 64;

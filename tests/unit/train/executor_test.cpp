@@ -133,7 +133,7 @@ TEST(Executor, UsesAReadThatEndsBeforeTheOneInFrontOfIt) {
 
 // Nine reads, of which the first takes longest: the ninth begins only when the first has ended.
 TEST(Executor, HoldsNoMoreThanSomeReadsUnderWay) {
-    constexpr int reads = schedule::most_under_way + 1;
+    constexpr int reads = schedule::max_in_flight + 1;
     Rig rig{reads};
     for (int b = 0; b < reads; ++b) {
         rig.add(Engine::nvme_read, {}, {b}, b == 0 ? 5 : 1);
@@ -160,23 +160,23 @@ TEST(Executor, TellsWhatIsDoneBetweenStepsWithTheNextStep) {
     const int write = rig.add(Engine::nvme_write, {0}, {1}, 20);
     derive_dependencies(rig.program);
     Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
-    const auto writes_told = [&] {
-        const auto told = executor.records();
-        return std::count_if(told.begin(), told.end(), [&](const LaneRecord& record) {
+    const auto writes_reported = [&] {
+        const auto reported = executor.records();
+        return std::count_if(reported.begin(), reported.end(), [&](const LaneRecord& record) {
             return record.op == write && record.cause < 0;
         });
     };
 
     executor.run_step();
-    EXPECT_EQ(writes_told(), 0);
+    EXPECT_EQ(writes_reported(), 0);
     while (rig.log.find("end1") == std::string::npos) {
         executor.advance();
     }
-    EXPECT_EQ(writes_told(), 0) << "those of the step are being looked at";
+    EXPECT_EQ(writes_reported(), 0) << "those of the step are being looked at";
     executor.run_step();
-    EXPECT_EQ(writes_told(), 1);
+    EXPECT_EQ(writes_reported(), 1);
     executor.finish();
-    EXPECT_EQ(writes_told(), 1) << "of the second step";
+    EXPECT_EQ(writes_reported(), 1) << "of the second step";
 }
 
 TEST(Executor, DoesNotStartCollectivesAhead) {

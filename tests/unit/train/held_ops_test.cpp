@@ -54,7 +54,7 @@ TEST(HeldOps, LetOtherLanesGoOn) {
         first_asked_ns = first_asked_ns == 0 ? monotonic_ns() : first_asked_ns;
         return rig.log.find("end1") != std::string::npos;
     };
-    rig.actions[0].held_for = "the other lane";
+    rig.actions[0].hold_reason = "the other lane";
     auto executor = rig.make();
 
     const auto work = do_step(executor);
@@ -125,7 +125,7 @@ TEST(HeldOps, SayWhatTheyWaitFor) {
     LateRig rig{1};
     add_host_op(rig);
     rig.actions[0].may_begin = [] { return false; };
-    rig.actions[0].held_for = "a free place";
+    rig.actions[0].hold_reason = "a free place";
     auto executor = rig.make(0);
     executor.run_step();
 

@@ -41,7 +41,7 @@ std::int64_t global_number(const layout::Parameter& parameter,
                            std::int64_t local) {
     std::vector<std::int64_t> index(parameter.extents.size());
     const auto slices =
-        parameter.most_slices > 0 ? std::min<std::int64_t>(parameter.most_slices, tensor) : tensor;
+        parameter.max_slices > 0 ? std::min<std::int64_t>(parameter.max_slices, tensor) : tensor;
     for (std::size_t d = index.size(); d-- > 0;) {
         const bool is_cut = static_cast<int>(d) == parameter.tensor_dim;
         const auto extent = is_cut ? parameter.extents[d] / slices : parameter.extents[d];
@@ -60,7 +60,7 @@ std::int64_t global_number(const layout::Parameter& parameter,
 
 /// Calls `visit(number in the tensor, bytes from the start of the buffer)` for all elements of a piece.
 template <class Visitor>
-void for_each_element(const HeldPiece& held, std::int64_t width, const Visitor& visit) {
+void for_each_element(const PieceView& held, std::int64_t width, const Visitor& visit) {
     const auto& box = held.piece.box;
     auto index = box.begin;
     for (std::int64_t i = 0; i < box.elements(); ++i) {
@@ -78,14 +78,14 @@ void for_each_element(const HeldPiece& held, std::int64_t width, const Visitor& 
     }
 }
 
-const layout::Parameter& parameter_of(const Rank& rank, const HeldPiece& held) {
+const layout::Parameter& parameter_of(const Rank& rank, const PieceView& held) {
     const auto unit = rank.program.buffers[static_cast<std::size_t>(held.buffer)].unit;
     const auto& parameters = rank.model.table.units[static_cast<std::size_t>(unit)].parameters;
     return *std::ranges::find(parameters, held.piece.tensor, &layout::Parameter::name);
 }
 
 /// Checks the location of each element of a piece against the unit's flat layout.
-void expect_places(const Rank& rank, const HeldPiece& held) {
+void expect_places(const Rank& rank, const PieceView& held) {
     const auto& buffer = rank.program.buffers[static_cast<std::size_t>(held.buffer)];
     const auto& parameter = parameter_of(rank, held);
     const auto index = static_cast<int>(
@@ -236,7 +236,7 @@ TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
         for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
             passed.emplace(saved.buffer, saved.run.offset);
         }
-        for (const auto& passing : schedule::passing_runs(rank.model, rank.program)) {
+        for (const auto& passing : schedule::streamed_ranges(rank.model, rank.program)) {
             EXPECT_EQ(passed.at(passing.home), passing.at_home.offset) << "seed " << seed;
             passed[passing.home] += passing.at_home.bytes;
             of_update[passing.op] += passing.at_home.bytes;
@@ -244,7 +244,7 @@ TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
         const int ring = rank.program.trainer_buffers.save_ring;
         ASSERT_EQ(ring >= 0, !of_update.empty());
         for (const auto& [op, bytes] : of_update) {
-            EXPECT_LE(bytes * schedule::places_of_save_ring, rank.program.buffer(ring).bytes);
+            EXPECT_LE(bytes * schedule::save_ring_slots, rank.program.buffer(ring).bytes);
         }
         for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
             const auto& home = buffers[static_cast<std::size_t>(saved.buffer)];

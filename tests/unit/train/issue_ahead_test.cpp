@@ -61,9 +61,9 @@ TEST(IssueAhead, LeavesWhatComputesForLaterWhereAStepMayBeGivenUp) {
     LateRig rig{1};
     add_chain(rig, 200, schedule::OpKind::compute);
     auto executor = rig.make();
-    std::int64_t most_ahead = 0, asked = 0;
+    std::int64_t max_ahead = 0, asked = 0;
     rig.device.when_asked = [&] {
-        most_ahead = std::max(most_ahead, num_of(rig.log, " issue") - num_of(rig.log, " did"));
+        max_ahead = std::max(max_ahead, num_of(rig.log, " issue") - num_of(rig.log, " did"));
         if (++asked % 3 == 0) {
             rig.queue_of(0).do_next();
         }
@@ -73,8 +73,8 @@ TEST(IssueAhead, LeavesWhatComputesForLaterWhereAStepMayBeGivenUp) {
     executor.finish();
 
     EXPECT_EQ(num_of(rig.log, " did"), 200);
-    EXPECT_GE(most_ahead, 8) << "the device always has something to do";
-    EXPECT_LE(most_ahead, 20);
+    EXPECT_GE(max_ahead, 8) << "the device always has something to do";
+    EXPECT_LE(max_ahead, 20);
 }
 
 TEST(IssueAhead, LetsAStepEndSoonAfterItIsGivenUp) {

@@ -279,7 +279,7 @@ TEST(LateErrors, TellWhichOpDoesNotEnd) {
 
 /// A hanging device stops accepting work at some time: then the issuing thread waits.
 TEST(LateErrors, AreNotNeededToHearOfAnOpThatTheDeviceDoesNotTake) {
-    class Log final : public device::WaitWatch {
+    class Log final : public device::WaitObserver {
       public:
         explicit Log(std::string& text) : text_{text} {}
         void begins(std::string_view what) noexcept override { text_ += " (" + std::string{what}; }

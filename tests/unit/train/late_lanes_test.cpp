@@ -244,16 +244,16 @@ TEST(LateLanes, AddUpInTheAccount) {
     auto times = times_of_one(rig.program);
     auto executor = rig.make();
     executor.keep_times_in(times.own());
-    Account account;
+    TimeAccounting account;
     const layout::FamilyTable table;
     OpAccount ops{rig.program, table, times, account};
-    double compute_s = 0, stall_s = 0, told_s = 0;
+    double compute_s = 0, stall_s = 0, reported_s = 0;
     const auto add = [&] {
         StepReport report;
         ops.add(executor, {}, report);
         compute_s += report.compute_s;
         stall_s += report.stall(Stall::host_to_device);
-        told_s += seconds_between(executor.step_began_ns(), executor.step_ended_ns());
+        reported_s += seconds_between(executor.step_began_ns(), executor.step_ended_ns());
     };
     executor.run_step();
     add();
@@ -271,7 +271,7 @@ TEST(LateLanes, AddUpInTheAccount) {
 
     EXPECT_NEAR(compute_s, 10e-3, 1e-9);  // three steps, and the first op of the fourth
     EXPECT_NEAR(stall_s, 1.5e-3, 1e-9);
-    EXPECT_NEAR(told_s, compute_s + stall_s, 1e-9);
+    EXPECT_NEAR(reported_s, compute_s + stall_s, 1e-9);
     rig.device.when_asked = [&] { rig.device.do_all(); };
     executor.finish();
 }

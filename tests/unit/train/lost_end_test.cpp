@@ -73,13 +73,13 @@ TEST(LostEnd, IsToldByAnotherRankUnlessTheFirstHoldsTheFolder) {
         const FileHandle first{::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY)};
         ASSERT_EQ(::flock(first.get(), LOCK_EX | LOCK_NB), 0);
         EXPECT_TRUE(is_a_job_in(folder.path()));
-        tell_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
+        report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
         EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), before);
     }
     EXPECT_FALSE(is_a_job_in(folder.path()));
 
-    tell_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
-    tell_for_first_rank(folder.path(), 6, "error: rank 2: rank 0 has died");
+    report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
+    report_for_first_rank(folder.path(), 6, "error: rank 2: rank 0 has died");
 
     EXPECT_FALSE(find_lost_end(folder.path()));
     const auto after = test::contents_of(folder.file("metrics.jsonl"));

@@ -19,7 +19,7 @@ struct Stalls {
     schedule::ModelLayout model;
     schedule::Program program;
     NodeTimes times;
-    Account account = Account{};
+    TimeAccounting account = TimeAccounting{};
     OpAccount ops;
 };
 

@@ -60,13 +60,13 @@ TEST_F(OpTimesTest, FindsWorkByTime) {
     mine_.was_busy({0, 9'994'100, 10'008'000});  // continues
     mine_.was_busy({1, 10'008'100, 10'009'000});
 
-    const auto first = seen_.first_work_behind(9'974'000);
+    const auto first = seen_.first_work_after(9'974'000);
     EXPECT_EQ(first, 998) << "the one that ends then is over";
     EXPECT_EQ(seen_.work(first)->begin_ns, 9'980'000);
     EXPECT_EQ(seen_.work(first + 1)->end_ns, 10'008'000);
     EXPECT_EQ(seen_.work(first + 2)->op, 1) << "another op is another work";
     EXPECT_FALSE(seen_.work(first + 3));
-    EXPECT_FALSE(seen_.work(seen_.first_work_behind(10'009'000)));
+    EXPECT_FALSE(seen_.work(seen_.first_work_after(10'009'000)));
 }
 
 }  // namespace

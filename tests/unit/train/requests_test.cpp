@@ -14,9 +14,9 @@
 namespace ziggurat::train {
 namespace {
 
-constexpr Requests::Abilities everything{.saves = true, .validates = true};
+constexpr Requests::RunCapabilities everything{.saves = true, .validates = true};
 
-constexpr Moment in_step{.steps_done = 1360, .is_in_step = true, .step_seconds = 2};
+constexpr TrainingPosition in_step{.steps_done = 1360, .is_in_step = true, .step_seconds = 2};
 
 /// Actions of one rank at each step, as in the trainer.
 struct Rank {
@@ -24,7 +24,7 @@ struct Rank {
     Requests requests;
     StepRequests step_requests;
 
-    explicit Rank(const Requests::Abilities& abilities = everything,
+    explicit Rank(const Requests::RunCapabilities& abilities = everything,
                   const std::string& folder = "",
                   std::optional<TimeLimit> limit = std::nullopt,
                   const Requests::FindEnd& find_end = find_launcher_end)
@@ -37,9 +37,9 @@ struct Rank {
         requests.step_ended(agreed, 1, step_requests);
         return agreed;
     }
-    std::string said() {
-        const auto news = requests.news(in_step);
-        return news ? news->text : "";
+    std::string printed() {
+        const auto message = requests.message(in_step);
+        return message ? message->text : "";
     }
 };
 
@@ -55,22 +55,22 @@ StepRequests step_until(Rank& rank, StepRequest step_request) {
 
 TEST(Requests, SayEachLevelOfASignalOnce) {
     Rank rank;
-    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.printed(), "");
     raise(SIGUSR1);
-    const auto news = rank.requests.news(in_step);
-    ASSERT_TRUE(news);
-    EXPECT_EQ(news->text, "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
-    EXPECT_EQ(news->signal, "SIGUSR1");
-    EXPECT_EQ(news->level, 1);
-    EXPECT_EQ(rank.said(), "");
+    const auto message = rank.requests.message(in_step);
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text, "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(message->signal, "SIGUSR1");
+    EXPECT_EQ(message->level, 1);
+    EXPECT_EQ(rank.printed(), "");
     EXPECT_EQ(rank.step().stop_level(), 1);
-    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.printed(), "");
     EXPECT_EQ(rank.requests.agreed(), 1);
 
     raise(SIGINT);
-    EXPECT_EQ(rank.said(), "received SIGINT again: aborts step 1361 now, saves, then exits 75");
+    EXPECT_EQ(rank.printed(), "received SIGINT again: aborts step 1361 now, saves, then exits 75");
     EXPECT_EQ(rank.step().stop_level(), 2);
-    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.printed(), "");
     EXPECT_EQ(rank.requests.reason(), "SIGINT");
 }
 
@@ -78,52 +78,52 @@ TEST(Requests, HaveNoStepToGiveUpBetweenSteps) {
     Rank rank;
     raise(SIGUSR1);
     raise(SIGINT);
-    const auto news = rank.requests.news({.steps_done = 1360, .is_in_step = false, .step_seconds = 2});
-    ASSERT_TRUE(news);
-    EXPECT_EQ(news->text, "received SIGINT: stops after step 1360, saves, then exits 75");
+    const auto message = rank.requests.message({.steps_done = 1360, .is_in_step = false, .step_seconds = 2});
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text, "received SIGINT: stops after step 1360, saves, then exits 75");
 }
 
 TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
     Rank rank{{.saves = false, .validates = false}};
     raise(SIGTERM);
-    EXPECT_EQ(rank.said(),
+    EXPECT_EQ(rank.printed(),
               "received SIGTERM: stops after step 1361 (in about 2.00 s), saves nothing (checkpoint.every: "
               "none), "
               "exits 4");
 }
 
 /// Returns the message for a SIGTERM of mpirun, which kills after a second.
-std::string said_of_mpirun(Moment moment, double save_seconds, pid_t pid = 77, bool saves = true) {
+std::string mpirun_output(TrainingPosition moment, double save_seconds, pid_t pid = 77, bool saves = true) {
     pid_t sender = 0;
     Rank rank{{.saves = saves, .validates = false}, "", std::nullopt, [&](pid_t who) {
                   sender = who;
-                  return LauncherEnd{"mpirun", pid, 1};
+                  return LauncherGrace{"mpirun", pid, 1};
               }};
     kill(getpid(), SIGTERM);
     rank.requests.checkpoint_took(save_seconds);
-    const auto news = rank.requests.news(moment);
+    const auto message = rank.requests.message(moment);
     EXPECT_EQ(sender, getpid()) << "that of the signal is asked about";
-    return news ? news->text : "";
+    return message ? message->text : "";
 }
 
 TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
-    Moment moment{.steps_done = 1360, .is_in_step = true, .step_seconds = 2, .saved_step = 1300};
+    TrainingPosition moment{.steps_done = 1360, .is_in_step = true, .step_seconds = 2, .saved_step = 1300};
     EXPECT_EQ(
-        said_of_mpirun(moment, 0.25),
+        mpirun_output(moment, 0.25),
         "received SIGTERM from mpirun, which kills the ranks after 1.00 s. A step and a checkpoint take "
         "2.25 s; the steps since step 1300 (the last that is saved) may be lost. To save before the stop, "
         "use `kill -USR1 77` or create STOP in the run directory instead. mpirun exits 1.");
     moment.step_seconds = 0.1;
-    EXPECT_NE(said_of_mpirun(moment, 0), said_of_mpirun(moment, 0.25)) << "what a save takes is not known";
+    EXPECT_NE(mpirun_output(moment, 0), mpirun_output(moment, 0.25)) << "what a save takes is not known";
     EXPECT_EQ(
-        said_of_mpirun(moment, 0.25),
+        mpirun_output(moment, 0.25),
         "received SIGTERM: stops after step 1361 (in about 100 ms), saves, then exits 75 (mpirun exits 1)");
-    EXPECT_NE(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "nearly";
+    EXPECT_NE(mpirun_output(moment, 0.45).find("kills the ranks"), std::string::npos) << "nearly";
     moment.is_in_step = false;
-    EXPECT_EQ(said_of_mpirun(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
+    EXPECT_EQ(mpirun_output(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
     moment.saved_step = -1;
-    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("all steps (none is saved yet)"), std::string::npos);
-    EXPECT_NE(said_of_mpirun(moment, 9, 0).find("`pkill -USR1 mpirun` on its node or"),
+    EXPECT_NE(mpirun_output(moment, 9, 0).find("all steps (none is saved yet)"), std::string::npos);
+    EXPECT_NE(mpirun_output(moment, 9, 0).find("`pkill -USR1 mpirun` on its node or"),
               std::string::npos)
         << "elsewhere";
 }
@@ -131,7 +131,7 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
 TEST(Requests, PromiseTheSameAsEverToWhoeverElseSendsTerm) {
     Rank rank;  // the launcher of this test is another process
     kill(getpid(), SIGTERM);
-    EXPECT_EQ(rank.said(), "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(rank.printed(), "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
 }
 
 TEST(Requests, TellOfAnotherRanksSignal) {
@@ -143,7 +143,7 @@ TEST(Requests, TellOfAnotherRanksSignal) {
     EXPECT_EQ(rank.requests.agreed(), 1);
     EXPECT_EQ(rank.requests.reason(), "another rank");
     EXPECT_EQ(
-        rank.said(),
+        rank.printed(),
         "another rank was asked to stop: stops after step 1361 (in about 2.00 s), saves, then exits 75");
 }
 
@@ -153,7 +153,7 @@ TEST(Requests, Usr2AsksForOneCheckpoint) {
     StepRequests agreed = rank.step();
     EXPECT_EQ(agreed[StepRequest::checkpoint], 1);
     EXPECT_EQ(agreed.stop_level(), 0);
-    EXPECT_EQ(rank.said(), "received SIGUSR2: saves after this step, then continues");
+    EXPECT_EQ(rank.printed(), "received SIGUSR2: saves after this step, then continues");
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "granted";
 }
 
@@ -191,14 +191,14 @@ TEST(Requests, SayWhatCannotBeDone) {
     Rank rank{{.saves = false, .validates = false}, folder.path()};
     raise(SIGUSR2);
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0);
-    EXPECT_EQ(rank.said(),
+    EXPECT_EQ(rank.printed(),
               "received SIGUSR2, but checkpoints are off (checkpoint.every: none): continues without one");
     std::ofstream{folder.file("VALIDATE")} << "";
     for (int i = 0; i < 1000 && std::filesystem::exists(folder.file("VALIDATE")); ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
         EXPECT_EQ(rank.step()[StepRequest::validate], 0);
     }
-    EXPECT_NE(rank.said().find("found VALIDATE, but there is nothing to validate on"), std::string::npos);
+    EXPECT_NE(rank.printed().find("found VALIDATE, but there is nothing to validate on"), std::string::npos);
 }
 
 TEST(Requests, StopForAFileAndDeleteIt) {
@@ -208,8 +208,8 @@ TEST(Requests, StopForAFileAndDeleteIt) {
 
     EXPECT_EQ(step_until(rank, StepRequest::stop_after_step).stop_level(), 1);
 
-    EXPECT_EQ(rank.said(), "found STOP: stops after step 1361 (in about 2.00 s), saves, then exits 75");
-    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.printed(), "found STOP: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(rank.printed(), "");
     EXPECT_EQ(rank.requests.reason(), "STOP");
     EXPECT_FALSE(std::filesystem::exists(folder.file("STOP")));
 }
@@ -221,7 +221,7 @@ TEST(Requests, ReportForAFileAndDeleteIt) {
 
     EXPECT_EQ(step_until(rank, StepRequest::report)[StepRequest::report], 1);
 
-    EXPECT_EQ(rank.said(), "found REPORT: prints the report after this step, then continues");
+    EXPECT_EQ(rank.printed(), "found REPORT: prints the report after this step, then continues");
     EXPECT_FALSE(std::filesystem::exists(folder.file("REPORT")));
     EXPECT_EQ(rank.requests.requested(), 0);
 }
@@ -235,21 +235,21 @@ TEST(Requests, StopBeforeTheTimeLimit) {
     EXPECT_EQ(rank.step().stop_level(), 1);
 
     EXPECT_EQ(rank.requests.reason(), "time limit");
-    const auto said = rank.said();
-    EXPECT_EQ(said.find("run.time_limit is "), 0U) << said;
-    EXPECT_NE(said.find("away, a step and a checkpoint may take 41.0 s: stops after step 1361"),
+    const auto printed = rank.printed();
+    EXPECT_EQ(printed.find("run.time_limit is "), 0U) << printed;
+    EXPECT_NE(printed.find("away, a step and a checkpoint may take 41.0 s: stops after step 1361"),
               std::string::npos)
-        << said;
-    EXPECT_EQ(rank.said(), "");
+        << printed;
+    EXPECT_EQ(rank.printed(), "");
 }
 
 TEST(Requests, SayHowMuchTimeASignalLeaves) {
     constexpr std::int64_t minute = 60'000'000'000;
     Rank rank{everything, "", TimeLimit{monotonic_ns() + 5 * minute + minute / 2, "run.time_limit", 0}};
     raise(SIGUSR1);
-    const auto said = rank.said();
-    EXPECT_EQ(said.find("received SIGUSR1 (5min"), 0U) << said;
-    EXPECT_NE(said.find(" before run.time_limit): stops after"), std::string::npos) << said;
+    const auto printed = rank.printed();
+    EXPECT_EQ(printed.find("received SIGUSR1 (5min"), 0U) << printed;
+    EXPECT_NE(printed.find(" before run.time_limit): stops after"), std::string::npos) << printed;
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ constexpr std::int64_t size = std::int64_t{64} << 20;
 constexpr std::int64_t tolerance = std::int64_t{8} << 20;
 
 #ifdef __SANITIZE_THREAD__
-constexpr const char* why_not = "the thread sanitizer's own memory grows with what is touched";
+constexpr const char* obstacle = "the thread sanitizer's own memory grows with what is touched";
 #else
-constexpr const char* why_not = nullptr;
+constexpr const char* obstacle = nullptr;
 #endif
 
 void touch(const device::Arena& arena) {
@@ -23,8 +23,8 @@ void touch(const device::Arena& arena) {
 }
 
 TEST(ResidentMemory, CountsWhatIsItsOwn) {
-    if (why_not != nullptr) {
-        GTEST_SKIP() << why_not;
+    if (obstacle != nullptr) {
+        GTEST_SKIP() << obstacle;
     }
     const ResidentMemory memory;
     const auto before = memory.own_bytes();
@@ -36,8 +36,8 @@ TEST(ResidentMemory, CountsWhatIsItsOwn) {
 }
 
 TEST(ResidentMemory, DoesNotCountWhatOthersMayMap) {
-    if (why_not != nullptr) {
-        GTEST_SKIP() << why_not;
+    if (obstacle != nullptr) {
+        GTEST_SKIP() << obstacle;
     }
     const ResidentMemory memory;
     const auto before = memory.own_bytes();

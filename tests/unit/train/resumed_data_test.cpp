@@ -29,7 +29,7 @@ TrainingData two_texts() {
 }
 
 /// Returns the manifest of step 50 and sample 400: 200 of each text.
-checkpoint::Manifest behind(const TrainingData& data) {
+checkpoint::Manifest after(const TrainingData& data) {
     checkpoint::Manifest manifest;
     manifest.progress.step = 50;
     manifest.progress.next_sample = 400;
@@ -37,12 +37,12 @@ checkpoint::Manifest behind(const TrainingData& data) {
     manifest.data = data.files;
     return manifest;
 }
-constexpr data::SourcePlace behind_200{0, 200 * 32};
+constexpr data::SourcePosition after_200{0, 200 * 32};
 
-DataVerdict judge(const TrainingData& now,
+DataVerdict check(const TrainingData& now,
                   bool is_accepted = false,
                   const TrainingData& before = two_texts()) {
-    return judge_data(behind(before), {}, now, is_accepted);
+    return check_data(after(before), {}, now, is_accepted);
 }
 
 void expect_silence(const DataVerdict& verdict) {
@@ -74,43 +74,43 @@ TEST(ResumedData, TheSameDataIsNotTalkedOfAndKeepsItsOrder) {
     auto before = two_texts();
     before.order.first_sample = 80;
     before.order.sources[1].begin = {2, 64};
-    const auto verdict = judge(two_texts(), false, before);
+    const auto verdict = check(two_texts(), false, before);
     expect_silence(verdict);
     EXPECT_EQ(before.order, verdict.order);
 
     auto scaled = two_texts();  // 3:3 is 1:1
     scaled.order.sources[0].weight = scaled.order.sources[1].weight = 3;
-    expect_silence(judge(scaled));
+    expect_silence(check(scaled));
 }
 
 TEST(ResumedData, ATrainingFileThatGrewRefuses) {
     EXPECT_THAT(
-        judge(with(0, 26005, 9)).refusal,
+        check(with(0, 26005, 9)).refusal,
         AllOf(StartsWith("data.train[0].path: the training data has changed since the checkpoint of step 50 "
                          "('a.txt' had 26,000 bytes and has 26,005 now)"),
               HasSubstr("run.accept_data_change=true")));
 }
 
 TEST(ResumedData, OtherBytesRefuseUnderWhateverName) {
-    EXPECT_THAT(judge(with(1, 9000, 9)).refusal,
+    EXPECT_THAT(check(with(1, 9000, 9)).refusal,
                 HasSubstr("'b.txt' has different content (still 9,000 bytes)"));
     EXPECT_THAT(
-        judge(with(1, 9000, 9, "/scratch/c.txt")).refusal,
+        check(with(1, 9000, 9, "/scratch/c.txt")).refusal,
         HasSubstr("'/scratch/c.txt' (9,000 bytes) replaces 'b.txt' (9,000 bytes), which has different "
                   "content"));
     auto more = two_texts();
     more.files.push_back({"data.train[0].path", "a2.txt", 7, 7, 9});
     more.order.sources[0].tokens = more.order.sources[0].trained = 26007;
-    EXPECT_THAT(judge(more).refusal, HasSubstr("'a2.txt' is new, with 7 bytes"));
+    EXPECT_THAT(check(more).refusal, HasSubstr("'a2.txt' is new, with 7 bytes"));
     auto reread = two_texts();  // read as tokens of two bytes
     reread.order.sources[0].tokens = reread.order.sources[0].trained = 13000;
-    EXPECT_THAT(judge(reread).refusal, HasSubstr("'a.txt' is read as 13,000 tokens, previously as 26,000"));
+    EXPECT_THAT(check(reread).refusal, HasSubstr("'a.txt' is read as 13,000 tokens, previously as 26,000"));
 }
 
 TEST(ResumedData, TheSameBytesElsewhereAreNoted) {
     auto moved = two_texts();
     moved.files[0].path = "/scratch/job7/a.txt";
-    const auto verdict = judge(moved);
+    const auto verdict = check(moved);
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.warnings, IsEmpty());
     EXPECT_THAT(
@@ -121,31 +121,31 @@ TEST(ResumedData, TheSameBytesElsewhereAreNoted) {
 }
 
 TEST(ResumedData, WhoAcceptsTheChangeIsToldWhereItGoesOn) {
-    const auto grown = judge(with(0, 26005, 9), true);
+    const auto grown = check(with(0, 26005, 9), true);
     EXPECT_EQ("", grown.refusal);
     EXPECT_THAT(grown.warnings, ElementsAre(AllOf(HasSubstr("had 26,000 bytes and has 26,005 now"),
                                                   HasSubstr("after the same number of tokens"))));
-    EXPECT_EQ(behind_200, grown.order.sources[0].begin);
+    EXPECT_EQ(after_200, grown.order.sources[0].begin);
 
-    const auto replaced = judge(with(0, 26005, 9, "c.txt"), true);
+    const auto replaced = check(with(0, 26005, 9, "c.txt"), true);
     EXPECT_THAT(replaced.warnings, ElementsAre(HasSubstr("from its start")));
-    EXPECT_EQ(data::SourcePlace{}, replaced.order.sources[0].begin);
+    EXPECT_EQ(data::SourcePosition{}, replaced.order.sources[0].begin);
     EXPECT_EQ(2U, replaced.order.sources[0].stream) << "shuffled unlike any that was there";
-    EXPECT_EQ(behind_200, replaced.order.sources[1].begin);
+    EXPECT_EQ(after_200, replaced.order.sources[1].begin);
 }
 
 TEST(ResumedData, OtherWeightsGoOnInEachSource) {
     auto now = two_texts();
     now.order.sources[1].weight = 3;
-    const auto verdict = judge(now);
+    const auto verdict = check(now);
     EXPECT_THAT(
         verdict.warnings,
         ElementsAre("data.train: the mix of sources changes from step 51 on: 'a.txt' gives 25 % "
                     "instead of 50 %, from epoch 0.2462 on; 'b.txt' gives 75 % instead of 50 %, from "
                     "epoch 0.7111 on"));
     EXPECT_EQ(400, verdict.order.first_sample);
-    EXPECT_EQ(behind_200, verdict.order.sources[0].begin);
-    EXPECT_EQ(behind_200, verdict.order.sources[1].begin);
+    EXPECT_EQ(after_200, verdict.order.sources[0].begin);
+    EXPECT_EQ(after_200, verdict.order.sources[1].begin);
     EXPECT_EQ(3, verdict.order.sources[1].weight);
 }
 
@@ -155,14 +155,14 @@ TEST(ResumedData, SourcesComeGoAndChangePlaces) {
     std::swap(now.files[0].key, now.files[1].key);
     std::swap(now.order.sources[0], now.order.sources[1]);
     std::swap(now.order.sources[0].stream, now.order.sources[1].stream);  // by position, as in a new run
-    const auto moved = judge(now);
+    const auto moved = check(now);
     EXPECT_THAT(moved.warnings, IsEmpty());
     EXPECT_THAT(moved.notes, ElementsAre(HasSubstr("in another order: each keeps its share")));
     EXPECT_EQ(1U, moved.order.sources[0].stream) << "b.txt is shuffled as before";
 
     now.files.insert(now.files.begin() + 2, {"data.train[2].path", "c.txt", 5000, 5000, 4});
     now.order.sources.push_back({.weight = 2, .tokens = 5000, .trained = 5000, .stream = 2});
-    const auto added = judge(now);
+    const auto added = check(now);
     EXPECT_EQ("", added.refusal);
     EXPECT_THAT(added.warnings, ElementsAre(AllOf(HasSubstr("'b.txt' gives 25 % instead of 50 %"),
                                                   HasSubstr("'c.txt' is new with 50 %"))));
@@ -171,11 +171,11 @@ TEST(ResumedData, SourcesComeGoAndChangePlaces) {
     fewer.files.erase(fewer.files.begin());
     fewer.files[0].key = "data.train[0].path";
     fewer.order.sources.erase(fewer.order.sources.begin());
-    const auto gone = judge(fewer);
+    const auto gone = check(fewer);
     EXPECT_THAT(gone.warnings,
                 ElementsAre(AllOf(HasSubstr("'b.txt' gives 100 % instead of 50 %"),
                                   HasSubstr("'a.txt', which gave 50 %, is removed after epoch 0.2462"))));
-    EXPECT_EQ(behind_200, gone.order.sources[0].begin);
+    EXPECT_EQ(after_200, gone.order.sources[0].begin);
 }
 
 TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
@@ -185,17 +185,17 @@ TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
     auto before = two_texts();
     before.order.is_shuffled = false;
     EXPECT_THAT(
-        judge(now, false, before).warnings,
+        check(now, false, before).warnings,
         ElementsAre("data.seq is 64 instead of 32: sequences differ from step 51 on; none of their "
                     "tokens is read a second time in its epoch, or skipped"));
 
     now.order.is_shuffled = true;
-    const auto verdict = judge(now);
+    const auto verdict = check(now);
     const data::TrainingOrder old_order{two_texts().order};
     const data::TrainingOrder order{verdict.order};
     std::int64_t repeated = 0;
     for (std::int64_t passed = 0; passed < order.tokens_left(0); ++passed) {
-        repeated += old_order.has_passed(0, order.token_ahead(0, passed), behind_200) ? 1 : 0;
+        repeated += old_order.has_passed(0, order.token_ahead(0, passed), after_200) ? 1 : 0;
     }
     EXPECT_GT(repeated, 1000);
     EXPECT_THAT(verdict.warnings,
@@ -207,53 +207,53 @@ TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
 TEST(ResumedData, ASeedMattersOnlyWhereItShuffles) {
     auto now = two_texts();
     now.order.seed = 8;
-    EXPECT_THAT(judge(now).warnings, ElementsAre(HasSubstr("run.seed is 8 instead of 7")));
+    EXPECT_THAT(check(now).warnings, ElementsAre(HasSubstr("run.seed is 8 instead of 7")));
     auto before = two_texts();
     now.order.is_shuffled = before.order.is_shuffled = false;
-    expect_silence(judge(now, false, before));
+    expect_silence(check(now, false, before));
 }
 
 TEST(ResumedData, TokensThatAreHeldOutNoMoreAreCounted) {
     auto before = two_texts();
     before.order.sources[0].trained = 20000;
-    const auto trained = judge(two_texts(), false, before);
+    const auto trained = check(two_texts(), false, before);
     EXPECT_THAT(
         trained.warnings,
         ElementsAre(HasSubstr("data.held_out keeps another part"),
                     HasSubstr("6,000 tokens of 'a.txt' that were held out are trained on from here")));
-    const auto held = judge(before);
+    const auto held = check(before);
     ASSERT_EQ(2U, held.warnings.size());
     EXPECT_THAT(held.warnings.back(),
                 HasSubstr("6,000 tokens of 'a.txt' that were training data are held out from here"));
 }
 
 TEST(ResumedData, OtherValidationDataIsWarnedOfAndTheSameElsewhereIsNot) {
-    const auto verdict = judge(with(2, 501, 9));
+    const auto verdict = check(with(2, 501, 9));
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("losses before and after are not comparable")));
-    expect_silence(judge(with(2, 500, 3, "/scratch/held.txt")));
+    expect_silence(check(with(2, 500, 3, "/scratch/held.txt")));
 }
 
 TEST(ResumedData, ACheckpointThatDoesNotSayIsNoted) {
-    const auto verdict = judge_data({}, {}, two_texts(), false);
+    const auto verdict = check_data({}, {}, two_texts(), false);
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("cannot be detected")));
     EXPECT_EQ(two_texts().order, verdict.order);
 }
 
 TEST(ResumedData, WithoutPlacesACheckpointGoesOnByThePresentDeck) {
-    auto manifest = behind(two_texts());
+    auto manifest = after(two_texts());
     manifest.progress.order = {};
-    expect_silence(judge_data(manifest, {}, two_texts(), false));
-    EXPECT_THAT(judge_data(manifest, {change_of("data.train[1].weight")}, two_texts(), false).warnings,
+    expect_silence(check_data(manifest, {}, two_texts(), false));
+    EXPECT_THAT(check_data(manifest, {change_of("data.train[1].weight")}, two_texts(), false).warnings,
                 ElementsAre(HasSubstr("does not record how far each source was read")));
-    EXPECT_NE("", judge_data(manifest, {}, with(0, 26005, 9), false).refusal);
+    EXPECT_NE("", check_data(manifest, {}, with(0, 26005, 9), false).refusal);
 }
 
 TEST(ResumedData, OfTokensWithoutAFileTheDeckAloneSpeaks) {
     auto own = two_texts();
     own.files.clear();
-    EXPECT_THAT(judge_data(behind(own), {change_of("data.train[0].path")}, own, false).warnings,
+    EXPECT_THAT(check_data(after(own), {change_of("data.train[0].path")}, own, false).warnings,
                 ElementsAre(HasSubstr("only the calling program can check whether its tokens changed")));
 }
 
@@ -262,7 +262,7 @@ TEST(ResumedData, PathsThatNobodyCanReadCompareAsTheyAreKept) {
     odd.files[0].path = "te\nxt";
     odd.files = for_manifest(odd.files);
     EXPECT_EQ("te\\x0axt", odd.files[0].path);
-    expect_silence(judge(odd, false, odd));
+    expect_silence(check(odd, false, odd));
 }
 
 TEST(ResumedData, AnotherSecretInAPathIsNoChange) {
@@ -273,7 +273,7 @@ TEST(ResumedData, AnotherSecretInAPathIsNoChange) {
         return data;
     };
     EXPECT_EQ("/data/${env:DATA_TOKEN}/text.txt", with_secret("abc").files[0].path);
-    expect_silence(judge(with_secret("xyz"), false, with_secret("abc")));
+    expect_silence(check(with_secret("xyz"), false, with_secret("abc")));
 }
 
 }  // namespace

@@ -64,11 +64,11 @@ TEST(RunDirectory, KeepsFilesOfEarlierRunsUnderOneNumberPerRun) {
     put(folder.file("metrics.jsonl"), "first");
     put(folder.file("trace.rank0001.json"), "first");
     put(folder.file("notes.txt"), "the user's own");
-    RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
+    RunDirectory{folder.path()}.start_from_scratch(EarlierCheckpoints::refuse);
     put(folder.file("metrics.jsonl"), "second");
     RunDirectory directory{folder.path()};
     EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), "second") << "nothing is touched before";
-    directory.begin_afresh(EarlierCheckpoints::refuse);
+    directory.start_from_scratch(EarlierCheckpoints::refuse);
 
     EXPECT_EQ(test::contents_of(folder.file("#metrics.jsonl.1#")), "first");
     EXPECT_EQ(test::contents_of(folder.file("#trace.rank0001.json.1#")), "first");
@@ -85,7 +85,7 @@ TEST(RunDirectory, RefusesToBeginAfreshBesideCheckpoints) {
     const test::ScratchFolder folder;
     put_earlier_run(folder);
     try {
-        RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
+        RunDirectory{folder.path()}.start_from_scratch(EarlierCheckpoints::refuse);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.exit_code(), 2);
@@ -101,7 +101,7 @@ TEST(RunDirectory, KeepsCheckpointsAsideWhenAskedTo) {
     put_earlier_run(folder);
     RunDirectory directory{folder.path()};
 
-    directory.begin_afresh(EarlierCheckpoints::set_aside);
+    directory.start_from_scratch(EarlierCheckpoints::set_aside);
 
     EXPECT_FALSE(fs::exists(folder.file("ckpt")));
     EXPECT_FALSE(fs::exists(folder.file("DONE")));
@@ -118,7 +118,7 @@ TEST(RunDirectory, LeavesHalfWrittenCheckpointsToThoseWhoWriteThem) {
     const test::ScratchFolder folder;
     fs::create_directories(folder.file("ckpt/step-000000030.tmp"));
 
-    RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
+    RunDirectory{folder.path()}.start_from_scratch(EarlierCheckpoints::refuse);
 
     EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000030.tmp")));
 }
@@ -177,17 +177,17 @@ TEST(RunDirectory, BelongsToOneJobAtATime) {
 TEST(RunDirectory, StaysTheSameFolderUnderAnotherName) {
     const test::ScratchFolder folder;
     RunDirectory directory{folder.file("run")};
-    EXPECT_EQ(directory.news(), "");
+    EXPECT_EQ(directory.notes(), "");
 
     fs::rename(folder.file("run"), folder.file("other"));
-    const std::string news = directory.news();
+    const std::string notes = directory.notes();
     directory.write("perf.txt", "mine");
     directory.append("env.txt", "mine");
 
-    EXPECT_NE(news.find("was renamed to '" + fs::canonical(folder.file("other")).string()),
+    EXPECT_NE(notes.find("was renamed to '" + fs::canonical(folder.file("other")).string()),
               std::string::npos)
-        << news;
-    EXPECT_EQ(directory.news(), "") << "once";
+        << notes;
+    EXPECT_EQ(directory.notes(), "") << "once";
     EXPECT_FALSE(fs::exists(folder.file("run")));
     EXPECT_EQ(test::contents_of(folder.file("other/perf.txt")), "mine");
     EXPECT_EQ(test::contents_of(folder.file("other/env.txt")), "mine");
@@ -199,12 +199,12 @@ TEST(RunDirectory, ThatWasRemovedIsMadeAnewForWhatIsSaved) {
     const test::ScratchFolder folder;
     RunDirectory directory{folder.file("run")};
     fs::remove_all(folder.file("run"));
-    EXPECT_NE(directory.news().find("was removed during the run"), std::string::npos);
+    EXPECT_NE(directory.notes().find("was removed during the run"), std::string::npos);
     EXPECT_THROW(directory.write("perf.txt", "lost"), Error);
 
-    directory.renew();
+    directory.reopen();
 
-    EXPECT_EQ(directory.news(), "");
+    EXPECT_EQ(directory.notes(), "");
     directory.write("perf.txt", "kept");
     EXPECT_EQ(test::contents_of(folder.file("run/perf.txt")), "kept");
     EXPECT_NE(message_of(folder.file("run")).find("another job is running in it"), std::string::npos);
@@ -216,14 +216,14 @@ TEST(RunDirectory, TakesNoPlaceThatAnotherRunHasTaken) {
     fs::remove_all(folder.file("run"));
     {
         const RunDirectory other{folder.file("run")};
-        EXPECT_THROW(directory.renew(), Error) << "it is running";
-        EXPECT_EQ(directory.held().look(), storage::Whereabouts::gone)
+        EXPECT_THROW(directory.reopen(), Error) << "it is running";
+        EXPECT_EQ(directory.held().check_now(), storage::PathStatus::gone)
             << "nothing of the other's is taken for ours";
     }
     fs::create_directories(folder.file("run/ckpt/step-000000008"));
-    EXPECT_THROW(directory.renew(), Error) << "it has checkpoints";
+    EXPECT_THROW(directory.reopen(), Error) << "it has checkpoints";
     fs::remove_all(folder.file("run/ckpt"));
-    EXPECT_NO_THROW(directory.renew());
+    EXPECT_NO_THROW(directory.reopen());
 }
 
 TEST(RunDirectory, NamesAFileInTheWay) {

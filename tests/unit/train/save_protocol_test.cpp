@@ -33,23 +33,23 @@ class PretendedRanks {
     }
 
     /// Runs one step of all ranks. Returns the news, which must be equal on all ranks.
-    SaveNews step() {
+    SaveEvent step() {
         StepRequests counts;
         for (std::size_t rank = 0; rank < protocols_.size(); ++rank) {
-            if (protocols_[rank].owes_word() && left_[rank]-- == 0) {
-                protocols_[rank].tell(is_well_[rank], mine_[rank]);
+            if (protocols_[rank].must_report() && left_[rank]-- == 0) {
+                protocols_[rank].report_done(is_well_[rank], mine_[rank]);
             }
             for (const auto step_request : {StepRequest::save_ended, StepRequest::save_failed}) {
                 counts[step_request] += mine_[rank][step_request];
             }
         }
-        std::vector<SaveNews> news;
+        std::vector<SaveEvent> message;
         for (std::size_t rank = 0; rank < protocols_.size(); ++rank) {
-            news.push_back(protocols_[rank].learn(counts, mine_[rank]));
-            EXPECT_EQ(news.back(), news.front()) << "rank " << rank;
+            message.push_back(protocols_[rank].update(counts, mine_[rank]));
+            EXPECT_EQ(message.back(), message.front()) << "rank " << rank;
             EXPECT_EQ(protocols_[rank].phase(), protocols_.front().phase()) << "rank " << rank;
         }
-        return news.front();
+        return message.front();
     }
 
     SavePhase phase() const { return protocols_.front().phase(); }
@@ -67,38 +67,38 @@ TEST(SaveProtocol, MovesOnWhenTheSlowestRankHasWritten) {
     ranks.begin({0, 4, 2}, {true, true, true});
 
     for (int step = 0; step < 4; ++step) {
-        ASSERT_EQ(ranks.step(), SaveNews::none) << step;
+        ASSERT_EQ(ranks.step(), SaveEvent::none) << step;
     }
-    EXPECT_EQ(ranks.step(), SaveNews::written);
+    EXPECT_EQ(ranks.step(), SaveEvent::written);
     EXPECT_EQ(ranks.phase(), SavePhase::committing);
     EXPECT_EQ(ranks.step_requests(1)[StepRequest::save_ended], 0) << "what was told would count again";
 
     ranks.commit(1, true);
-    EXPECT_EQ(ranks.step(), SaveNews::none);
-    EXPECT_EQ(ranks.step(), SaveNews::complete);
+    EXPECT_EQ(ranks.step(), SaveEvent::none);
+    EXPECT_EQ(ranks.step(), SaveEvent::complete);
     EXPECT_EQ(ranks.phase(), SavePhase::idle);
-    EXPECT_EQ(ranks.step(), SaveNews::none);
+    EXPECT_EQ(ranks.step(), SaveEvent::none);
 }
 
 TEST(SaveProtocol, WaitsForAllEvenWhenOneHasFailed) {
     PretendedRanks ranks{3};
     ranks.begin({0, 0, 3}, {false, true, true});
 
-    EXPECT_EQ(ranks.step(), SaveNews::none) << "rank 2 still writes into the folder";
-    EXPECT_EQ(ranks.step(), SaveNews::none);
-    EXPECT_EQ(ranks.step(), SaveNews::none);
-    EXPECT_EQ(ranks.step(), SaveNews::not_written);
+    EXPECT_EQ(ranks.step(), SaveEvent::none) << "rank 2 still writes into the folder";
+    EXPECT_EQ(ranks.step(), SaveEvent::none);
+    EXPECT_EQ(ranks.step(), SaveEvent::none);
+    EXPECT_EQ(ranks.step(), SaveEvent::not_written);
     EXPECT_EQ(ranks.phase(), SavePhase::idle);
 }
 
 TEST(SaveProtocol, TellsAllRanksThatTheCommitHasFailed) {
     PretendedRanks ranks{2};
     ranks.begin({0, 0}, {true, true});
-    EXPECT_EQ(ranks.step(), SaveNews::written);
+    EXPECT_EQ(ranks.step(), SaveEvent::written);
 
     ranks.commit(0, false);
 
-    EXPECT_EQ(ranks.step(), SaveNews::not_complete);
+    EXPECT_EQ(ranks.step(), SaveEvent::not_complete);
     EXPECT_EQ(ranks.phase(), SavePhase::idle);
 }
 
@@ -116,16 +116,16 @@ TEST(SaveProtocol, KeepsRanksAlikeThroughManySavesOfAnyDuration) {
             }
             const bool all_well = std::ranges::find(is_well, false) == is_well.end();
             ranks.begin(steps, is_well);
-            auto news = SaveNews::none;
-            while ((news = ranks.step()) == SaveNews::none) {}
-            ASSERT_EQ(news, all_well ? SaveNews::written : SaveNews::not_written);
+            auto message = SaveEvent::none;
+            while ((message = ranks.step()) == SaveEvent::none) {}
+            ASSERT_EQ(message, all_well ? SaveEvent::written : SaveEvent::not_written);
             if (!all_well) {
                 continue;
             }
             const bool commits = draw.chance(0.9);
             ranks.commit(static_cast<int>(draw.between(0, 3)), commits);
-            while ((news = ranks.step()) == SaveNews::none) {}
-            ASSERT_EQ(news, commits ? SaveNews::complete : SaveNews::not_complete);
+            while ((message = ranks.step()) == SaveEvent::none) {}
+            ASSERT_EQ(message, commits ? SaveEvent::complete : SaveEvent::not_complete);
         }
     }
 }

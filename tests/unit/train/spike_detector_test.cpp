@@ -71,7 +71,7 @@ TEST(SpikeDetector, OfOffRemembersNothing) {
 TEST(SpikeDetector, SpikesStayOutOfTheWindowUntilTheyAreTheLevel) {
     auto detector = full(spec::SpikeAction::skip);
     const auto before = detector.recent().losses;
-    for (int i = 1; i < SpikeDetector::most_in_a_row; ++i) {
+    for (int i = 1; i < SpikeDetector::max_in_a_row; ++i) {
         detector.note(50, 500, true);
         EXPECT_EQ(detector.recent().losses, before);
         EXPECT_EQ(detector.recent().spikes_in_a_row, i);
@@ -109,11 +109,11 @@ TEST(SpikeDetector, TakesNoMemoryOfAStep) {
 
 TEST(RollBackLimit, EndsARunThatGetsNoFurther) {
     RollBackLimit limit;
-    for (int i = 0; i < RollBackLimit::most_to_one_step; ++i) {
+    for (int i = 0; i < RollBackLimit::max_to_one_step; ++i) {
         limit.note({.from_step = 30 + i, .to_step = 24});
     }
     limit.note({.from_step = 40, .to_step = 32});  // the run got further
-    for (int i = 1; i < RollBackLimit::most_to_one_step; ++i) {
+    for (int i = 1; i < RollBackLimit::max_to_one_step; ++i) {
         limit.note({.from_step = 40, .to_step = 32});
     }
     EXPECT_THROW(limit.note({.from_step = 41, .to_step = 32}), Error);

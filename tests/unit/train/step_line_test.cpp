@@ -23,7 +23,7 @@ StepLineFacts usual_facts() {
     auto facts = facts_of(3000, {5LL << 30, 4LL << 30, 0});
     facts.ranks = 2;
     facts.can_stall = {true, true};
-    facts.tells_mfu = true;
+    facts.reports_mfu = true;
     return facts;
 }
 
@@ -124,7 +124,7 @@ TEST(StepLine, NeverWrapsWhateverIsInIt) {
     for (const std::int64_t total : {std::int64_t{1}, std::int64_t{500}, std::int64_t{1'000'000'000}}) {
         auto facts = facts_of(total, {1023LL << 30, 1023LL << 30, 1023LL << 30});
         facts.ranks = 1'000'000;
-        facts.tells_mfu = facts.tells_time = true;
+        facts.reports_mfu = facts.reports_time = true;
         for (const double value : {1.0, 1e10, -1e99, 1e300, infinite, std::nan("")}) {
             for (const double speed : {12.0, 5e9, 1e30, infinite}) {
                 for (const double seconds : {1e-9, 1.0, 86400.0 * 3, 1e20}) {
@@ -178,7 +178,7 @@ TEST(StepLine, ColumnsDoNotMoveFromLineToLine) {
 TEST(StepLine, HasTheTimeOfDayBeforeTheMemoryWhereATerminalHasRoom) {
     constexpr double at_09_14_02 = 20'000.0 * 86'400 + 9 * 3600 + 14 * 60 + 2.9;
     auto facts = usual_facts();
-    facts.tells_time = true;
+    facts.reports_time = true;
     int narrowest = 0;
     for (int columns = 120; columns <= 300; ++columns) {
         StepLine lines{facts};
@@ -225,7 +225,7 @@ TEST(StepLine, NeverForecastsNothing) {
 
 TEST(StepLine, LeavesTheHostOutWhereControlValuesAloneLieThere) {
     auto facts = facts_of(500, {74LL << 30, 600LL << 30, 0});
-    facts.tells_host = false;
+    facts.reports_host = false;
     StepLine lines{facts};
     auto report = report_of(9);
     report.host_peak_bytes = 16LL << 10;
@@ -346,7 +346,7 @@ TEST(StepLine, ForgetsTheSlowFirstStepsInItsForecast) {
 
 TEST(StepLine, DoesNotAllocate) {
     auto facts = usual_facts();
-    facts.tells_time = true;
+    facts.reports_time = true;
     StepLine lines{facts};
     lines.heading(120);
     lines.explanation(120);

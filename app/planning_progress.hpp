@@ -1,0 +1,51 @@
+/// Planning with a progress line.
+#pragma once
+
+#include <cstdint>
+
+#include "base/progress.hpp"
+#include "plan/choose_depths.hpp"
+#include "plan/choose_homes.hpp"
+#include "plan/choose_leases.hpp"
+#include "plan/watch.hpp"
+
+namespace ziggurat::app {
+
+/// Progress line of a part of the planning: `plans: 1,234,567 operations, 3 s`.
+class PlanningProgress {
+  public:
+    explicit PlanningProgress(Progress& progress) : progress_{progress} { progress.begin("plans", "operations"); }
+    ~PlanningProgress() { progress_.end(); }
+    PlanningProgress(const PlanningProgress&) = delete;
+    PlanningProgress& operator=(const PlanningProgress&) = delete;
+
+    plan::Watch watch() const {
+        return [this](std::size_t ops) { progress_.advance(static_cast<std::int64_t>(ops)); };
+    }
+
+  private:
+    Progress& progress_;
+};
+
+/// Returns deck::LoadOptions::choose_homes with a progress line. `progress` must outlive it.
+inline auto choose_homes_with_progress(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        return plan::choose_homes(run, machine, PlanningProgress{progress}.watch());
+    };
+}
+
+/// Returns deck::LoadOptions::choose_leases with a progress line. `progress` must outlive it.
+inline auto choose_leases_with_progress(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        return plan::holds_leases_of_a_step(run, machine, PlanningProgress{progress}.watch());
+    };
+}
+
+/// Returns deck::LoadOptions::choose_depths with a progress line. `progress` must outlive it.
+inline auto choose_depths_with_progress(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::AutoDepths open) {
+        return plan::choose_depths(run, machine, open, PlanningProgress{progress}.watch());
+    };
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,197 @@
+#include "deck/files/hf_config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/file_kind.hpp"
+#include "base/json_depth.hpp"
+#include "deck/files/config_reading.hpp"
+#include "deck/files/hf_positions.hpp"
+#include "layout/family_descriptor.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t max_bytes = std::int64_t{1} << 20;
+constexpr int deepest = 16;
+
+/// Keys of unsupported model features, unless they are missing, null, false or 0.
+constexpr std::array refused_keys{"quantization_config", "sliding_window",   "num_local_experts",
+                                  "num_experts",         "n_routed_experts", "is_encoder_decoder",
+                                  "lora_config"};
+
+bool prints_nothing(const Json& value) {
+    return value.is_null() || value == false || (value.is_number() && value == 0);
+}
+
+/// Reader of one file.
+class Reading {
+  public:
+    Reading(HfConfig& config, Json document) : reading_{config, std::move(document)} {}
+
+    void run() {
+        const Json* type = ConfigReading::find_value(reading_.document(), "model_type");
+        if (type == nullptr || !type->is_string()) {
+            reading_.report_finding("model_type", "it has no model_type", "it identifies the family of the model",
+                              "Name the folder of a model.");
+            return;
+        }
+        const auto all = layout::families();
+        const auto family = std::find_if(
+            all.begin(), all.end(), [&](const auto* each) { return *type == each->published.model_type; });
+        if (family == all.end()) {
+            std::vector<std::string> names;
+            for (const auto* each : all) {
+                names.emplace_back(each->published.model_type);
+            }
+            reading_.report_finding("model_type", fmt::format("model_type {} is not implemented", shown(*type)),
+                              "models of this type have layers that no family here has",
+                              fmt::format("Use a model of type {}.", fmt::join(names, ", ")));
+            return;
+        }
+        reading_.record("model.family", (*family)->name, "model_type");
+        for (const auto& key : (*family)->published.keys) {
+            if (key.in_rope_parameters == nullptr) {
+                take(key);
+            }
+        }
+        for (const auto& fact : (*family)->published.facts) {
+            expect(fact);
+        }
+        for (const char* key : refused_keys) {
+            if (const Json* value = ConfigReading::find_value(reading_.document(), key);
+                value != nullptr && !prints_nothing(*value)) {
+                reading_.report_finding(key, fmt::format("{} = {} is not implemented", key, shown(*value)),
+                                  "models in Ziggurat do not use it", "Use a model without it.");
+            }
+        }
+        expect_whole_heads();
+        if ((*family)->has_rotary_positions()) {
+            read_positions(reading_, **family);
+        }
+    }
+
+  private:
+    /// Records the key's value, found by its name or its alias.
+    void take(const layout::HfKey& key) {
+        const auto& document = reading_.document();
+        const Json* value = ConfigReading::find(document, key.name);
+        std::string name = key.name;
+        if (key.alias != nullptr) {
+            const Json* other = ConfigReading::find_value(document, key.alias);
+            if (other != nullptr && value != nullptr && *value != *other) {
+                reading_.report_finding(key.alias,
+                                  fmt::format("{} = {} contradicts {} = {}", key.alias, shown(*other),
+                                              key.name, shown(*value)),
+                                  fmt::format("both determine {}", key.deck_key),
+                                  "Keep the value that the model was trained with, and remove the other.");
+            }
+            if (value == nullptr) {
+                value = other;
+                name = key.alias;
+            }
+        }
+        const std::string_view fallback = key.fallback == nullptr ? "" : key.fallback;
+        const bool is_null = value != nullptr && value->is_null();
+        if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
+            take_fallback(key);
+        } else if (is_null && (fallback == "true" || fallback == "false")) {
+            reading_.record(key.deck_key, "false", name);  // as Python evaluates None
+        } else if (auto text = reading_.text_of(name, *value)) {
+            reading_.record(key.deck_key, std::move(*text), name);
+        }
+    }
+
+    void take_fallback(const layout::HfKey& key) {
+        if (key.fallback != nullptr) {
+            reading_.record(key.deck_key, key.fallback, "");
+        } else {
+            reading_.report_finding(key.name, fmt::format("it has no {}", key.name),
+                              fmt::format("it determines {}", key.deck_key),
+                              "Fetch or export the model again.");
+        }
+    }
+
+    void expect(const layout::HfFact& fact) {
+        const Json* value = ConfigReading::find(reading_.document(), fact.name);
+        const bool is_as_built = value == nullptr || std::ranges::any_of(fact.values, [&](const char* known) {
+                                     const auto implemented = Json::parse(known);
+                                     return *value == implemented || (value->is_null() && implemented == false);
+                                 });
+        if (!is_as_built) {
+            reading_.report_finding(
+                fact.name, fmt::format("{} = {} is not implemented", fact.name, shown(*value)),
+                fmt::format("models of this family have {} here", fmt::join(fact.values, " or ")),
+                "Use a model that has it.");
+        }
+    }
+
+    /// Checks that all heads together are as wide as the model.
+    void expect_whole_heads() {
+        const Json* channels = ConfigReading::find_value(reading_.document(), "head_dim");
+        const Json* heads = ConfigReading::find_value(reading_.document(), "num_attention_heads");
+        const Json* hidden = ConfigReading::find_value(reading_.document(), "hidden_size");
+        if (channels == nullptr || heads == nullptr || hidden == nullptr || !channels->is_number_integer() ||
+            !heads->is_number_integer() || !hidden->is_number_integer()) {
+            return;
+        }
+        const auto count = heads->get<std::int64_t>();
+        if (count <= 0 || hidden->get<std::int64_t>() / count != channels->get<std::int64_t>()) {
+            reading_.report_finding("head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
+                              "a head has hidden_size / num_attention_heads channels here",
+                              "Use a model that has it.");
+        }
+    }
+
+    ConfigReading reading_;
+};
+
+}  // namespace
+
+HfConfig read_published_config(const std::string& folder) {
+    namespace fs = std::filesystem;
+    HfConfig config;
+    config.file = folder + "/" + hf_config_name;
+    std::error_code error;
+    const auto refuse = [&](std::string reason,
+                            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
+        config.reasons.push_back(
+            {"cannot read the model's configuration", std::move(reason), std::move(remedy)});
+        return config;
+    };
+    if (!fs::is_regular_file(config.file, error)) {
+        config.is_missing = true;
+        return refuse("there is no such file");
+    }
+    if (const auto bytes = fs::file_size(config.file, error); error || bytes > max_bytes) {
+        return refuse(error ? error.message() : fmt::format("it has {} bytes", bytes));
+    }
+    std::ifstream file{config.file, std::ios::binary};
+    config.text.assign(std::istreambuf_iterator<char>{file}, {});
+    if (const auto found = recognise_file(config.text)) {
+        return refuse(fmt::format("it is {}", found->what), found->remedy);
+    }
+    if (is_json_deeper(config.text, deepest)) {
+        return refuse("it nests too deep");
+    }
+    auto document = Json::parse(config.text, nullptr, false);
+    if (!document.is_object()) {
+        return refuse("it is not a JSON object");
+    }
+    Reading{config, std::move(document)}.run();
+    return config;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,282 @@
+#include "plan/representative_layers.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "layout/family.hpp"
+#include "layout/stage_layers.hpp"
+#include "schedule/model_layout.hpp"
+#include "spec/stage_state.hpp"
+#include "spec/tensor_pattern.hpp"
+#include "spec/tile_rules.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Number of segments with which a tiled layer has about the same number of ops as an untiled layer.
+constexpr std::int64_t segments_of_plain = 8;
+
+/// Returns the names of one layer's tensors, without the name of the layer.
+std::vector<std::string> names_after_layer(const spec::Model& model) {
+    const auto unit = layout::layer_unit(model, 0, 1, false);
+    std::vector<std::string> names;
+    for (const auto& parameter : unit.parameters) {
+        names.push_back(parameter.name.substr(unit.name.size()));
+    }
+    return names;
+}
+
+std::vector<std::string> names_outside_layers(const spec::Model& model) {
+    std::vector<std::string> names;
+    for (const auto& unit : {layout::embedding_unit(model, 1, false), layout::head_unit(model, 1, false)}) {
+        for (const auto& parameter : unit.parameters) {
+            names.push_back(parameter.name);
+        }
+    }
+    return names;
+}
+
+/// True if a pattern may match tensors of some layers only.
+///
+/// Names of layers differ only in digits. A pattern without digits and `?` matches the same tensors of all
+/// layers.
+bool may_distinguish_layers(std::string_view pattern) {
+    return pattern.find_first_of("?0123456789") != std::string_view::npos;
+}
+
+/// Results of the patterns for the tensors of a layer.
+class LayerMarks {
+  public:
+    explicit LayerMarks(const spec::RunSpec& spec) : spec_{spec}, names_{names_after_layer(spec.model)} {
+        distinguishes_ = std::ranges::any_of(spec.train.only, may_distinguish_layers) ||
+                       std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match);
+        of_first_ = found_for(0);
+    }
+
+    /// Returns, by tensor, two times the index of its first rule, plus one if the tensor is trained.
+    std::vector<int> of(std::int64_t layer) const { return distinguishes_ ? found_for(layer) : of_first_; }
+
+    static bool is_any_trained(const std::vector<int>& marks) {
+        return std::ranges::any_of(marks, [](int mark) { return mark % 2 == 1; });
+    }
+
+  private:
+    std::vector<int> found_for(std::int64_t layer) const {
+        const auto prefix = layout::layer_name(static_cast<int>(layer));
+        const auto& tiles = spec_.tiers.tiles;
+        std::vector<int> marks;
+        for (const auto& after : names_) {
+            const auto name = prefix + after;
+            const auto rule = std::ranges::find_if(
+                tiles, [&](const spec::TileRule& r) { return spec::names_tensor(r.match, name); });
+            marks.push_back(2 * static_cast<int>(rule - tiles.begin()) +
+                            (spec::is_trained(spec_.train, name) ? 1 : 0));
+        }
+        return marks;
+    }
+
+    const spec::RunSpec& spec_;
+    std::vector<std::string> names_;
+    std::vector<int> of_first_;
+    bool distinguishes_ = false;
+};
+
+bool is_embedding_trained(const spec::RunSpec& spec) {
+    const auto unit = layout::embedding_unit(spec.model, 1, false);
+    return std::ranges::any_of(unit.parameters, [&](const layout::Parameter& parameter) {
+        return spec::is_trained(spec.train, parameter.name);
+    });
+}
+
+/// Returns patterns that match in the sample what `pattern` matches in the corresponding layers of the
+/// whole.
+template <class Fits>
+std::vector<std::string> renumbered(const std::string& pattern,
+                                    const spec::Model& model,
+                                    const std::vector<std::int64_t>& layers,
+                                    const Fits& fits) {
+    if (!may_distinguish_layers(pattern)) {
+        return {pattern};
+    }
+    std::vector<std::string> found;
+    for (const auto& name : names_outside_layers(model)) {
+        if (fits(pattern, name)) {
+            found.push_back(name);
+        }
+    }
+    const auto names = names_after_layer(model);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        const auto before = layout::layer_name(static_cast<int>(layers[i]));
+        const auto now = layout::layer_name(static_cast<int>(i));
+        std::vector<std::string> of_layer;
+        for (const auto& after : names) {
+            if (fits(pattern, before + after)) {
+                of_layer.push_back(now + after);
+            }
+        }
+        if (of_layer.size() == names.size()) {
+            of_layer = {now + ".*"};
+        }
+        found.insert(found.end(), of_layer.begin(), of_layer.end());
+    }
+    return found;
+}
+
+int virtual_stages_of(const spec::RunSpec& spec) {
+    return spec.parallel.stages * spec.parallel.chunks_per_stage;
+}
+
+}  // namespace
+
+RepresentativeLayers::RepresentativeLayers(const spec::RunSpec& spec) {
+    find_groups(spec);
+    keep(std::ssize(groups_), virtual_stages_of(spec));
+}
+
+RepresentativeLayers::RepresentativeLayers(const spec::RunSpec& spec, std::int64_t max) {
+    find_groups(spec);
+    std::int64_t size = 1;
+    for (const auto& state : spec::states_of_stages(spec)) {
+        size = std::max<std::int64_t>(size, state.recompute.every);
+    }
+    keep(std::max<std::int64_t>(2, max / size / virtual_stages_of(spec)), virtual_stages_of(spec));
+}
+
+RepresentativeLayers RepresentativeLayers::one_of_each(const spec::RunSpec& spec) {
+    RepresentativeLayers made;
+    made.find_groups(spec);
+    made.keep(1, virtual_stages_of(spec));
+    return made;
+}
+
+void RepresentativeLayers::find_groups(const spec::RunSpec& spec) {
+    const LayerMarks marks{spec};
+    const auto states = spec::states_of_stages(spec);
+    const auto layers_of_stages = layout::stage_layers(spec);
+    std::map<std::vector<int>, int> known_marks;
+    std::vector<int> mark_of;
+    auto first_trained = is_embedding_trained(spec) ? 0 : spec.model.layers;
+    for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
+        const auto found = marks.of(layer);
+        first_trained = LayerMarks::is_any_trained(found) ? std::min(first_trained, layer) : first_trained;
+        mark_of.push_back(known_marks.try_emplace(found, static_cast<int>(known_marks.size())).first->second);
+    }
+    are_identical_ = known_marks.size() == 1 && std::ranges::all_of(states, [&](const spec::StageState& state) {
+                     return state.recompute.every == states.front().recompute.every;
+                 });
+
+    std::map<std::tuple<std::int64_t, bool, std::vector<int>>, int> kinds;
+    std::int64_t begin = 0;
+    for (std::int64_t stage = 0; stage < std::ssize(layers_of_stages); ++stage) {
+        const auto end = begin + layers_of_stages[static_cast<std::size_t>(stage)];
+        const auto& state = states[static_cast<std::size_t>(stage) % states.size()];
+        const std::int64_t every = std::max(state.recompute.every, 1);
+        while (begin < end) {
+            // Groups of recomputation are counted from the first layer that runs backward.
+            const bool is_below = begin < first_trained;
+            const auto size = std::min(every, (is_below ? std::min(end, first_trained) : end) - begin);
+            const std::vector<int> of_group(mark_of.begin() + begin, mark_of.begin() + begin + size);
+            const auto kind = kinds.try_emplace({stage, is_below, of_group}, num_kinds_).first->second;
+            num_kinds_ += kind == num_kinds_ ? static_cast<int>(size) : 0;
+            groups_.push_back({begin, size, kind, size == every});
+            begin += size;
+        }
+    }
+}
+
+void RepresentativeLayers::keep(std::int64_t max, std::int64_t stages) {
+    std::map<int, Count> counts;
+    for (const auto& group : groups_) {
+        auto& count = counts[group.kind];
+        ++count.all;
+        count.can_shrink = group.is_full && (stages == 1 || are_identical_);
+    }
+    // With several stages, the same number is omitted from each, so the kept layers stay on their stages.
+    auto min_of_stage = std::ssize(groups_);
+    for (const auto& [kind, count] : counts) {
+        min_of_stage = count.can_shrink ? std::min(min_of_stage, count.all) : min_of_stage;
+    }
+    const auto kept_of = [&](const Count& count, std::int64_t of_each) {
+        return !count.can_shrink ? count.all
+               : stages > 1      ? count.all - std::max<std::int64_t>(0, min_of_stage - of_each)
+                                 : std::min(count.all, of_each);
+    };
+    const auto total = [&](std::int64_t of_each) {
+        std::int64_t sum = 0;
+        for (const auto& [kind, count] : counts) {
+            sum += kept_of(count, of_each);
+        }
+        return sum;
+    };
+    auto of_each = max;
+    while (of_each > 2 && total(of_each) > max * stages) {
+        of_each = of_each / 4 * 2;
+    }
+    std::int64_t kept = 0;
+    for (auto& [kind, count] : counts) {
+        count.kept = kept_of(count, of_each);
+        kept += count.kept;
+    }
+    is_whole_ = kept == std::ssize(groups_);
+    std::map<int, std::int64_t> seen;
+    for (const auto& group : groups_) {
+        const auto& count = counts[group.kind];
+        const auto index = seen[group.kind]++;
+        const auto half = std::max<std::int64_t>(1, count.kept / 2);
+        const bool is_early = index < half;
+        if (!is_early && index < count.all - (count.kept - half)) {
+            continue;
+        }
+        for (std::int64_t i = 0; i < group.size; ++i) {
+            layers_.push_back(group.first + i);
+            kinds_.push_back(group.kind + static_cast<int>(i));
+            stands_for_.push_back(static_cast<double>(count.all) / static_cast<double>(count.kept));
+            first_half_stands_for_.push_back(
+                is_early ? 1 + static_cast<double>(count.all - count.kept) / static_cast<double>(half) : 1);
+        }
+    }
+}
+
+spec::RunSpec RepresentativeLayers::of(const spec::RunSpec& whole) const {
+    auto made = whole;
+    if (is_whole_) {
+        return made;
+    }
+    made.model.layers = std::ssize(layers_);
+    std::int64_t end = 0;
+    auto next = layers_.begin();
+    for (auto& of_stage : made.parallel.stage_layers) {
+        end += of_stage;
+        const auto after = std::lower_bound(next, layers_.end(), end);
+        of_stage = after - next;
+        next = after;
+    }
+    made.train.only.clear();
+    for (const auto& pattern : whole.train.only) {
+        const auto now = renumbered(pattern, whole.model, layers_, spec::matches);
+        made.train.only.insert(made.train.only.end(), now.begin(), now.end());
+    }
+    made.tiers.tiles.clear();
+    for (const auto& rule : whole.tiers.tiles) {
+        for (const auto& pattern : renumbered(rule.match, whole.model, layers_, spec::names_tensor)) {
+            made.tiers.tiles.push_back({pattern, rule.in, rule.out});
+        }
+    }
+    return made;
+}
+
+std::int64_t weight_of_layer(const spec::RunSpec& spec) {
+    const auto some = RepresentativeLayers::one_of_each(spec).of(spec);
+    const schedule::ModelLayout model{some, 0};
+    std::int64_t max = 1;
+    for (int layer = 1; layer <= some.model.layers; ++layer) {
+        max = std::max(max, std::ssize(model.tiling(layer).segments) / segments_of_plain);
+    }
+    return max;
+}
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,129 @@
+#include "schedule/place/buffer_placer.hpp"
+
+#include <numeric>
+#include <span>
+
+#include "base/pages.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Number of intervals into which release times of a step are rounded: enough for the choice by age,
+/// and few enough to keep free memory in large ranges.
+constexpr std::int64_t distinct_times = 1024;
+
+enum class Which { all, of_arenas_that_may_grow };
+
+/// Buffers grouped by op, in one array, because an op has few.
+class BuffersByOp {
+  public:
+    /// \param ops  by buffer: its op; -1: none
+    BuffersByOp(std::size_t num_ops, const std::vector<int>& ops) : begins_(num_ops + 1) {
+        for (const int op : ops) {
+            if (op >= 0) {
+                ++begins_[static_cast<std::size_t>(op) + 1];
+            }
+        }
+        std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+        buffers_.resize(begins_.back());
+        auto next = begins_;
+        for (std::size_t b = 0; b < ops.size(); ++b) {
+            if (ops[b] >= 0) {
+                buffers_[next[static_cast<std::size_t>(ops[b])]++] = static_cast<int>(b);
+            }
+        }
+    }
+
+    std::span<const int> of(std::int64_t op) const {
+        const auto i = static_cast<std::size_t>(op);
+        return {buffers_.data() + begins_[i], begins_[i + 1] - begins_[i]};
+    }
+
+  private:
+    std::vector<std::size_t> begins_;  ///< by op, in buffers_
+    std::vector<int> buffers_;
+};
+
+/// Returns the first or last op of each selected transient buffer; -1 for all others.
+std::vector<int> ops_of_wanted(const Program& program,
+                               const std::vector<LiveRange>& ranges,
+                               Which which,
+                               int LiveRange::*end) {
+    std::vector<int> ops(program.buffers.size(), -1);
+    for (std::size_t b = 0; b < ops.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.lifetime == Lifetime::transient &&
+            (which == Which::all || bytes_for_one_more[arena_of(buffer)] > 0)) {
+            ops[b] = ranges[b].*end;
+        }
+    }
+    return ops;
+}
+
+}  // namespace
+
+/// Transient buffers whose live range begins or ends at each op.
+struct TransientLifetimes {
+    TransientLifetimes(const Program& program, const std::vector<LiveRange>& ranges, Which which)
+        : begins{program.ops.size(), ops_of_wanted(program, ranges, which, &LiveRange::first)},
+          ends{program.ops.size(), ops_of_wanted(program, ranges, which, &LiveRange::last)} {}
+
+    BuffersByOp begins, ends;
+};
+
+PlacedBuffers BufferPlacer::close() const {
+    auto free = free_after_fixed();
+    return place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
+}
+
+PlacedBuffers BufferPlacer::apart(const RegionSizes& ends) const {
+    const TransientLifetimes lives{program_, ranges_, Which::of_arenas_that_may_grow};
+    auto free = free_after_fixed();
+    for (std::size_t r = 0; r < num_regions; ++r) {
+        free[r].grow_to(ends[r], -1);
+    }
+    place(lives, free, 0, FitPolicy::oldest);
+    return in_arenas(place(lives, free, 1, FitPolicy::oldest));
+}
+
+std::vector<FreeList> BufferPlacer::free_after_fixed() const {
+    std::vector<FreeList> free;
+    for (const auto end : fixed_) {
+        free.emplace_back(round_up_to_page(end));
+    }
+    return free;
+}
+
+PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives, std::vector<FreeList>& free, int round, FitPolicy fit) const {
+    PlacedBuffers made{std::vector<std::int64_t>(program_.buffers.size(), -1), {}};
+    const auto num_ops = std::ssize(program_.ops);
+    for (std::int64_t i = 0; i < num_ops; ++i) {
+        for (const int index : lives.begins.of(i)) {
+            const auto b = static_cast<std::size_t>(index);
+            made.offsets[b] = free[regions_[b]].take(room_[b].bytes, room_[b].alignment, fit);
+        }
+        for (const int index : lives.ends.of(i)) {
+            const auto b = static_cast<std::size_t>(index);
+            const auto time =
+                fit == FitPolicy::oldest ? round * distinct_times + i * distinct_times / num_ops : 0;
+            free[regions_[b]].release(made.offsets[b], room_[b].bytes, time);
+        }
+    }
+    for (std::size_t r = 0; r < num_regions; ++r) {
+        made.ends[r] = free[r].end();
+    }
+    return made;
+}
+
+PlacedBuffers BufferPlacer::in_arenas(PlacedBuffers placed) const {
+    const auto begin = round_up_to_page(placed.ends[host_arena]);
+    for (std::size_t b = 0; b < regions_.size(); ++b) {
+        placed.offsets[b] += regions_[b] == of_passes ? begin : 0;
+    }
+    if (placed.ends[of_passes] > 0) {
+        placed.ends[host_arena] = begin + placed.ends[of_passes];
+    }
+    return placed;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,205 @@
+#include "schedule/verify/simulate_semantics.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace ziggurat::schedule::simulation {
+namespace {
+
+std::uint64_t number(std::int64_t value) {
+    return static_cast<std::uint64_t>(value);
+}
+
+/// Returns the offsets at which a piece of one of the lists begins or ends, including both ends.
+std::set<std::int64_t> cuts(const std::vector<const Pieces*>& lists) {
+    std::set<std::int64_t> found;
+    for (const auto* pieces : lists) {
+        for (const auto& piece : *pieces) {
+            found.insert(piece.begin);
+            found.insert(piece.end);
+        }
+    }
+    return found;
+}
+
+const Content content_at(const Pieces& pieces, std::int64_t offset) {
+    for (const auto& piece : pieces) {
+        if (piece.begin <= offset && offset < piece.end) {
+            return piece.content.after(offset - piece.begin);
+        }
+    }
+    return {};
+}
+
+/// Returns the direction with recompute mapped to forward: a recomputation has the same value.
+Direction as_first_done(Direction direction) {
+    return direction == Direction::recompute ? Direction::forward : direction;
+}
+
+}  // namespace
+
+Pieces SimulatedWorld::summed(const std::vector<Pieces>& summands, int rank, int op) {
+    std::vector<const Pieces*> lists;
+    for (const auto& summand : summands) {
+        lists.push_back(&summand);
+        if (bytes_of(summand) != bytes_of(summands.front())) {
+            report_finding(FindingKind::wrong_sum, rank, op, "adds vectors of different lengths");
+            return {};
+        }
+    }
+    const auto all = cuts(lists);
+    Pieces total;
+    for (auto begin = all.begin(); begin != all.end() && std::next(begin) != all.end(); ++begin) {
+        const auto end = *std::next(begin);
+        Content content;
+        std::vector<std::uint64_t> terms;
+        for (const auto* list : lists) {
+            const auto summand = content_at(*list, *begin);
+            terms.push_back(summand.term);
+            if (summand.term == Terms::zero && content.name != 0) {
+                continue;
+            }
+            if (content.name != 0 && terms.front() != Terms::zero &&
+                (content.name != summand.name || content.first != summand.first)) {
+                report_finding(FindingKind::wrong_sum, rank, op,
+                         "adds element " + std::to_string(content.first) + " of one object and element " +
+                             std::to_string(summand.first) + " of " +
+                             (content.name == summand.name ? "the same" : "another"));
+                return {};
+            }
+            content = summand;
+        }
+        content.term = terms_.sum(terms);
+        append(total, {*begin, end, content});
+    }
+    return total;
+}
+
+Pieces SimulatedWorld::gradients(
+    int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term) {
+    const auto& described = buffer(rank, written.buffer);
+    const int width = element_bytes(described);
+    Pieces fresh;
+    std::int64_t position = 0;
+    for (const auto& run : written.runs) {
+        Content content{.name = state_name(StateKind::gradients, described.unit),
+                        .first = described.first_element + run.offset / width,
+                        .element_bytes = width,
+                        .term = term,
+                        .step = step};
+        append(fresh, {position, position + run.bytes, content});
+        position += run.bytes;
+    }
+    return before == nullptr ? fresh : summed({*before, fresh}, rank, op);
+}
+
+std::vector<Pieces> SimulatedWorld::computed(int rank, int op, int step, const Found& found) {
+    const auto& done = op_of(rank, op);
+    std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
+    for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
+                             number(done.row_begin), number(done.microbatch)}) {
+        what = mixed(what, value);
+    }
+    // Tiles of an output have one name. Of the ranks that sum it, one may add positions after the tiles.
+    const auto of_tile = mixed(mixed(what, number(done.column_begin)), number(done.column_end));
+    std::uint64_t inputs = of_tile;
+    std::uint64_t d_output = of_tile;
+    for (std::size_t r = 0; r < done.reads.size(); ++r) {
+        const auto value = fingerprint(found.reads[r]);
+        inputs = mixed(mixed(inputs, number(static_cast<int>(done.reads[r].role))), value);
+        if (done.reads[r].role == Role::d_output) {
+            d_output = mixed(d_output, value);
+        }
+    }
+    std::vector<Pieces> values;
+    for (std::size_t w = 0; w < done.writes.size(); ++w) {
+        const auto& written = done.writes[w];
+        const auto& described = buffer(rank, written.buffer);
+        const auto role = number(static_cast<int>(written.role));
+        if (described.unit >= 0 && described.state == StateKind::gradients) {
+            // The gradient of a bias is a sum of rows of the output's gradient and does not depend on the
+            // input.
+            const auto term = mixed(written.role == Role::d_bias ? d_output : inputs, role);
+            terms_.leaf(term,
+                        {rank, done.unit, done.phase, done.microbatch, step, done.row_begin, done.row_end});
+            values.push_back(
+                gradients(rank, op, step, written, done.accumulate ? &found.before[w] : nullptr, term));
+            continue;
+        }
+        Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
+        content.microbatch = done.microbatch;
+        values.push_back({{0, written.bytes(), content}});
+    }
+    return values;
+}
+
+std::vector<Pieces> SimulatedWorld::updated(int rank, int op, int step, const Found& found) {
+    const auto& done = op_of(rank, op);
+    check_gradients(rank, op, step, found);
+    // By unit: gradients and the state that they change.
+    struct Sources {
+        const Pieces* gradient = nullptr;
+        int gradient_bytes = 4;
+        const Pieces* base = nullptr;
+        StateKind base_kind = StateKind::none;
+    };
+    std::map<int, Sources> sources;
+    for (std::size_t r = 0; r < done.reads.size(); ++r) {
+        const auto& described = buffer(rank, done.reads[r].buffer);
+        auto& source = sources[described.unit];
+        if (described.state == StateKind::gradients) {
+            source.gradient = &found.reads[r];
+            source.gradient_bytes = element_bytes(described);
+        } else if (described.state == StateKind::master ||
+                   (described.state == StateKind::parameters && source.base_kind != StateKind::master)) {
+            source.base = &found.reads[r];
+            source.base_kind = described.state;
+        }
+    }
+    std::vector<Pieces> values;
+    for (std::size_t w = 0; w < done.writes.size(); ++w) {
+        const auto& described = buffer(rank, done.writes[w].buffer);
+        const auto& source = sources[described.unit];
+        if (described.state == StateKind::none) {
+            values.push_back(found.before[w]);
+            continue;
+        }
+        if (source.gradient == nullptr || source.base == nullptr) {
+            report_finding(FindingKind::malformed, rank, op,
+                     "writes '" + described.name + "' but reads no gradient or no weights of that unit");
+            values.emplace_back();
+            continue;
+        }
+        const int width = element_bytes(described);
+        const auto gradient = retyped(*source.gradient, source.gradient_bytes, width);
+        const auto base = retyped(
+            *source.base, source.base->empty() ? width : source.base->front().content.element_bytes, width);
+        const auto all = cuts({&gradient, &base});
+        Pieces value;
+        for (auto begin = all.begin(); begin != all.end() && std::next(begin) != all.end(); ++begin) {
+            const auto g = content_at(gradient, *begin);
+            auto content = content_at(base, *begin);
+            if (g.term != Terms::zero && g.first != content.first) {
+                report_finding(FindingKind::wrong_sum, rank, op,
+                         "updates element " + std::to_string(content.first) + " of '" + described.name +
+                             "' with the gradient of element " + std::to_string(g.first));
+                break;
+            }
+            const bool is_gap = g.term == Terms::zero && content.term == Terms::zero;
+            content.name = state_name(described.state, described.unit);
+            content.element_bytes = width;
+            content.term = is_gap ? Terms::zero : mixed(content.term, g.term);
+            content.step = step + 1;
+            append(value, {*begin, *std::next(begin), content});
+        }
+        if (bytes_of(value) != done.writes[w].bytes()) {
+            report_finding(FindingKind::malformed, rank, op,
+                     "writes " + std::to_string(done.writes[w].bytes()) + " bytes of '" + described.name +
+                         "' from gradients and weights of " + std::to_string(bytes_of(value)));
+        }
+        values.push_back(std::move(value));
+    }
+    return values;
+}
+
+}  // namespace ziggurat::schedule::simulation

@@ -1,0 +1,80 @@
+#include "train/data_loader.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "comm/control.hpp"
+#include "data/sample_order.hpp"
+
+namespace ziggurat::train {
+
+using schedule::BatchTensor;
+
+namespace {
+
+template <class E>
+void copy_all(const std::vector<E>& from, std::span<E> to) {
+    ZG_EXPECTS(from.size() == to.size());
+    std::ranges::copy(from, to.begin());
+}
+
+}  // namespace
+
+void copy_into(const data::Batch& batch, const BatchSlot& slot) {
+    for (int b = 0; b < schedule::num_batch_tensors; ++b) {
+        switch (static_cast<BatchTensor>(b)) {
+            case BatchTensor::tokens:
+                copy_all(batch.tokens, slot.tokens);
+                break;
+            case BatchTensor::targets:
+                copy_all(batch.targets, slot.targets);
+                break;
+            case BatchTensor::positions:
+                copy_all(batch.positions, slot.positions);
+                break;
+            case BatchTensor::document_starts:
+                copy_all(batch.document_starts, slot.document_starts);
+                break;
+            case BatchTensor::mask:
+                copy_all(batch.mask, slot.mask);
+                break;
+            case BatchTensor::samples:
+                copy_all(batch.samples, slot.samples);
+                break;
+            case BatchTensor::losses:
+                break;  // output of the program
+        }
+    }
+}
+
+DataLoader::DataLoader(const spec::RunSpec& spec,
+               data::BatchSource source,
+               int data_rank,
+               bool counts,
+               const checkpoint::TrainingProgress& progress)
+    : spec_{spec},
+      source_{std::move(source)},
+      batch_{spec.train.micro_batch, spec.data.seq},
+      data_rank_{data_rank},
+      counts_{counts},
+      samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch} {}
+
+std::int64_t DataLoader::fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world) {
+    std::int64_t targets = 0;
+    for (std::size_t m = 0; m < slots.size(); ++m) {
+        source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.data, step,
+                                                              data_rank_, static_cast<std::int64_t>(m), 0));
+        copy_into(batch_, slots[m]);
+        targets += batch_.num_targets;
+    }
+    if (!spec_.data.reset_at_document) {
+        return spec_.train.global_batch * spec_.data.seq;
+    }
+    if (!counts_) {
+        targets = 0;
+    }
+    comm::all_reduce_sum(world, {&targets, 1});
+    return targets;
+}
+
+}  // namespace ziggurat::train

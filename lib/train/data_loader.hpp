@@ -1,0 +1,58 @@
+/// Loader of samples into the batch buffers that programs read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "checkpoint/manifest.hpp"
+#include "comm/context.hpp"
+#include "data/batch.hpp"
+#include "data/batch_source.hpp"
+#include "spec/run_spec.hpp"
+#include "train/step/batch_slots.hpp"
+
+namespace ziggurat::train {
+
+/// Fills the slots of a step with this rank's samples of the global batch.
+class DataLoader {
+  public:
+    /// \param source    training samples
+    /// \param counts    true if the targets of this rank count in the sum over all ranks
+    ///                  (schedule::ModelLayout::counts_losses)
+    /// \param progress  progress of a resumed run: its samples follow those that it was trained on, for any
+    ///                  earlier batch size
+    DataLoader(const spec::RunSpec& spec,
+           data::BatchSource source,
+           int data_rank,
+           bool counts,
+           const checkpoint::TrainingProgress& progress = {});
+
+    /// Fills `slots` with the micro-batches of a step; returns the target tokens of the whole global batch.
+    ///
+    /// Allocates nothing.
+    ///
+    /// Collective: over `world` if documents can mask targets (data.reset_at_document), else local
+    std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
+
+    /// Returns the source of a sample, as its index in data.train.
+    std::size_t source_of(std::int64_t sample) const { return source_.source_of(sample); }
+
+    /// Returns the global index of the first sample of a step.
+    std::int64_t first_sample(std::int64_t step) const {
+        return step * spec_.train.global_batch + samples_ahead_;
+    }
+
+  private:
+    const spec::RunSpec& spec_;
+    data::BatchSource source_;
+    data::Batch batch_;
+    int data_rank_;
+    bool counts_;
+    /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.
+    std::int64_t samples_ahead_;
+};
+
+/// Copies `batch` into `slot`, which has the same shape.
+void copy_into(const data::Batch& batch, const BatchSlot& slot);
+
+}  // namespace ziggurat::train

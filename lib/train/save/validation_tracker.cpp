@@ -1,0 +1,97 @@
+#include "train/save/validation_tracker.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "comm/control.hpp"
+#include "train/report/reporter.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Reads the record from rank 0's disk and broadcasts it to all ranks.
+checkpoint::ValidationRecord record_of_first(const comm::Context& world, const std::string& root) {
+    std::string text, reason;
+    if (world.rank() == 0) {
+        try {
+            text = checkpoint::ValidationRecord::read(root).text();
+        } catch (const Error& error) {
+            reason = error.what();
+        }
+    }
+    reason = comm::broadcast(world, reason);
+    if (!reason.empty()) {
+        throw Error{ErrorKind::checkpoint, reason};
+    }
+    return checkpoint::ValidationRecord::parse(comm::broadcast(world, text), root);
+}
+
+}  // namespace
+
+ValidationTracker::ValidationTracker(const spec::RunSpec& spec,
+                                 const comm::Context& world,
+                                 const std::string& root,
+                                 std::optional<std::int64_t> resumed_step)
+    : checkpoint_{spec.checkpoint},
+      when_{spec.train.stop_when},
+      writes_{world.rank() == 0 && spec.checkpoint.every.has_value()} {
+    if (resumed_step) {
+        record_ = record_of_first(world, root);
+        record_.forget_after(*resumed_step);
+    }
+}
+
+void ValidationTracker::add(std::int64_t step, double loss, const std::string& root, Reporter& reporter) {
+    record_.add(step, loss);
+    if (!writes_) {
+        return;
+    }
+    try {
+        std::error_code failure;
+        std::filesystem::create_directories(root, failure);  // in case that no checkpoint was saved yet
+        record_.write(root);
+    } catch (const Error& error) {
+        reporter.print_line(
+            message(Severity::warning,
+                    fmt::format("cannot write the record of validations ({}). A later job of this run may "
+                                "choose other checkpoints as the best ones",
+                                error.what())));
+    }
+}
+
+std::string ValidationTracker::stop_reason() const {
+    if (record_.entries().empty()) {
+        return "";
+    }
+    const auto& latest = record_.entries().back();
+    if (when_.validation_loss && latest.loss <= *when_.validation_loss) {
+        return fmt::format(
+            "the validation loss of step {}, {:.4f}, is at most {} (train.stop_when.validation_loss)",
+            latest.step, latest.loss, *when_.validation_loss);
+    }
+    return when_.patience > 0 ? no_timeout_reason() : "";
+}
+
+std::string ValidationTracker::no_timeout_reason() const {
+    checkpoint::ValidationRecord::Entry best{.loss = std::numeric_limits<double>::infinity()};
+    std::int64_t waited = 0;  // validations since the best one
+    for (const auto& entry : record_.entries()) {
+        const bool is_better = entry.loss < best.loss - when_.min_delta;
+        best = is_better ? entry : best;
+        waited = is_better ? 0 : waited + 1;
+    }
+    if (waited < when_.patience) {
+        return "";
+    }
+    const auto by = when_.min_delta > 0 ? fmt::format(" by more than {}", when_.min_delta) : "";
+    return fmt::format(
+        "{} validation{} in a row {} not lower than {:.4f}, that of step {}{} (train.stop_when.patience)",
+        waited, waited == 1 ? "" : "s", waited == 1 ? "is" : "are", best.loss, best.step, by);
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,54 @@
+/// Evaluation of validation losses: selects checkpoints to keep and decides on early stopping.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/validation_record.hpp"
+#include "comm/context.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::train {
+
+class Reporter;
+
+/// The validations of a run, including earlier jobs (checkpoint.keep.best, train.stop_when).
+///
+/// All ranks make the same decisions.
+///
+/// Source: early stopping with `patience` and `min_delta` as in Prechelt, "Early Stopping - But When?", 1998,
+///         and in Keras' EarlyStopping
+class ValidationTracker {
+  public:
+    /// \param root          `<run.dir>/ckpt`, in which rank 0 keeps the record
+    /// \param resumed_step  step of the run's own checkpoint that it resumes from; nullopt: the run is new
+    /// Collective: over `world`
+    /// Errors:     on all ranks: those of checkpoint::ValidationRecord::read
+    ValidationTracker(const spec::RunSpec& spec,
+                    const comm::Context& world,
+                    const std::string& root,
+                    std::optional<std::int64_t> resumed_step);
+
+    /// Adds the result of a validation.
+    ///
+    /// Rank 0 writes the record if the run saves checkpoints. A failed write is only a warning.
+    void add(std::int64_t step, double loss, const std::string& root, Reporter& reporter);
+
+    /// Returns the steps whose checkpoints are kept, lowest loss first.
+    std::vector<std::int64_t> best() const { return record_.best(checkpoint_.keep_best); }
+
+    /// Returns the reason why the losses so far end the run; empty if it continues.
+    std::string stop_reason() const;
+
+  private:
+    std::string no_timeout_reason() const;
+
+    spec::Checkpoint checkpoint_;
+    spec::StopWhen when_;
+    bool writes_;  ///< this rank writes the record
+    checkpoint::ValidationRecord record_;
+};
+
+}  // namespace ziggurat::train
