@@ -1,7 +1,7 @@
 /// Commands of the program, one file each. Each returns the exit code of the process.
 #pragma once
 
-#include "app/cli.hpp"
+#include "app/command_line/cli.hpp"
 
 namespace ziggurat::app {
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <variant>
 
-#include "app/cli.hpp"
+#include "app/command_line/cli.hpp"
 #include "app/commands.hpp"
-#include "app/gpu_policy.hpp"
-#include "app/heap_policy.hpp"
-#include "app/wait_policy.hpp"
+#include "app/start/gpu_policy.hpp"
+#include "app/start/heap_policy.hpp"
+#include "app/start/wait_policy.hpp"
 #include "base/error.hpp"
 #include "base/failure.hpp"
 #include "base/message.hpp"

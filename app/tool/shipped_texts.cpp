@@ -1,5 +1,5 @@
 /// Writes the manual page and the bash completion that are installed: `shipped_texts FOLDER`.
-#include "app/shipped_texts.hpp"
+#include "app/command_line/shipped_texts.hpp"
 
 #include <cstdio>
 #include <fstream>

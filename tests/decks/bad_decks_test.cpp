@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/token_sources.hpp"
+#include "app/start/token_sources.hpp"
 #include "deck/load.hpp"
 
 namespace ziggurat::deck {

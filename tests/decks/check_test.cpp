@@ -1,4 +1,4 @@
-#include "app/check.hpp"
+#include "app/deck/check.hpp"
 
 #include <gtest/gtest.h>
 

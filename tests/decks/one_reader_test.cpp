@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/token_sources.hpp"
+#include "app/start/token_sources.hpp"
 #include "base/error.hpp"
 #include "data/token_source.hpp"
 #include "deck/load.hpp"

@@ -1,14 +1,14 @@
 /// Processors of a rank whose device fails according to ZIGGURAT_TEST_FAILURE.
 ///
 /// Example: "2 lost 5000" for the 5000th call of rank 2; see tests/support/failing_device.hpp.
-#include "app/rank_processors.hpp"
+#include "app/start/rank_processors.hpp"
 
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
-#include "app/emulated_device/delayed_processors.hpp"
+#include "app/start/emulated_device/delayed_processors.hpp"
 #include "tests/support/failing_device.hpp"
 
 namespace ziggurat::app {

@@ -1,13 +1,13 @@
-#include "app/cli.hpp"
+#include "app/command_line/cli.hpp"
 
 #include <gmock/gmock.h>
 
 #include <iomanip>
 #include <sstream>
 
-#include "app/command_table.hpp"
-#include "app/shipped_texts.hpp"
-#include "app/version.hpp"
+#include "app/command_line/command_table.hpp"
+#include "app/command_line/shipped_texts.hpp"
+#include "app/command_line/version.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/gpu_policy.hpp"
+#include "app/start/gpu_policy.hpp"
 
 #include <gtest/gtest.h>
 

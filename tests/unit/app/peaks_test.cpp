@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/peak_cache.hpp"
-#include "app/rate_samples.hpp"
+#include "app/bench/peak_cache.hpp"
+#include "app/bench/rate_samples.hpp"
 #include "deck/machine/measured_machine.hpp"
 #include "tests/support/scratch_folder.hpp"
 

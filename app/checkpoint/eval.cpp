@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <optional>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/checkpoint/eval_data.hpp"
+#include "app/checkpoint/eval_task.hpp"
+#include "app/start/tokenizers.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "app/checkpoint/loaded_weights.hpp"
+#include "base/error.hpp"
+#include "base/json_number.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
+#include "train/inference.hpp"
+#include "train/on_ranks.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Checks that at least one token was predicted.
+/// Errors: Error{deck} if the data have no target tokens, so that no loss exists
+void expect_targets(const Arguments& arguments, const spec::RunSpec& run, const train::ValidationLoss& loss) {
+    if (!loss.mean) {
+        const auto name = name_of_data(arguments, run);
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
+                        "model's data.reset_at_document no context predicts it). "
+                        "Give files with longer documents with --data.",
+                        printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
+    }
+}
+
+/// Returns the model's bits per byte of the text of the target tokens.
+double bits_per_byte(const train::ValidationLoss& loss) {
+    return loss.mean.value() * std::numbers::log2e * static_cast<double>(loss.tokens) /
+           static_cast<double>(loss.bytes);
+}
+
+void print_line(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
+    const auto data = name_of_data(arguments, model.run);
+    const double mean = loss.mean.value();
+    const double perplexity = std::exp(mean);
+    if (arguments.json) {
+        JsonLine line;
+        line.begin();
+        line.field("checkpoint", model.path());
+        line.field("step", model.step());
+        line.field("data", data);
+        line.field("loss", mean);
+        line.field("perplexity", perplexity);
+        line.field("tokens", loss.tokens);
+        if (loss.bytes > 0) {
+            line.field("bytes", loss.bytes);
+            line.field("bits_per_byte", bits_per_byte(loss));
+        }
+        if (!loss.by_source.empty()) {
+            line.open("loss_by_source");
+            for (const auto& source : loss.by_source) {
+                const auto of_source = source.mean();
+                line.field(source.name, of_source && std::isfinite(*of_source) ? of_source : std::nullopt);
+            }
+            line.close();
+        }
+        std::fputs(std::string{line.end()}.c_str(), stdout);
+        return;
+    }
+    const auto bits = loss.bytes > 0 ? fmt::format(", {:.4f} bits per byte", bits_per_byte(loss)) : "";
+    const auto bytes = loss.bytes > 0 && loss.bytes != loss.tokens
+                           ? fmt::format(", {} bytes of text", format_grouped(loss.bytes))
+                           : "";
+    fmt::print(
+        "checkpoint  {}, step {}\ndata        {}\nloss        {:.6f} nats per token{}\n"
+        "perplexity  {:.4f}\ntokens      {}{}\n",
+        printable(model.path()), format_grouped(model.step()), printable(data), mean, bits, perplexity,
+        format_grouped(loss.tokens), bytes);
+    for (const auto& source : loss.by_source) {
+        fmt::print("  {}: loss {:.6f}, {} tokens\n", printable(source.name), source.mean().value_or(0),
+                   format_grouped(source.tokens));
+    }
+}
+
+std::optional<int> eval_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
+    int exit_code = 0;
+    model.run.data.tokenizer = find_tokenizer(arguments, model.run.data.tokenizer, world);
+    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
+    if (!is_agreed(world, exit_code, [&] { check_data(arguments, model); })) {
+        return exit_code;
+    }
+    const auto run = evaluated_run(arguments, model);
+    return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
+        const auto tokenizer = data::open_tokenizer(model.run.data.tokenizer);
+        const auto loss = inference.loss(evaluated_data(arguments, model.run), &progress, tokenizer.get());
+        progress.end();
+        if (!is_agreed(world, exit_code, [&] { expect_targets(arguments, model.run, loss); })) {
+            return exit_code;
+        }
+        if (world.rank() == 0) {
+            print_line(arguments, model, loss);
+        }
+        return std::isfinite(*loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
+    });
+}
+
+}  // namespace
+
+int eval(const Arguments& arguments) {
+    return train::on_ranks([&](const comm::Context& world) {
+        return with_trained_model(arguments.folder, world, [&](TrainedModel& model) {
+            return arguments.task.empty() ? eval_model(arguments, world, model)
+                                          : eval_task(arguments, world, model);
+        });
+    });
+}
+
+}  // namespace ziggurat::app

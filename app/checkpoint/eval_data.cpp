@@ -1,0 +1,269 @@
+#include "app/checkpoint/eval_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/start/tokenizers.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "comm/control.hpp"
+#include "data/corpus.hpp"
+#include "data/encoded_text.hpp"
+#include "data/file_probe.hpp"
+#include "data/fingerprint.hpp"
+#include "data/token_file_header.hpp"
+#include "data/token_source.hpp"
+#include "spec/token_format.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+bool takes_own_data(const Arguments& arguments) {
+    return arguments.data.empty();
+}
+
+/// Returns the format of --data: --format, else derived from the file name and the tokenizer.
+std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+    const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
+                         (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
+    return !arguments.format.empty()                         ? arguments.format
+           : !data::megatron_pair_of(arguments.data).empty() ? "megatron"
+           : is_text                                         ? "text"
+                                                             : "llmc";
+}
+
+/// Returns true if --data is text that this command encodes.
+bool is_encoded_here(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+    return !takes_own_data(arguments) && format_of(arguments, tokenizer) == "text";
+}
+
+/// Throws an error with advice that depends on the content if `path` is a folder.
+void expect_files(const std::string& path) {
+    std::error_code unreadable;
+    if (!std::filesystem::is_directory(path, unreadable)) {
+        return;
+    }
+    const auto kind = checkpoint::kind_of_folder(path);
+    const auto name = printable(path);
+    throw Error{
+        ErrorKind::deck,
+        kind == checkpoint::FolderKind::published
+            ? fmt::format("--data: '{}' is a Hugging Face model, not data. To evaluate that model, import "
+                          "it: ziggurat import {} RUN, then ziggurat eval RUN --data FILE.",
+                          name, name)
+        : kind == checkpoint::FolderKind::checkpoints
+            ? fmt::format("--data: '{}' has checkpoints, not data. To evaluate it: ziggurat eval {} --data "
+                          "FILE.",
+                          name, name)
+            : fmt::format("--data: '{}' is a folder. Name a file, or a pattern in quotes: '{}/*.txt'.", name,
+                          name)};
+}
+
+/// Returns the data of the run, with --data instead of the deck's sources.
+spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
+    const auto& tokenizer = run.data.tokenizer;
+    const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
+    const std::string format = format_of(arguments, tokenizer);
+    expect_files(arguments.data);
+    if (reads_bytes && arguments.format.empty() && format == "megatron") {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--data: '{}' is a Megatron pair of token files, but the model reads bytes of text. "
+                        "Name a text, or a run that was trained on such tokens.",
+                        printable(arguments.data))};
+    }
+    if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--format {} does not fit the model ({}). Use {}.", format,
+                                reads_bytes ? "it reads bytes of text" : "it reads token numbers",
+                                reads_bytes ? "text"
+                                            : "llmc, megatron or raw, or give --tokenizer PATH")};
+    }
+    spec::Data data = run.data;
+    if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--format {} does not mark documents (the model was trained with "
+                                "data.reset_at_document). Use --format megatron.",
+                                format)};
+    }
+    data.held_out = 0;
+    data.train.clear();
+    data.validation = {{.format = spec::token_format_of(format).value(),
+                        .path = arguments.data,
+                        .raw_type = spec::raw_type_of(arguments.dtype).value_or(spec::RawType::uint16)}};
+    return data;
+}
+
+/// Returns the validation data of the run; with data.held_out, also its training files.
+spec::Data own_data(const spec::RunSpec& run) {
+    spec::Data data = run.data;
+    if (data.held_out > 0) {
+        return data;
+    }
+    if (data.validation.empty()) {
+        throw Error{ErrorKind::deck,
+                    "the run has no validation data (its deck has neither data.validation nor "
+                    "data.held_out). Give --data FILE."};
+    }
+    data.train.clear();
+    return data;
+}
+
+/// Replaces the deck keys in `message` by the options of this command.
+std::string in_options(std::string message) {
+    for (const auto& [of_deck, option] :
+         {std::pair{"data.validation[0].path", "--data"},
+          std::pair{"{format: raw, dtype: uint16}", "--format raw --dtype uint16"},
+          std::pair{"{format: raw, dtype: uint32}", "--format raw --dtype uint32"},
+          std::pair{"format: ", "--format "}}) {
+        if (const auto at = message.find(of_deck); at != std::string::npos) {
+            message.replace(at, std::string_view{of_deck}.size(), option);
+        }
+    }
+    return message;
+}
+
+[[noreturn]] void report_finding(const Arguments& arguments, const Error& error) {
+    const std::string what = error.what();
+    throw Error{error.kind(),
+                takes_own_data(arguments) ? what + " For other data, give --data FILE." : in_options(what),
+                error.where()};
+}
+
+void warn(const std::string& text) {
+    std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
+}
+
+/// Warns, as `train` does, if a file seems to have another format than the one it is read as.
+///
+/// \param is_guessed  true if no --format is given: then a file that certainly has another format is an error
+void warn_of_doubts(const spec::Source& source, bool is_guessed) {
+    if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
+        return;
+    }
+    if (const auto doubt = data::check_format(source, *data::open_source(source, "--data"))) {
+        if (is_guessed && doubt->is_certain) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("--data: '{}' is not read as {} ({}). {}", printable(doubt->path),
+                                    spec::word_of(source.format), doubt->reason, doubt->remedy)};
+        }
+        warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
+                         spec::word_of(source.format), doubt->reason, in_options(doubt->remedy)));
+    }
+}
+
+/// Warns if files of the run changed since the checkpoint: another part of them may be held out now.
+void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& manifest) {
+    for (const auto& file : data::fingerprints(corpus.files())) {
+        const bool is_known = std::ranges::any_of(
+            manifest.data, [&](const data::FileFingerprint& other) { return other.is_of_same_bytes(file); });
+        if (!is_known && !manifest.data.empty()) {
+            warn(
+                fmt::format("{}: '{}' has changed since the checkpoint was written: the loss may be of "
+                            "other data than the run's validations, or of data that it trained on.",
+                            file.key, printable(file.path)));
+        }
+    }
+}
+
+/// Opens a source as a training does, except text in JSON lines or compressed files.
+///
+/// The bytes of such text become tokens.
+std::unique_ptr<data::TokenSource> open_named(const spec::Source& source, const std::string& key) {
+    if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, key)) {
+        return std::make_unique<data::EncodedText>(source.path, *data::make_byte_tokenizer(),
+                                                   spec::AddBos::no, key);
+    }
+    return data::open_source(source, key);
+}
+
+data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
+    const bool is_own = takes_own_data(arguments);
+    const auto data = is_own ? own_data(run) : named_data(arguments, run);
+    try {
+        return {data, run.model.vocab, run.run.seed,
+                is_own ? data::OpenSource{data::open_source} : open_named,
+                is_own ? data::Rest::left_out : data::Rest::included};
+    } catch (const Error& error) {
+        report_finding(arguments, error);
+    }
+}
+
+}  // namespace
+
+spec::Tokenizer find_tokenizer(const Arguments& arguments,
+                               const spec::Tokenizer& of_run,
+                               const comm::Context& world) {
+    auto tokenizer = tokenizer_of(of_run, arguments.tokenizer);
+    std::error_code error;
+    const bool does_without = tokenizer.has_file() && arguments.tokenizer.empty() &&
+                              !is_encoded_here(arguments, tokenizer) &&
+                              !std::filesystem::exists(tokenizer.path, error);
+    if (comm::broadcast(world, does_without ? "without" : "with") == "without") {
+        if (world.rank() == 0) {
+            const auto note = fmt::format(
+                "'{}' is not here, so bits per byte are not printed. Give its path with "
+                "--tokenizer.",
+                printable(tokenizer.path));
+            std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+        }
+        tokenizer = {spec::TokenizerKind::none, "", ""};
+    }
+    return tokenizer;
+}
+
+void check_data(const Arguments& arguments, const TrainedModel& model) {
+    const data::Corpus corpus = open_corpus(arguments, model.run);
+    try {
+        corpus.check_tokens();
+        if (takes_own_data(arguments)) {
+            warn_of_changes(corpus, model.reader.manifest());
+        } else {
+            warn_of_doubts(named_data(arguments, model.run).validation.front(), arguments.format.empty());
+            if (is_encoded_here(arguments, model.run.data.tokenizer) && model.run.data.tokenizer.has_file()) {
+                print_tokenizer_notes(*data::open_tokenizer(model.run.data.tokenizer),
+                                      model.run.data.add_bos);
+            }
+        }
+    } catch (const Error& error) {
+        report_finding(arguments, error);
+    }
+}
+
+data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run) {
+    const auto max = takes_own_data(arguments) ? run.validate.batches * run.train.global_batch : 0;
+    return open_corpus(arguments, run).validation(max);
+}
+
+std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run) {
+    if (!takes_own_data(arguments)) {
+        return arguments.data;
+    }
+    const auto paths = [](const std::vector<spec::Source>& sources) {
+        std::string list;
+        for (const auto& source : sources) {
+            list += (list.empty() ? "'" : ", '") + source.path + "'";
+        }
+        return list;
+    };
+    const auto& data = run.data;
+    std::string name = data.validation.empty() ? "" : "data.validation of the run: " + paths(data.validation);
+    if (data.held_out > 0) {
+        name += fmt::format("{}data.held_out of the run: the last {:.6g} % of {}", name.empty() ? "" : "; ",
+                            100 * data.held_out, paths(data.train));
+    }
+    return run.validate.batches > 0
+               ? name + fmt::format(" ({} batch{}, from validate.batches)", run.validate.batches,
+                                    run.validate.batches == 1 ? "" : "es")
+               : name;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/checkpoint/inspect_text.hpp"
+#include "app/output/terminal.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/compare.hpp"
+#include "checkpoint/read_choice.hpp"
+#include "data/token_file_header.hpp"
+#include "deck/messages/nearest.hpp"
+#include "train/report/console.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+using checkpoint::CheckpointReader;
+
+constexpr int is_different = 1;
+/// Maximum number of listings if a running training removes all listed checkpoints during verification.
+constexpr int max_looks = 10;
+constexpr int is_damaged = static_cast<int>(ErrorKind::checkpoint);
+
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+/// Calls `use` with the checkpoint at `path` (of a run: the newest). Prints skipped checkpoints.
+void read(const std::string& path, const std::function<void(CheckpointReader&)>& use) {
+    checkpoint::read_during_training(path, checkpoint::ReadCheck::sizes, print_note, use);
+}
+
+/// Progress line on a terminal during a long operation.
+class ProgressLine {
+  public:
+    explicit ProgressLine(std::string what) : what_{std::move(what)} {}
+    ~ProgressLine() { console_.live(""); }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void show(std::int64_t done, std::int64_t all) {
+        const auto now = monotonic_ns();
+        if (console_.has_live_line() && (shown_ns_ == 0 || seconds_between(shown_ns_, now) > 0.1)) {
+            shown_ns_ = now;
+            console_.live(
+                fmt::format("{} {} of {} ({:.0f} %)", what_, format_bytes(done), format_bytes(all),
+                            all > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(all) : 100.0));
+        }
+    }
+
+  private:
+    std::string what_;
+    train::Console console_{STDERR_FILENO, train::Screen::of(STDERR_FILENO, terminal_escapes())};
+    std::int64_t shown_ns_ = 0;
+};
+
+int list(const Arguments& arguments) {
+    const auto found = checkpoint::catalogue(arguments.folder);
+    print(arguments.json ? json_of(found) : text_of(found));
+    return 0;
+}
+
+int list_tensors(const Arguments& arguments) {
+    read(arguments.folder, [&](const CheckpointReader& reader) {
+        print(arguments.json ? json_of_tensors(reader) : text_of_tensors(reader));
+    });
+    return 0;
+}
+
+/// Returns the statistics of one tensor of the checkpoint, as text or JSON.
+std::string show_tensor(CheckpointReader& reader, const Arguments& arguments) {
+    std::vector<Numbers> kinds;
+    std::vector<std::string> names;
+    for (auto& tensor : checkpoint::stored_tensors(reader.manifest())) {
+        names.push_back(tensor.name);
+        if (tensor.name == arguments.tensor) {
+            auto numbers = checkpoint::statistics(reader, tensor);
+            kinds.push_back({std::move(tensor), std::move(numbers)});
+        }
+    }
+    if (kinds.empty()) {
+        const std::string meant = deck::nearest(arguments.tensor, {names.begin(), names.end()});
+        throw Error{ErrorKind::deck,
+                    fmt::format("there is no tensor '{}' in '{}'. {}--tensors lists them.",
+                                printable(arguments.tensor), printable(reader.path()),
+                                meant.empty() ? "" : fmt::format("Did you mean '{}'? ", printable(meant)))};
+    }
+    return arguments.json ? json_of(reader.path(), kinds) : text_of(reader.path(), kinds);
+}
+
+int show_tensor(const Arguments& arguments) {
+    read(arguments.folder, [&](CheckpointReader& reader) { print(show_tensor(reader, arguments)); });
+    return 0;
+}
+
+std::vector<checkpoint::Defect> defects_of(const std::string& path) {
+    ProgressLine line{"checking " + printable(path)};
+    try {
+        CheckpointReader reader{path};
+        return reader.verify([&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::checkpoint) {
+            throw;
+        }
+        return {{"COMPLETE", error.what()}};  // it was valid when the folder was listed
+    }
+}
+
+/// Verifies the checkpoints in `found`.
+///
+/// Skips those that a running training removes meanwhile, with a note.
+Verification verify_all(const checkpoint::Catalogue& found) {
+    Verification all;
+    for (const auto& entry : found.entries) {
+        if (entry.state == checkpoint::EntryState::unfinished && !found.is_one_step) {
+            continue;  // it is never read, and the next save removes it
+        }
+        const bool is_complete = entry.state == checkpoint::EntryState::complete;
+        Verified checked{.path = entry.path,
+                         .defects = is_complete ? defects_of(entry.path)
+                                                : std::vector{checkpoint::Defect{"COMPLETE", entry.obstacle}}};
+        std::error_code ignored;
+        if (!checked.defects.empty() &&
+            !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {
+            if (found.is_one_step) {
+                throw checkpoint::removed_meanwhile(entry.path);
+            }
+            print_note(printable(entry.path) + " was removed by its run during verification");
+            continue;
+        }
+        all.bytes += is_complete ? entry.bytes : 0;
+        all.checkpoints.push_back(std::move(checked));
+    }
+    return all;
+}
+
+int verify(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    auto all = verify_all(checkpoint::catalogue(arguments.folder));
+    for (int looks = 1; all.checkpoints.empty() && looks < max_looks; ++looks) {
+        all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: newer ones exist
+    }
+    all.seconds = seconds_between(begin_ns, monotonic_ns());
+    print(arguments.json ? json_of(all) : text_of(all));
+    return all.num_damages() > 0 ? is_damaged : 0;
+}
+
+Compared compared_with(CheckpointReader& first, CheckpointReader& second) {
+    Compared compared{first.path(), second.path(), first.manifest().progress, second.manifest().progress, {}};
+    {
+        ProgressLine line{"comparing"};
+        compared.comparison = checkpoint::compare(
+            first, second, [&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
+    }
+    return compared;
+}
+
+int compare(const Arguments& arguments) {
+    bool is_same = true;
+    read(arguments.folder, [&](CheckpointReader& first) {
+        read(arguments.other, [&](CheckpointReader& second) {
+            const auto compared = compared_with(first, second);
+            is_same = compared.comparison.is_same();
+            print(arguments.json ? json_of(compared) : text_of(compared));
+        });
+    });
+    return is_same ? 0 : is_different;
+}
+
+int show_tokens(const Arguments& arguments) {
+    if (arguments.verify || arguments.tensors || !arguments.tensor.empty() || !arguments.other.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' is a file, and the given option is for checkpoints. Name the "
+                                "folder of a run, or one checkpoint.",
+                                printable(arguments.folder))};
+    }
+    const auto head = data::read_token_file_header(arguments.folder);
+    print(arguments.json ? json_of(head) : text_of(head));
+    return head.problem.empty() ? 0 : static_cast<int>(ErrorKind::deck);
+}
+
+}  // namespace
+
+int inspect(const Arguments& arguments) {
+    return data::is_token_path(arguments.folder) ? show_tokens(arguments)
+           : arguments.verify                    ? verify(arguments)
+           : !arguments.other.empty()            ? compare(arguments)
+           : !arguments.tensor.empty()           ? show_tensor(arguments)
+           : arguments.tensors                   ? list_tensors(arguments)
+                                                 : list(arguments);
+}
+
+}  // namespace ziggurat::app

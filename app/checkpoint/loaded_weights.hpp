@@ -1,0 +1,33 @@
+/// Weights of a checkpoint, loaded in a layout for the ranks of this job.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "app/command_line/cli.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "base/progress.hpp"
+#include "comm/context.hpp"
+#include "spec/run_spec.hpp"
+#include "train/inference.hpp"
+
+namespace ziggurat::app {
+
+/// Returns the run of `model`, changed to evaluate on the ranks of this job with the type of --compute.
+spec::RunSpec evaluated_run(const Arguments& arguments, const TrainedModel& model);
+
+/// Loads the weights of `model`, closes its files, calls `work` and returns its exit code.
+///
+/// Loading shows a progress line, which stays until `work` ends it. Returns empty if the checkpoint was
+/// removed during the read and another one exists (with_trained_model()). Returns 3, after rank 0 has printed
+/// the plan, if the run does not fit.
+///
+/// \param run  result of evaluated_run(), or derived from it
+/// Collective: over `world`
+/// Errors:     Error{checkpoint}, Error{resource} as of Inference
+std::optional<int> with_weights(TrainedModel& model,
+                                const spec::RunSpec& run,
+                                const comm::Context& world,
+                                const std::function<int(train::Inference&, Progress&)>& work);
+
+}  // namespace ziggurat::app

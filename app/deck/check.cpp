@@ -1,0 +1,69 @@
+#include "app/deck/check.hpp"
+
+#include <utility>
+
+#include "app/start/built_for.hpp"
+#include "app/commands.hpp"
+#include "app/deck/job_size.hpp"
+#include "app/bench/peak_cache.hpp"
+#include "app/output/terminal.hpp"
+#include "app/deck/planning_progress.hpp"
+#include "base/progress.hpp"
+#include "comm/built_with.hpp"
+#include "data/corpus.hpp"
+#include "data/fingerprint.hpp"
+#include "kernels/attention.hpp"
+#include "plan/memory_report.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Returns the outlook that rank 0 of `train` would compute.
+train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
+    corpus.check_tokens();
+    const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
+                                   corpus.order()};
+    return train::preview_start({run, loaded.effective, data});
+}
+
+AttentionFacts cudnn_of_this_machine() {
+    const auto library = kernels::attention_library();
+    const bool is_usable = !library.name.empty() && library.add_resource_error.empty();
+    const auto reason = library.add_resource_error.empty() ? "this program is built without cuDNN" : library.add_resource_error;
+    return {.is_usable = is_usable, .name = library.name, .lack_reason = is_usable ? "" : reason};
+}
+
+}  // namespace
+
+int check(const Arguments& arguments) {
+    Progress progress{show_progress()};
+    return run_check(
+        {.deck = arguments.deck,
+         .overrides = arguments.overrides,
+         .size_job =
+             [&](deck::LoadOptions load) {
+                 return sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks,
+                              arguments.nodes);
+             },
+         .has_nccl = comm::has_nccl,
+         .cudnn = cudnn_of_this_machine(),
+         .machine = arguments.machine,
+         .kept_peak =
+             [](const spec::RunSpec& run) { return PeakCache{deck::process_environment}.of(setup_name(run)); },
+         .print = arguments.print,
+         .json = arguments.json,
+         .explain = arguments.explain,
+         .choose_homes = choose_homes_with_progress(progress),
+         .choose_depths = choose_depths_with_progress(progress),
+         .choose_leases = choose_leases_with_progress(progress),
+         .start = preview_start,
+         .memory =
+             [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                 return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
+                                            not_by_this_program_reason(run));
+             }});
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,206 @@
+#include "app/deck/check_json.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "deck/values/units.hpp"
+#include "layout/counts.hpp"
+#include "plan/checkpoint_size.hpp"
+#include "plan/time_to_train.hpp"
+#include "spec/home_text.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Returns bytes by tier; null for no limit.
+Json by_tier(const std::array<std::int64_t, 3>& bytes, std::int64_t none = spec::unlimited) {
+    constexpr std::array names{"device_B", "host_B", "nvme_B"};
+    Json json;
+    for (std::size_t t = 0; t < names.size(); ++t) {
+        json[names[t]] = bytes[t] == none ? Json(nullptr) : Json(bytes[t]);
+    }
+    return json;
+}
+
+Json problems_json(const deck::Diagnostics& found) {
+    Json list = Json::array();
+    for (const auto& problem : found.sorted()) {
+        const bool has_line = problem.at.line > 0;
+        list.push_back({{"severity", name_of(problem.severity)},
+                        {"file", problem.has_slot() ? Json(problem.at.file) : Json(nullptr)},
+                        {"line", has_line ? Json(problem.at.line) : Json(nullptr)},
+                        {"column", has_line ? Json(problem.at.column) : Json(nullptr)},
+                        {"text", problem.sentence()}});
+    }
+    return list;
+}
+
+Json model_json(const spec::RunSpec& run) {
+    const auto& model = run.model;
+    return {{"family", model.family},
+            {"layers", model.layers},
+            {"hidden", model.hidden},
+            {"heads", model.heads},
+            {"kv_heads", model.kv_heads},
+            {"head_dim", model.head_dim},
+            {"ffn_hidden", model.ffn_hidden},
+            {"vocab", model.vocab},
+            {"tied_embeddings", model.tie_embeddings},
+            {"parameters", layout::count_parameters(model).total},
+            {"trained_parameters", layout::count_trained(run)},
+            {"flops_per_token", layout::flops_per_token(run)},
+            {"flops_formula", layout::flops_formula(run)}};
+}
+
+std::int64_t tokens_of_step(const spec::RunSpec& run) {
+    return run.train.global_batch * run.data.seq;
+}
+
+Json batch_json(const spec::RunSpec& run, const Epochs& epochs) {
+    Json by_source = Json::array();
+    for (const auto& of_source : epochs) {
+        by_source.push_back(of_source ? Json(*of_source) : Json(nullptr));
+    }
+    return {{"steps", run.train.steps},
+            {"sequences", run.train.global_batch},
+            {"sequence_tokens", run.data.seq},
+            {"micro_batch", run.train.micro_batch},
+            {"micro_batches", run.train.micro_batches},
+            {"tokens_per_step", tokens_of_step(run)},
+            {"tokens", tokens_of_step(run) * run.train.steps},
+            {"epochs", by_source}};
+}
+
+Json layout_json(const spec::RunSpec& run) {
+    const auto& parallel = run.parallel;
+    const auto& tiers = run.tiers;
+    return {{"ranks", parallel.ranks},
+            {"ranks_per_node", parallel.ranks_per_node},
+            {"threads", parallel.threads},
+            {"tensor", parallel.tensor},
+            {"context", parallel.context},
+            {"data", parallel.data},
+            {"pipeline", parallel.stages},
+            {"spans",
+             {{"parameters", run.sharding.parameters},
+              {"gradients", run.sharding.gradients},
+              {"optimizer", run.sharding.optimizer},
+              {"secondary", run.sharding.secondary > 0 ? Json(run.sharding.secondary) : Json(nullptr)}}},
+            {"homes",
+             {{"parameters", spec::write_home(tiers.parameters)},
+              {"gradients", spec::write_home(tiers.gradients)},
+              {"optimizer", spec::write_home(tiers.optimizer)},
+              {"activations", spec::write_home(tiers.activations)}}}};
+}
+
+Json consumers_json(const plan::MemoryTable& table) {
+    Json consumers = Json::array();
+    for (const auto& row : table.rows) {
+        Json line{{"consumer", to_string(row.consumer)}, {"detail", row.detail}};
+        line.update(by_tier(row.bytes));
+        consumers.push_back(line);
+    }
+    Json between{{"consumer", "between"}, {"detail", "alignment and holes"}};
+    between.update(by_tier(table.between));
+    consumers.push_back(between);
+    return consumers;
+}
+
+Json memory_json(const plan::MemoryReport& memory) {
+    const auto& footprint = memory.footprint;
+    Json stages = Json::array();
+    for (const auto& stage : memory.stages) {
+        stages.push_back({{"stage", stage.stage},
+                          {"last", stage.last},
+                          {"rank", stage.rank},
+                          {"consumers", consumers_json(stage.table)},
+                          {"rank_total", by_tier(stage.table.total)}});
+    }
+    Json remedies = Json::array();
+    for (const auto& remedy : memory.remedies) {
+        remedies.push_back({{"overrides", remedy.overrides}, {"fits", remedy.fits}});
+    }
+    const bool knows_memory = footprint.memory > 0;
+    return {{"fits", memory.fits},
+            {"rank", memory.fullest().rank},
+            {"consumers", consumers_json(memory.fullest().table)},
+            {"rank_total", by_tier(memory.fullest().table.total)},
+            {"stages", stages},
+            {"needed", by_tier(footprint.needed)},
+            {"limit", by_tier({footprint.limit(spec::Tier::device), footprint.limit(spec::Tier::host),
+                               footprint.limit(spec::Tier::nvme)})},
+            {"node_memory_needed_B", knows_memory ? Json(footprint.memory_needed) : Json(nullptr)},
+            {"node_memory_B", knows_memory ? Json(footprint.memory) : Json(nullptr)},
+            {"remedies", remedies}};
+}
+
+Json checkpoint_json(const spec::RunSpec& run) {
+    if (!run.checkpoint.every) {
+        return nullptr;
+    }
+    const auto size = plan::checkpoint_size(run);
+    return {{"every", deck::write_interval(*run.checkpoint.every)},
+            {"bytes", size.bytes},
+            {"kept", size.kept},
+            {"bytes_kept", size.bytes_kept},
+            {"bytes_at_most", size.bytes_at_most}};
+}
+
+Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    const auto seconds = plan::planned_step_seconds(run, machine);
+    if (!seconds) {
+        return nullptr;
+    }
+    return {{"step_s", *seconds},
+            {"tokens_per_s", static_cast<double>(tokens_of_step(run)) / *seconds},
+            {"train_s", *seconds * static_cast<double>(run.train.steps)}};
+}
+
+Json attention_json(const AttentionForecast& forecast) {
+    return {{"kernel", layout::to_string(forecast.kernel)},
+            {"reason", forecast.reason.empty() ? Json(nullptr) : Json(forecast.reason)},
+            {"compute_capability", forecast.capability / 10.0},
+            {"is_capability_assumed", forecast.is_capability_assumed}};
+}
+
+Json nccl_json(const std::vector<plan::CommunicatorBlocks>& communicators, const spec::MachineSpec& machine) {
+    if (communicators.empty()) {
+        return nullptr;
+    }
+    Json list = Json::array();
+    for (const auto& of : communicators) {
+        list.push_back({{"name", of.name}, {"blocks", of.blocks}});
+    }
+    return {{"blocks", plan::blocks_of_all(communicators)},
+            {"multiprocessors", plan::multiprocessors_of(machine)},
+            {"communicators", list}};
+}
+
+}  // namespace
+
+std::string check_as_json(const CheckAnswer& answer) {
+    const auto& found = answer.found;
+    Json json{{"schema", "ziggurat.check/1"},    {"deck", answer.deck},
+              {"exit_code", answer.exit_code},   {"errors", found.errors()},
+              {"warnings", found.warnings()},    {"notes", found.notes()},
+              {"problems", problems_json(found)}};
+    if (answer.loaded != nullptr) {
+        const auto& run = answer.loaded->run;
+        json["run"] = {{"name", run.run.name}, {"dir", run.run.dir}};
+        json["machine"] = answer.loaded->machine.name;
+        json["model"] = model_json(run);
+        json["batch"] = batch_json(run, answer.epochs);
+        json["layout"] = layout_json(run);
+        json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
+        json["checkpoint"] = checkpoint_json(run);
+        json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
+        json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
+        json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
+        json["time"] = time_json(run, answer.loaded->machine);
+    }
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ziggurat::app

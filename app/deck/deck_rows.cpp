@@ -1,0 +1,266 @@
+/// Table rows of the commands that read a deck: check, train, plan, slurm.
+#include <fmt/format.h>
+
+#include <climits>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "app/deck/job_size.hpp"
+#include "app/command_line/option_rows.hpp"
+#include "base/printable.hpp"
+#include "deck/slurm/batch_script.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+std::vector<PositionalRow> deck_and_overrides() {
+    return {
+        {"DECK",
+         "YAML deck with the model, the data and the parallel layout; or the folder of a run, whose deck is "
+         "used",
+         [](Arguments& arguments, const std::string& value) { arguments.deck = value; }},
+        {"KEY=VALUE...", "overrides a value of the deck, for example train.steps=100",
+         [](Arguments& arguments, const std::string& value) { arguments.overrides.push_back(value); }}};
+}
+
+OptionRow ranks_row() {
+    return whole("--ranks", "N", &Arguments::ranks, 1, max_ranks,
+                 "number of ranks to assume (default: those of one node, or of the deck's degrees)");
+}
+
+OptionRow nodes_row() {
+    return whole("--nodes", "N", &Arguments::nodes, 1, max_ranks,
+                 "number of nodes to assume; ranks per node come from the machine or the deck's degrees");
+}
+
+OptionRow machine_row() {
+    return text_option("--machine", "NAME", &Arguments::machine, "the name of a machine, or a file",
+                       "machine to assume: a name in decks/machines, or a file (default: this machine)");
+}
+
+/// Returns a correction for `key: value`, `key value`, or the two arguments `key` and `value`.
+///
+/// \param rest  the overrides after `value`; the first may be its value
+std::string advice_on(const std::string& value, std::span<const std::string> rest) {
+    if (!rest.empty() && rest.front() == "=") {
+        rest = rest.subspan(1);  // the form `key = value`
+    }
+    const auto next = rest.empty() ? std::string{} : rest.front();
+    const auto end = value.find_first_of(": ");
+    const auto key = value.substr(0, end);
+    const auto first = end == std::string::npos ? end : value.find_first_not_of(": ", end);
+    const auto value = first != std::string::npos            ? value.substr(first)
+                       : next.find('=') == std::string::npos ? next
+                                                             : "";
+    if (key.find('.') == std::string::npos || value.empty()) {
+        return "Give one command, one deck, then overrides.";
+    }
+    return "Write " + key + "=" + (value.find(' ') == std::string::npos ? value : "'" + value + "'") + ".";
+}
+
+/// Returns the error of a command line that takes a deck; empty if it is valid.
+std::string problem_of_deck(const Arguments& arguments) {
+    if (arguments.deck.empty()) {
+        return "no deck is given. Name one, for instance decks/quickstart.yaml.";
+    }
+    std::error_code unreadable;
+    if (arguments.deck.find('=') != std::string::npos &&
+        !std::filesystem::exists(arguments.deck, unreadable)) {
+        return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
+    }
+    for (std::size_t i = 0; i < arguments.overrides.size(); ++i) {
+        const std::string& value = arguments.overrides[i];
+        if (value.find('=') == std::string::npos || value.front() == '=') {
+            return "'" + value + "' is not an override (key=value). " +
+                   advice_on(value, std::span{arguments.overrides}.subspan(i + 1));
+        }
+    }
+    return "";
+}
+
+/// Returns problem_of_deck(), or an error if --ranks is not a multiple of --nodes.
+std::string problem_of_job(const Arguments& arguments) {
+    const int ranks = arguments.ranks.value_or(0);
+    const int nodes = arguments.nodes.value_or(1);
+    return ranks % nodes == 0 ? problem_of_deck(arguments)
+                              : fmt::format(
+                                    "--ranks {} is not a multiple of --nodes {}. Give a "
+                                    "multiple, or leave out one of them.",
+                                    ranks, nodes);
+}
+
+std::string problem_of_check(const Arguments& arguments, const GivenOptions& given) {
+    if (!given.has("--explain")) {
+        return given.has("--json") && given.has("--print")
+                   ? "--json and --print exclude each other. Leave out one of them."
+                   : problem_of_job(arguments);
+    }
+    const bool is_alone = given.options.size() == 1 && given.positionals == 0;
+    return is_alone ? "" : "--explain describes a key and reads no deck. Leave out all other arguments.";
+}
+
+/// Option --ops: `12-20`, or `12` for one op.
+OptionRow ops_row() {
+    return {"--ops", "A-B", "a range of op numbers such as 12-20, or one number",
+            "print ops A to B, as numbered by --all",
+            [](Arguments& arguments, const std::string& text) {
+                const auto dash = text.find('-');
+                const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
+                const auto last =
+                    dash == std::string::npos ? first : number_in(text.substr(dash + 1), 0, INT_MAX);
+                if (!first || !last || *last < *first) {
+                    return false;
+                }
+                arguments.ops = {*first, *last};
+                return true;
+            }};
+}
+
+std::string problem_of_plan(const Arguments& arguments, const GivenOptions& given) {
+    if (const auto problem = problem_of_job(arguments); !problem.empty()) {
+        return problem;
+    }
+    for (const char* option :
+         {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all", "--json"}) {
+        if (given.has(option) && !given.has("--program")) {
+            return fmt::format("{} selects ops of a step program. Add --program.", option);
+        }
+    }
+    for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
+        if (given.has(option) && given.has("--all")) {
+            return std::string{"--all prints every op. Leave out "} + option + ", or --all.";
+        }
+    }
+    for (const char* option : {"--unit", "--lane", "--kind", "--ops", "--all"}) {
+        if (given.has(option) && given.has("--json")) {
+            return std::string{"--json has every op. Leave out "} + option + ".";
+        }
+    }
+    return "";
+}
+
+OptionRow time_row() {
+    return {"--time", "T", "a time in Slurm's format, such as 90 (minutes), 12:00:00 or 2-00 (days-hours)",
+            "time limit of each start of the job (default 24:00:00)",
+            [](Arguments& arguments, const std::string& text) {
+                arguments.time = text;
+                return deck::slurm_seconds(text).has_value();
+            }};
+}
+
+std::string problem_of_slurm(const Arguments& arguments, const GivenOptions&) {
+    if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
+        return problem;
+    }
+    for (const auto& text : {arguments.account, arguments.partition, arguments.job_name}) {
+        if (printable(text) != text) {
+            return "'" + text + "' is not valid in a batch script. Use printable characters.";
+        }
+    }
+    if (arguments.tasks_per_node.value_or(1) > max_ranks / arguments.nodes.value_or(1)) {
+        return "--nodes x --ntasks-per-node is more than " + std::to_string(max_ranks) +
+               " ranks. Ask for fewer.";
+    }
+    return "";
+}
+
+}  // namespace
+
+CommandRow check_row() {
+    return {
+        .command = Command::check,
+        .name = "check",
+        .doc = "Checks a deck: values, memory, meaning. Does not train.",
+        .positionals = deck_and_overrides(),
+        .options = {ranks_row(), nodes_row(), machine_row(),
+                    flag("--print", &Arguments::print,
+                         "print the effective deck: every value and its origin"),
+                    flag("--json", &Arguments::json, "print all results as JSON (fields: decks/CHECK.md)"),
+                    text_option("--explain", "KEY", &Arguments::explain, "a key of the deck",
+                                "describe one key; reads no deck")},
+        .examples = {{"ziggurat check decks/quickstart.yaml", "is it valid, does it fit?"},
+                     {"ziggurat check decks/quickstart.yaml --ranks 2 --print",
+                      "every effective value on two ranks, and its origin"},
+                     {"ziggurat check --explain sharding.zero", "meaning and values of a key"}},
+        .problem = problem_of_check};
+}
+
+CommandRow train_row() {
+    return {
+        .command = Command::train,
+        .name = "train",
+        .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
+        .positionals = deck_and_overrides(),
+        .options = {flag("--backup", &Arguments::backup,
+                         "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
+        .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
+                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                      "on two ranks, one value changed"},
+                     {"ziggurat train runs/quickstart train.steps=4000",
+                      "resume a run with its own deck, for more steps"}},
+        .problem = [](const Arguments& arguments, const GivenOptions&) { return problem_of_deck(arguments); }};
+}
+
+CommandRow plan_row() {
+    return {
+        .command = Command::plan,
+        .name = "plan",
+        .doc = "Shows planned memory, time and step program, for any number of ranks. Does not train.",
+        .positionals = deck_and_overrides(),
+        .options = {ranks_row(), nodes_row(), machine_row(),
+                    flag("--program", &Arguments::program,
+                         "print the step program of a rank: a summary (on GPUs with kernel launches and "
+                         "bytes), or selected ops"),
+                    whole("--rank", "R", &Arguments::rank, 0, max_ranks - 1,
+                          "rank whose program is printed (default 0)"),
+                    one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
+                           "program variant: train (default) or evaluate"),
+                    text_option("--unit", "NAME", &Arguments::unit, "the name of a unit, such as layers.0",
+                                "print ops of a unit: embedding, layers.0 ... head; step: without a unit"),
+                    text_option("--lane", "NAME", &Arguments::lane, "the name of a lane, such as compute",
+                                "print ops of a lane: compute, collective, nvme_read ..."),
+                    text_option("--kind", "NAME", &Arguments::kind, "a kind of op, such as all_gather",
+                                "print ops of a kind: compute, all_gather, update ..."),
+                    ops_row(), flag("--all", &Arguments::all, "print every op"),
+                    flag("--json", &Arguments::json, "print every op as JSON")},
+        .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
+                      "does it fit on that machine, and how long does it take?"},
+                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
+                      "summary of rank 0's program, by unit and lane"},
+                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
+                      "collectives of rank 1"}},
+        .problem = problem_of_plan};
+}
+
+CommandRow slurm_row() {
+    return {
+        .command = Command::slurm,
+        .name = "slurm",
+        .doc = "Prints a Slurm batch script that trains a deck and requeues until done.",
+        .positionals = deck_and_overrides(),
+        .options =
+            {whole("--nodes", "N", &Arguments::nodes, 1, max_ranks, "number of nodes (default 1)"),
+             whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, max_ranks,
+                   "ranks per node (default: from the machine, or from the deck's degrees)"),
+             time_row(),
+             text_option("--account", "NAME", &Arguments::account, "the name of an account",
+                         "Slurm account"),
+             text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
+                         "Slurm partition"),
+             text_option("--job-name", "NAME", &Arguments::job_name, "a name",
+                         "name of the job (default: run.name)"),
+             whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, max_ranks,
+                   "GPUs per node (default: one per rank if the deck computes on GPUs)"),
+             machine_row()},
+        .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
+                      "for a node described by a machine file; save the output and submit it with sbatch"},
+                     {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",
+                      "two ranks, starts of two hours; can be piped into sbatch"},
+                     {"ziggurat slurm decks/sharded.yaml --nodes 2 --ntasks-per-node 4 --account physics "
+                      "train.steps=500",
+                      "with an account and one value changed"}},
+        .problem = problem_of_slurm};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,93 @@
+#include "app/deck/job_size.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "app/start/launch.hpp"
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "deck/load.hpp"
+#include "device/discovery.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+int rounded_up(int all, int parts) {
+    return static_cast<int>((std::int64_t{all} + parts - 1) / parts);
+}
+
+/// Returns `options` for reading the degrees only: no automatic choices, and no data is read.
+deck::LoadOptions for_degrees(deck::LoadOptions options) {
+    options.job_end = {};
+    options.read_source = {};
+    options.find_train_validation_overlap = {};
+    options.choose_homes = {};
+    options.choose_depths = {};
+    options.choose_leases = {};
+    return options;
+}
+
+/// Returns the smallest number of ranks that the degrees of the deck allow.
+int fewest_ranks(const JobDeck& deck, const deck::LoadOptions& options) {
+    return std::max(1, deck::load(deck.file, deck.overrides, options).run.parallel.ranks);
+}
+
+/// Returns the ranks per node of the machine file, else the GPUs of this node; 0 if both are unknown.
+int ranks_of_a_node(const deck::LoadOptions& options) {
+    return options.machine ? options.machine->ranks_per_node : device::discover().count;
+}
+
+}  // namespace
+
+int choose_tasks(
+    const JobDeck& deck, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job) {
+    const int wanted = rounded_up(fewest_ranks(deck, options), nodes);
+    if (all == 0) {
+        return wanted;
+    }
+    const auto is_right = [&](int tasks) {
+        return deck::load(deck.file, deck.overrides, of_job(tasks)).ok();
+    };
+    return wanted < all && !is_right(all) && is_right(wanted) ? wanted : all;
+}
+
+deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks) {
+    if (tasks > max_ranks / nodes) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--nodes: {} nodes x {} ranks exceed {} ranks. Ask for fewer.", nodes,
+                                tasks, max_ranks)};
+    }
+    options.ranks = nodes * tasks;
+    options.ranks_per_node = tasks;
+    options.threads = options.machine ? 0 : threads_if_started(tasks);
+    return options;
+}
+
+deck::LoadOptions sized(const JobDeck& deck,
+                        deck::LoadOptions options,
+                        std::optional<int> ranks,
+                        std::optional<int> nodes) {
+    if (ranks && nodes) {
+        ZG_EXPECTS(*ranks % *nodes == 0);
+        return of_nodes(std::move(options), *nodes, *ranks / *nodes);
+    }
+    if (ranks) {
+        options.ranks = *ranks;
+        options.threads = options.machine ? 0 : threads_if_started(*ranks);
+        return options;
+    }
+    const int all = ranks_of_a_node(options);
+    if (!nodes && all == 0) {
+        options.threads = options.machine ? 0 : threads_if_started(0);
+        return options;
+    }
+    const auto plain = for_degrees(options);
+    const int count = nodes ? *nodes : rounded_up(fewest_ranks(deck, plain), all);
+    const int tasks =
+        choose_tasks(deck, count, all, plain, [&](int some) { return of_nodes(plain, count, some); });
+    return of_nodes(std::move(options), count, tasks);
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/start/built_for.hpp"
+#include "app/commands.hpp"
+#include "app/deck/epochs.hpp"
+#include "app/deck/job_size.hpp"
+#include "app/bench/peak_cache.hpp"
+#include "app/deck/plan_summary.hpp"
+#include "app/output/terminal.hpp"
+#include "app/start/token_sources.hpp"
+#include "app/start/tokenizers.hpp"
+#include "app/deck/planning_progress.hpp"
+#include "base/error.hpp"
+#include "comm/built_with.hpp"
+#include "deck/load.hpp"
+#include "deck/machine/machine.hpp"
+#include "deck/messages/nearest.hpp"
+#include "layout/family.hpp"
+#include "plan/gpu/kernel_table.hpp"
+#include "plan/memory_report.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/op_selection.hpp"
+#include "schedule/print_program.hpp"
+#include "schedule/program_json.hpp"
+#include "schedule/program_summary.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
+
+void print(std::FILE* stream, std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stream);
+}
+
+std::vector<std::string> unit_names(const spec::RunSpec& run) {
+    std::vector<std::string> names;
+    for (const auto& unit : layout::family_table(run).units) {
+        names.push_back(unit.name);
+    }
+    return names;
+}
+
+/// Throws Error{deck} if `name` is not empty and not in `available`.
+void expect_there(const char* option,
+                  const std::string& what,
+                  const std::string& name,
+                  const std::vector<std::string>& available) {
+    if (name.empty() || std::find(available.begin(), available.end(), name) != available.end()) {
+        return;
+    }
+    const auto meant = deck::nearest(name, {available.begin(), available.end()});
+    throw Error{ErrorKind::deck, fmt::format("{}: this program has no {} {} (there are {}).{}", option, what,
+                                             deck::in_quotes(name), fmt::join(available, ", "),
+                                             meant.empty() ? "" : fmt::format(" Did you mean '{}'?", meant))};
+}
+
+/// Prints the ops that the command line selects, one line each.
+void print_chosen(const Arguments& arguments,
+                  const schedule::Program& program,
+                  const std::vector<std::string>& units,
+                  const schedule::Print& print) {
+    const auto available = schedule::choices_of(program, units);
+    expect_there("--unit", "unit", arguments.unit, available.units);
+    expect_there("--lane", "lane", arguments.lane, available.lanes);
+    expect_there("--kind", "kind of op", arguments.kind, available.kinds);
+    const auto last = static_cast<int>(program.ops.size()) - 1;
+    if (arguments.ops && arguments.ops->second > last) {
+        throw Error{ErrorKind::deck, fmt::format("--ops: there is no op {}. Ops count from 0 to {}.",
+                                                 arguments.ops->second, last)};
+    }
+    const auto chosen = schedule::select_ops(
+        program, units,
+        {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .range = arguments.ops});
+    print(schedule::print_totals(program));
+    schedule::print_ops(program, chosen, print);
+    print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
+}
+
+/// Returns the kernels of `program`; empty if the ranks compute on the host's cores.
+std::optional<plan::KernelTable> kernels_on_gpu(const spec::RunSpec& run, const schedule::Program& program) {
+    if (run.tiers.device != spec::DeviceKind::cuda) {
+        return std::nullopt;
+    }
+    return plan::kernel_table(run, schedule::ModelLayout{run, program.rank}, program);
+}
+
+void print_text(const Arguments& arguments,
+                const spec::RunSpec& run,
+                const schedule::Program& program,
+                const schedule::Print& print) {
+    const auto units = unit_names(run);
+    const bool chooses = arguments.all || arguments.ops || !arguments.unit.empty() ||
+                         !arguments.lane.empty() || !arguments.kind.empty();
+    if (chooses) {
+        print_chosen(arguments, program, units, print);
+        return;
+    }
+    print(schedule::print_totals(program));
+    print(schedule::work_table(schedule::work_by_unit(program, units)));
+    if (const auto kernels = kernels_on_gpu(run, program)) {
+        print(plan::print_kernel_table(*kernels));
+    }
+    print("--unit, --lane, --kind and --ops A-B print single ops, --all prints all ops\n");
+}
+
+deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
+    return {.for_plan = true,
+            .needs_data = false,
+            .read_tokenizer = read_tokenizer,
+            .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
+            .find_train_validation_overlap = find_train_validation_overlap,
+            .choose_homes = choose_homes_with_progress(progress),
+            .choose_depths = choose_depths_with_progress(progress),
+            .choose_leases = choose_leases_with_progress(progress)};
+}
+
+int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress& progress) {
+    plan::MemoryReport memory;
+    std::string text;
+    {
+        const PlanningProgress watched{progress};  // the end of this scope removes its line before anything is printed
+        memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
+                                     not_by_this_program_reason(loaded.run));
+        text = plan_summary(loaded, epochs, memory, watched.watch());
+    }
+    print(stdout, text);
+    return memory.fits ? 0 : does_not_fit;
+}
+
+int print_program(const Arguments& arguments, const deck::LoadedDeck& loaded, Progress& progress) {
+    if (arguments.rank >= loaded.run.parallel.ranks) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", arguments.rank,
+                                loaded.run.parallel.ranks)};
+    }
+    const bool trains = arguments.variant == "train";
+    progress.begin("compiles the step");
+    const auto program = schedule::build_program(
+        loaded.run, arguments.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
+    progress.end();
+    const auto out = [](std::string_view text) { print(stdout, text); };
+    if (arguments.json) {
+        const auto kernels = kernels_on_gpu(loaded.run, program);
+        schedule::print_as_json(program, out, kernels ? plan::kernel_table_as_json(*kernels) : "");
+    } else {
+        print_text(arguments, loaded.run, program, out);
+    }
+    return 0;
+}
+
+}  // namespace
+
+int plan(const Arguments& arguments) {
+    Progress progress{show_progress()};
+    SourceSizes sizes;
+    auto load = load_options(sizes, progress);
+    load.has_nccl = comm::has_nccl || !arguments.machine.empty();
+    if (!arguments.machine.empty()) {
+        deck::Diagnostics found;
+        load.machine = deck::load_called_machine(arguments.machine, found);
+        if (!load.machine) {
+            print(stderr, found.print());
+            return deck_is_wrong;
+        }
+    }
+    load = sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks, arguments.nodes);
+    auto loaded = deck::load(arguments.deck, arguments.overrides, load);
+    if (arguments.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
+        loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
+    }
+    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
+        print(stderr, loaded.found.print());
+    }
+    if (!loaded.ok()) {
+        return loaded.found.exit_code();
+    }
+    return arguments.program ? print_program(arguments, loaded, progress)
+                             : print_summary(loaded, sizes.epochs(loaded.run), progress);
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,24 @@
+/// Summary of a run before it starts, printed by `ziggurat plan DECK`.
+#pragma once
+
+#include <string>
+
+#include "app/deck/epochs.hpp"
+#include "deck/load.hpp"
+#include "plan/memory_report.hpp"
+
+namespace ziggurat::app {
+
+/// Returns the summary of a plan.
+///
+/// It has machine, model, layout, time, settings that are not implemented, memory with its verdict, number
+/// of ops of rank 0, and the options that show more.
+///
+/// \param loaded  deck without errors, loaded for a plan
+/// \param watch   called for each program that is built
+std::string plan_summary(const deck::LoadedDeck& loaded,
+                         const Epochs& epochs,
+                         const plan::MemoryReport& memory,
+                         const plan::Watch& watch = {});
+
+}  // namespace ziggurat::app

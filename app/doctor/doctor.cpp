@@ -1,0 +1,52 @@
+#include <cstdio>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/start/available_cores.hpp"
+#include "app/doctor/doctor_folders.hpp"
+#include "app/doctor/doctor_local.hpp"
+#include "app/doctor/doctor_ranks.hpp"
+#include "app/start/launch.hpp"
+#include "app/command_line/version.hpp"
+#include "comm/built_with.hpp"
+#include "doctor/launch.hpp"
+#include "train/on_ranks.hpp"
+#include "train/step/threads.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+int doctor_here(const Arguments& arguments) {
+    DoctorTargets subjects;
+    std::vector<SharedDeck> decks;
+    const deck::LoadOptions options{.has_nccl = comm::has_nccl, .threads = threads_if_started(0)};
+    if (const int refused = find_subjects(arguments.paths, arguments.overrides, options, subjects, decks);
+        refused != 0) {
+        return refused;
+    }
+    const auto mine = train::usable_cores();
+    const doctor::RankCores cores{.cpus = mine,
+                                  .core_of = cores_of(mine),
+                                  .job_cores = cores_of_job(),
+                                  .threads = threads_asked(),
+                                  .core_limit = train::control_group_core_limit()};
+    auto all = examine_launcher();
+    doctor::append(all, doctor::diagnose_cores({cores}));
+    doctor::append(all, {doctor::diagnose_builds({version()}, {"this machine"})});
+    doctor::append(all, examine_process({}));
+    doctor::append(all, examine_node({}));
+    doctor::append(all, subjects.of_decks);
+    doctor::append(all, examine_folders(subjects.folders));
+    std::fputs((arguments.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
+    return doctor::exit_code(all);
+}
+
+}  // namespace
+
+int doctor(const Arguments& arguments) {
+    return arguments.mpi ? train::on_ranks(
+                               [&](const comm::Context& world) { return doctor_on_ranks(arguments, world); })
+                         : doctor_here(arguments);
+}
+
+}  // namespace ziggurat::app

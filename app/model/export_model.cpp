@@ -1,0 +1,207 @@
+#include "checkpoint/hf/export_model.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/output/terminal.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/companion_files.hpp"
+#include "checkpoint/hf/export_adapters.hpp"
+#include "checkpoint/hf/model_files.hpp"
+#include "checkpoint/read_choice.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
+#include "deck/files/resumed_run.hpp"
+
+namespace ziggurat::app {
+
+namespace {
+
+/// Files and keys that are exported with a model's weights.
+struct Companions {
+    std::string folder;  ///< source folder of the files; empty: no files
+    std::string file;    ///< path of the tokenizer, if transformers expects another file name
+    std::string usage;   ///< additional keys of config.json
+};
+
+/// Opens the tokenizer at `path`.
+/// Errors: Error{deck} if it is not the tokenizer of the run
+std::unique_ptr<const data::TextTokenizer> open_at(spec::Tokenizer tokenizer, const std::string& path) {
+    tokenizer.path = path;
+    return data::open_tokenizer(tokenizer);
+}
+
+/// Returns the companions of a tokenizer that the run has not taken from a published model.
+Companions companions_of(const std::string& path, const data::TextTokenizer& tokenizer) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    Companions found{.folder = path, .file = {}, .usage = {}};
+    if (!fs::is_directory(path, error)) {
+        const auto file = fs::path{path}.filename().string();
+        const bool has_own_name = file == "tokenizer.json" || file == "tokenizer.model";
+        found.folder = has_own_name ? fs::path{path}.parent_path().string() : "";
+        found.folder = has_own_name && found.folder.empty() ? "." : found.folder;
+        found.file = has_own_name ? "" : path;  // other files of the folder may be unrelated
+    }
+    const auto keys = found.folder.empty() ? std::nullopt : checkpoint::hf::usage_keys(found.folder);
+    found.usage = keys.value_or(checkpoint::hf::usage_keys_of(tokenizer.document_token().value_or(-1)));
+    return found;
+}
+
+/// Returns the companions of the run's model.
+///
+/// \param kept  folder with files of the published model that the run began with; may not exist
+Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& kept) {
+    const auto kept_keys = checkpoint::hf::usage_keys(kept);
+    if (!tokenizer.has_file()) {
+        return {kept_keys ? kept : "", "", kept_keys.value_or(checkpoint::hf::usage_keys_of(-1))};
+    }
+    std::string reason;
+    if (kept_keys) {
+        try {
+            open_at(tokenizer, kept);
+            return {kept, "", *kept_keys};
+        } catch (const Error&) {  // the run has another tokenizer than the published model
+        }
+    }
+    try {
+        return companions_of(tokenizer.path, *open_at(tokenizer, tokenizer.path));
+    } catch (const Error& error) {
+        const auto note = fmt::format("the model is exported without its tokenizer ({})", error.what());
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    return {"", "", checkpoint::hf::usage_keys_of(-1)};
+}
+
+/// Copies companions into the folder of the model, and returns a list of them for the summary.
+std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer, const std::string& folder) {
+    std::vector<std::string> names;
+    if (!companions.folder.empty()) {
+        names = checkpoint::hf::copy_companions(companions.folder, folder);
+    } else if (!companions.file.empty()) {
+        names.emplace_back(tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json" : "tokenizer.model");
+        checkpoint::hf::copy_tokenizer(companions.file, folder + "/" + names.front());
+    }
+    return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
+}
+
+/// Number type of the exported tensors.
+struct ExportType {
+    spec::DType type = spec::DType::bf16;
+    std::string reason;  ///< empty if it was given by --dtype
+};
+
+/// Chooses the number type: --dtype, else the type of the imported model, else precision.compute.
+///
+/// \param kept  folder with files of the published model that the run began with; may not exist
+ExportType choose_type(const std::string& asked, const std::string& kept, spec::DType computed) {
+    if (!asked.empty()) {
+        return {asked == "f32" ? spec::DType::f32 : spec::DType::bf16, ""};
+    }
+    const auto came = checkpoint::hf::hf_type(kept);
+    if (came.empty()) {
+        return {computed == spec::DType::f32 ? spec::DType::f32 : spec::DType::bf16, " as computed"};
+    }
+    if (came != "bfloat16" && came != "float32") {
+        const auto note = fmt::format(
+            "the model came in {}, which cannot be written; f32 keeps its values. --dtype bf16 halves the "
+            "size of the files.",
+            printable(came));
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    return {came == "bfloat16" ? spec::DType::bf16 : spec::DType::f32, " as the model came in"};
+}
+
+/// Returns the base model for the files of adapters.
+///
+/// \param asked  value of --base; empty: the base that the run recorded
+std::string base_of_adapters(const std::string& asked, const std::string& root) {
+    const auto base = asked.empty() ? checkpoint::hf::kept_base(root) : asked;
+    if (base.empty()) {
+        const auto note = std::string{
+            "the adapters name no base model (the run did not start from a published model). PEFT needs it: "
+            "export again with --base and the name or folder of that model."};
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    return base;
+}
+
+/// Exports one checkpoint.
+///
+/// \param is_begun  true if the target holds parts of another checkpoint, which was removed during the export
+void export_from(checkpoint::CheckpointReader& reader, const Arguments& arguments, bool& is_begun) {
+    const auto begin_ns = monotonic_ns();
+    const auto loaded = load_deck_of(reader.manifest(), reader.path());
+    const auto& model = loaded.run.model;
+    if (arguments.merge && !model.lora.is_on()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
+                        printable(reader.path()))};
+    }
+    const bool is_whole = !model.lora.is_on() || arguments.merge;
+    if (is_whole && !arguments.base.empty()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--base names the base of adapters, but '{}' is exported as a full model. Leave "
+                        "out --base{}.",
+                        printable(reader.path()), arguments.merge ? " or --merge" : "")};
+    }
+    if (is_begun) {
+        checkpoint::hf::remove_begun_model(arguments.target);
+    }
+    checkpoint::hf::make_empty_folder(arguments.target);
+    is_begun = true;
+    Progress progress{show_progress()};
+    progress.begin("exports the model", "bytes");
+    const auto root = checkpoint::hf::root_of(reader.path());
+    const auto& tokenizer = loaded.run.data.tokenizer;
+    const auto companions = find_companions(tokenizer, deck::kept_folder(root));
+    const auto [type, reason] =
+        choose_type(arguments.dtype, deck::kept_folder(root), loaded.run.precision.compute);
+    const auto made =
+        is_whole ? checkpoint::hf::export_model(
+                       reader, model, arguments.target, type, arguments.shard_bytes, companions.usage,
+                       [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
+                 : checkpoint::hf::export_adapters(reader, model, arguments.target, type,
+                                                   base_of_adapters(arguments.base, root));
+    const auto copied = copy(companions, tokenizer, arguments.target);
+    progress.end();
+    fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}; in {}\n",
+               printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
+               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", reason, copied,
+               printable(reader.path()), format_grouped(reader.manifest().progress.step),
+               format_duration(seconds_between(begin_ns, monotonic_ns())));
+}
+
+}  // namespace
+
+int export_model(const Arguments& arguments) {
+    bool is_begun = false;
+    try {
+        checkpoint::read_during_training(
+            arguments.folder, checkpoint::ReadCheck::hashes, print_note,
+            [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
+    } catch (...) {
+        if (is_begun) {  // incomplete files would make the next attempt fail
+            checkpoint::hf::remove_begun_model(arguments.target);
+        }
+        throw;
+    }
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,181 @@
+#include "checkpoint/hf/import_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/output/terminal.hpp"
+#include "app/start/tokenizers.hpp"
+#include "app/command_line/version.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/looked_in.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "checkpoint/hf/companion_files.hpp"
+#include "deck/files/hf_config.hpp"
+#include "deck/load.hpp"
+#include "deck/values/units.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t longest_sequence = 1024;
+
+deck::LoadedDeck load(const std::string& text) {
+    auto loaded =
+        deck::load_text(text, "the deck of the import", {},
+                        {.ranks = 1, .threads = 1, .needs_data = false, .read_tokenizer = read_tokenizer});
+    if (!loaded.ok()) {
+        std::string errors;  // no warnings and notes: the user has not written this deck
+        for (const auto& problem : loaded.found.sorted()) {
+            errors += problem.severity == Severity::error ? "\n" + problem.text() : "";
+        }
+        throw Error{ErrorKind::deck, "the model cannot be imported:" + errors};
+    }
+    return loaded;
+}
+
+/// Returns the last component of a path, with or without a slash at its end.
+std::string name_of_run(const std::string& folder) {
+    const auto path = fs::path{folder}.lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+/// Returns a minimal deck that trains on `folder`/train.bin, which does not exist yet.
+///
+/// \param model      value of the key `model`, in YAML
+/// \param tokenizer  value of the key `data.tokenizer`, in YAML
+std::string deck_text(const std::string& folder,
+                      const std::string& model,
+                      const std::string& tokenizer,
+                      std::int64_t seq) {
+    return fmt::format(
+        "deck_version: 1\n"
+        "run: {{name: {}}}\n"
+        "model: {}\n"
+        "data: {{tokenizer: {}, seq: {}, train: [{{format: llmc, path: {}}}]}}\n"
+        "train: {{steps: 1000, global_batch: 8, micro_batch: 1}}\n"
+        "optimizer: {{lr: 1.0e-5}}\n",
+        deck::write_text(name_of_run(folder) + "-tuned"), model, tokenizer, seq,
+        deck::write_text(folder + "/train.bin"));
+}
+
+struct TokenizerText {
+    std::string text = "none";  ///< value of data.tokenizer
+    std::string reason = {};    ///< why the deck has no tokenizer; empty if it has one
+};
+
+/// Returns data.tokenizer for the tokenizer in the model's folder.
+///
+/// The tokenizer must be readable and fit the vocabulary.
+TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
+    std::error_code error;
+    const auto is_present = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
+    std::string cause = "it has neither tokenizer.json nor tokenizer.model";
+    if (is_present("tokenizer.json") || is_present("tokenizer.model")) {
+        try {
+            // "./" because the folder may be named `bytes`, which alone is a kind of tokenizer.
+            const auto tokenizer = tokenizer_of({}, (fs::path{"."} / folder).string());
+            if (const auto facts = read_tokenizer(tokenizer); facts.vocab <= vocab) {
+                return {fmt::format("{{kind: {}, path: {}}}",
+                                    tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",
+                                    deck::write_text(folder))};
+            }
+            cause = "its tokenizer has more tokens than the model";
+        } catch (const Error& problem) {
+            cause = problem.what();
+        }
+    }
+    return {.reason = cause};
+}
+
+/// Returns the keys of `model` from config.json, with `init` as the value of model.init.
+std::string model_text(const deck::HfConfig& config, const std::string& init) {
+    constexpr std::string_view section = "model.";
+    constexpr std::string_view nested = "model.rope_scaling.";
+    std::string keys;
+    std::string scaling;
+    for (const auto& value : config.values) {
+        const bool is_nested = value.deck_key.starts_with(nested);
+        auto& to = is_nested ? scaling : keys;
+        to += (is_nested && scaling.empty() ? ""
+               : is_nested                  ? ", "
+                                            : "\n  ") +
+              value.deck_key.substr(is_nested ? nested.size() : section.size()) + ": " + value.text;
+    }
+    return keys + (scaling.empty() ? "" : "\n  rope_scaling: {" + scaling + "}") + "\n  init: " + init;
+}
+
+void expect_new(const std::string& folder) {
+    std::error_code error;
+    for (const char* name : {"ckpt", "deck.yaml", "metrics.jsonl"}) {
+        if (fs::exists(fs::path{folder} / name, error)) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("'{}' already holds a run ('{}' exists). Name a new folder.",
+                                    printable(folder), name)};
+        }
+    }
+    fs::create_directories(folder, error);
+    if (error) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot create '{}' ({}). Name a folder that you can write to.",
+                                printable(folder), error.message())};
+    }
+}
+
+}  // namespace
+
+int import_model(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    const auto config = deck::read_published_config(arguments.source);
+    if (config.is_missing) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("cannot read '{}' (no such file in {}). Name the folder of a model in the "
+                        "Hugging Face format.",
+                        printable(config.file), looked_in(config.file))};
+    }
+    const auto& folder = arguments.target;
+    const auto published = load(
+        deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", "none", 1));
+    const auto tokenizer = tokenizer_text(arguments.source, published.run.model.vocab);
+    const auto seq = std::min(published.run.model.max_seq, longest_sequence);
+    checkpoint::hf::HfWeights weights{arguments.source, published.run.model};
+
+    const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));
+    const auto written =
+        deck_text(folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"),
+                  tokenizer.text, seq);
+    expect_new(folder);
+    if (!tokenizer.reason.empty()) {
+        const auto note = fmt::format("the deck has no tokenizer ({})", tokenizer.reason);
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    Progress progress{show_progress()};
+    progress.begin("imports the model", "bytes");
+    const auto made =
+        checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
+                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    checkpoint::hf::keep_companions(arguments.source, arguments.source, folder + "/ckpt");
+    const auto deck_path = folder + "/deck.yaml";
+    storage::write_small_file(
+        deck_path, fmt::format("# Continues the training of the model imported from {}.\n# Set data.train to "
+                               "your tokens, then run\n#\n#   ziggurat train {}\n{}",
+                               printable(arguments.source), printable(deck_path), written));
+    progress.end();
+    fmt::print("{}  {} tensors, {}; in {}\ndeck        {}\n", printable(made.path), made.tensors,
+               format_bytes(made.bytes), format_duration(seconds_between(begin_ns, monotonic_ns())),
+               printable(deck_path));
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,72 @@
+#include "app/output/time_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "layout/counts.hpp"
+#include "plan/time_to_train.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Returns the parts of the run that plan::planned_step_seconds does not count:
+/// `, without communication, validation and checkpoints`.
+std::string left_out(const spec::RunSpec& run) {
+    std::vector<const char*> parts;
+    if (run.parallel.ranks > 1) {
+        parts.push_back("communication");
+    }
+    if (run.validate.every) {
+        parts.push_back("validation");
+    }
+    if (run.checkpoint.every) {
+        parts.push_back("checkpoints");
+    }
+    if (parts.empty()) {
+        return "";
+    }
+    const auto last = parts.back();
+    parts.pop_back();
+    return parts.empty() ? fmt::format(", without {}", last)
+                         : fmt::format(", without {} and {}", fmt::join(parts, ", "), last);
+}
+
+/// Returns the commands that measure the rates in `missing`, a list of keys of a machine file.
+std::string commands_for(const std::string& missing, const spec::RunSpec& run) {
+    std::vector<const char*> commands;
+    if (missing.find("device_flops") != std::string::npos) {
+        commands.push_back(run.tiers.device == spec::DeviceKind::cuda
+                               ? "ziggurat bench gpu"
+                               : "ziggurat train (measures and stores it at the start)");
+    }
+    if (missing.find("nvme") != std::string::npos) {
+        commands.push_back("ziggurat bench io with the folders of tiers.nvme.paths");
+    }
+    return fmt::format("{}", fmt::join(commands, "; "));
+}
+
+}  // namespace
+
+std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    const auto seconds = plan::planned_step_seconds(run, machine);
+    if (!seconds) {
+        const auto missing = plan::missing_rates(run, machine);
+        return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
+                           printable(machine.name), missing, commands_for(missing, run));
+    }
+    const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
+    const double flops =
+        layout::flops_per_token(run) * step_tokens / *seconds / static_cast<double>(run.parallel.ranks);
+    return fmt::format(
+        "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
+        "speed     {} tok/s, {:.3g} TFLOP/s per rank, mfu {:.1f}% of the matrix-product peak\n",
+        format_duration(*seconds), printable(machine.name), format_grouped(run.train.steps),
+        format_duration(*seconds * static_cast<double>(run.train.steps)), left_out(run),
+        format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,74 @@
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/runs/plotted_runs.hpp"
+#include "app/runs/run_differences.hpp"
+#include "app/output/svg_to_png.hpp"
+#include "app/output/terminal.hpp"
+#include "plot/comparison.hpp"
+#include "plot/csv.hpp"
+#include "plot/svg.hpp"
+#include "plot/terminal.hpp"
+#include "plot/x_axis.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_drawing(const std::vector<plot::History>& histories, plot::FigureStyle style) {
+    const auto terminal = style_of_output();
+    style.max_points = plot::points_across(terminal);
+    print(plot::terminal_text(plot::make_figure(histories, style), terminal));
+}
+
+/// Prints the table at the width of the terminal; without a terminal, all runs in one row of columns.
+void print_table(const std::vector<plot::History>& histories) {
+    print(plot::comparison_text(histories, differences_of(histories), screen_of_output().columns()));
+}
+
+void submit_numbers(const std::vector<plot::History>& histories,
+                  const plot::XRange& range,
+                  const std::string& file) {
+    std::vector<plot::History> parts;
+    for (const auto& history : histories) {
+        parts.push_back(plot::part_of(history, range));
+    }
+    const auto numbers = plot::csv(parts);
+    if (file == "-") {
+        print(numbers);
+    } else {
+        write_drawing(file, numbers, histories, "Name a file that can be written: --csv FILE.");
+    }
+}
+
+}  // namespace
+
+int plot(const Arguments& arguments) {
+    const auto histories = read_histories(arguments.paths);
+    auto style = figure_style(arguments, histories);
+    style.max_points = plot::points_across_svg;
+    const auto drawing = [&](plot::ColorScheme scheme) {
+        return plot::svg(plot::make_figure(histories, style), scheme);
+    };
+    if (arguments.terminal) {
+        print_drawing(histories, style);
+    } else if (arguments.table) {
+        print_table(histories);
+    } else if (!arguments.csv.empty()) {
+        submit_numbers(histories, style.x, arguments.csv);
+    } else if (!arguments.png.empty()) {
+        write_drawing(arguments.png, svg_to_png(drawing(plot::ColorScheme::light), arguments.png), histories,
+                      remedy_of_png);
+    } else {
+        write_drawing(drawing_of(histories, arguments.out, "plot.svg"),
+                      drawing(plot::ColorScheme::as_the_viewer_asks), histories);
+    }
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,18 @@
+#include "app/start/heap_policy.hpp"
+
+#include <cstdlib>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace ziggurat::app {
+
+void choose_heap_policy() noexcept {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MXFAST, 0);
+#endif
+}
+
+}  // namespace ziggurat::app

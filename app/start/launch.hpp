@@ -1,0 +1,36 @@
+/// Launch of the ranks: their resources, and the deck that they run.
+#pragma once
+
+#include <optional>
+
+#include "app/command_line/cli.hpp"
+#include "comm/context.hpp"
+#include "deck/load.hpp"
+
+namespace ziggurat::app {
+
+/// Returns the number of ranks, ranks per node and threads per rank; the same on all ranks.
+///
+/// Threads are OMP_NUM_THREADS if it is set, else the smallest share of cores of a rank.
+/// Collective: over `world`
+deck::LoadOptions find_launch(const comm::Context& world);
+
+/// Returns the threads per rank that the environment sets; 0 if it does not.
+int threads_asked();
+
+/// Returns the threads per rank if `ranks` ranks were started on this machine.
+///
+/// \param ranks  0 = unknown; then the result is threads_asked()
+int threads_if_started(int ranks);
+
+/// Loads the deck of the command line on all ranks.
+///
+/// Rank 0 reads, resolves and checks the deck. If depths are `auto`, all ranks measure their rates for it.
+/// Then all ranks load its effective form. Returns empty if the deck has errors or cannot run on some rank:
+/// then rank 0 has printed the errors, and `exit_code` is set to the same value on all ranks.
+/// Collective: over `world`
+std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
+                                                  const comm::Context& world,
+                                                  int& exit_code);
+
+}  // namespace ziggurat::app

@@ -1,0 +1,60 @@
+#include "app/start/token_sources.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/file_probe.hpp"
+#include "data/train_validation_overlap.hpp"
+#include "data/token_source.hpp"
+
+namespace ziggurat::app {
+
+deck::SourceFacts read_source(const spec::Source& source, const std::string& key) {
+    const auto opened = data::open_source(source, key);
+    deck::SourceFacts facts{.tokens = opened->num_tokens()};
+    for (const auto& file : opened->files()) {
+        if (!file.is_index) {
+            facts.files.push_back(file.file->path());
+        }
+    }
+    if (auto doubt = data::check_format(source, *opened)) {
+        facts.doubt = {std::move(doubt->path), std::move(doubt->reason), std::move(doubt->remedy)};
+    }
+    return facts;
+}
+
+bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
+    constexpr std::int64_t max_read = std::int64_t{1} << 26;
+    constexpr std::int64_t read_at_once = std::int64_t{1} << 16;
+    try {
+        const auto opened = data::open_source(source, key);
+        const auto end = std::min(opened->num_tokens(), max_read);
+        std::vector<std::int32_t> part;
+        for (std::int64_t begin = 0; begin < end; begin += read_at_once) {
+            part.resize(static_cast<std::size_t>(std::min(read_at_once, end - begin)));
+            opened->read(begin, part);
+            if (std::ranges::find(part, token) != part.end()) {
+                return true;
+            }
+        }
+        return false;
+    } catch (const Error& problem) {
+        if (problem.kind() != ErrorKind::deck) {
+            throw;
+        }
+        return true;
+    }
+}
+
+std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
+                                                 const std::vector<std::string>& trained) {
+    std::vector<deck::FileOverlap> shared;
+    for (const auto& file : data::find_train_validation_overlap(validated, trained)) {
+        shared.push_back({file.validated, file.trained, file.is_copy});
+    }
+    return shared;
+}
+
+}  // namespace ziggurat::app

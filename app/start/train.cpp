@@ -1,0 +1,92 @@
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/start/available_cores.hpp"
+#include "app/start/require_fit.hpp"
+#include "app/bench/peak_cache.hpp"
+#include "app/start/launch.hpp"
+#include "app/bench/measure_rates.hpp"
+#include "app/start/rank_processors.hpp"
+#include "app/output/terminal.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "app/command_line/version.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/watch/liveness.hpp"
+#include "deck/machine/job_deadline.hpp"
+#include "train/control/launcher_grace.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/on_ranks.hpp"
+#include "train/report/console.hpp"
+#include "train/trainer.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Returns the stop time that the environment sets, on the monotonic clock.
+std::optional<std::int64_t> find_end_ns() {
+    const auto at = deck::find_stop_at(deck::process_environment);
+    return at ? std::optional{monotonic_ns() + static_cast<std::int64_t>((*at - calendar_seconds()) * 1e9)}
+              : std::nullopt;
+}
+
+int train_together(const Arguments& arguments,
+                   const comm::Context& world,
+                   train::StopSignals& signals,
+                   std::int64_t begin_ns) {
+    int exit_code = 0;
+    const std::optional<deck::LoadedDeck> loaded = load_on_all_ranks(arguments, world, exit_code);
+    if (!loaded) {
+        return exit_code;
+    }
+    if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
+        return exit_code;
+    }
+    const int job_cores = cores_of_job();
+    auto notes = core_notes(world, loaded->run.parallel.threads,
+                            loaded->sets_threads  ? train::ThreadsBy::request
+                            : threads_asked() > 0 ? train::ThreadsBy::environment
+                                                  : train::ThreadsBy::share_of_cores);
+    world.liveness()->when_launcher_ends([&signals] {
+        const auto end = train::launcher_end_of(signals);
+        return end ? end->name : std::string{};
+    });
+    const RankProcessors devices{loaded->run, world};
+    notes.insert(notes.end(), devices.notes().begin(), devices.notes().end());
+    world.liveness()->set_hang_timeout(loaded->run.run.hang_timeout_seconds);
+    const PeakCache peaks{deck::process_environment};
+    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
+    console.hide(loaded->secrets);
+    return train::train(
+        loaded->run,
+        {.version = version(),
+         .libraries = library_versions(),
+         .command = arguments.line,
+         .effective_deck = loaded->effective,
+         .secrets = loaded->secrets,
+         .backup = arguments.backup,
+         .begin_ns = begin_ns,
+         .stop_at_ns = find_end_ns(),
+         .time_limit_source = loaded->time_limit_source,
+         .peak = find_peak(world, loaded->run, *devices.all().device, loaded->machine.device_flops, peaks),
+         .keep_peak = [&](double flops_of_rank) { peaks.raise(setup_name(loaded->run), flops_of_rank); },
+         .depths = loaded->depths,
+         .job_cores = job_cores,
+         .notes = notes},
+        world, devices.all(), signals, console);
+}
+
+}  // namespace
+
+int train(const Arguments& arguments) {
+    const std::int64_t begin_ns = monotonic_ns();
+    // Before MPI: from now on, if the launcher ends the job, the program still reports the reason.
+    train::StopSignals signals;
+    return train::on_ranks(
+        [&](const comm::Context& world) { return train_together(arguments, world, signals, begin_ns); });
+}
+
+}  // namespace ziggurat::app
