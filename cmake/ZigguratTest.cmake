@@ -16,8 +16,8 @@
 #               say so, and nowhere else
 #   CUDA        one more entry, unit/kernels/rope/cuda, on a GPU or what ZIGGURAT_CUDA=emulated has in its place; under the
 #               thread sanitizer the only one, labelled threads
-#   DELAYED_THREADS, DELAYED_POLLED
-#               after each, a list of rank counts: for each one more entry, mpi/homes/3/delayed_threads, on a device
+#   EMULATED_THREADS, EMULATED_POLLED
+#               after each, a list of rank counts: for each one more entry, mpi/homes/3/emulated_threads, on a device
 #               whose memory nobody may touch and whose streams run late (tests/support/test_processors.hpp)
 #   CUDA_LATE, CUDA_THREADS
 #               the same, mpi/homes/3/cuda_late, on a GPU; on an emulated one in that mode (tests/emulated_cuda)
@@ -72,7 +72,7 @@ endfunction()
 
 function(ziggurat_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS;CUDA" "PROGRAM;SOURCE"
-    "RANKS;LABELS;LONG;DELAYED_THREADS;DELAYED_POLLED;CUDA_LATE;CUDA_THREADS")
+    "RANKS;LABELS;LONG;EMULATED_THREADS;EMULATED_POLLED;CUDA_LATE;CUDA_THREADS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -131,22 +131,22 @@ function(ziggurat_test name)
     if(chosen GREATER 8)
       list(APPEND arg_LONG ${chosen})
     endif()
-    list(FILTER arg_DELAYED_THREADS EXCLUDE REGEX "^[5-9]$")
-    list(FILTER arg_DELAYED_POLLED EXCLUDE REGEX "^[5-9]$")
+    list(FILTER arg_EMULATED_THREADS EXCLUDE REGEX "^[5-9]$")
+    list(FILTER arg_EMULATED_POLLED EXCLUDE REGEX "^[5-9]$")
   endif()
   list(TRANSFORM arg_RANKS PREPEND "${name}/" OUTPUT_VARIABLE entries)
   if(ZIGGURAT_SANITIZE MATCHES thread)
-    set(arg_DELAYED_POLLED)
+    set(arg_EMULATED_POLLED)
     set(arg_CUDA_LATE)
   elseif(ZIGGURAT_SANITIZE)
-    if(arg_DELAYED_POLLED)
-      set(arg_DELAYED_THREADS)
+    if(arg_EMULATED_POLLED)
+      set(arg_EMULATED_THREADS)
     endif()
     if(arg_CUDA_LATE)
       set(arg_CUDA_THREADS)
     endif()
   endif()
-  foreach(device IN ITEMS delayed_threads delayed_polled cuda_late cuda_threads)
+  foreach(device IN ITEMS emulated_threads emulated_polled cuda_late cuda_threads)
     string(TOUPPER ${device} upper)
     foreach(ranks IN LISTS arg_${upper})
       list(APPEND entries ${name}/${ranks}/${device})
@@ -169,7 +169,7 @@ function(ziggurat_test name)
     set(environment ${ziggurat_test_environment})
     if(has_ranks)
       string(REGEX REPLACE "^${name}/([0-9]+).*" "\\1" ranks ${entry})
-      if(entry MATCHES "/(delayed_[a-z]+)$")
+      if(entry MATCHES "/(emulated_[a-z]+)$")
         list(APPEND environment ZIGGURAT_TEST_DEVICE=${CMAKE_MATCH_1})
       elseif(entry MATCHES "/cuda_([a-z]+)$")
         list(APPEND environment ZIGGURAT_TEST_DEVICE=cuda ZIGGURAT_EMULATED_CUDA=${CMAKE_MATCH_1})

@@ -8,7 +8,7 @@
 
 namespace ziggurat::device {
 
-/// Queue interface for streams whose space is MemorySpace::delayed_host, used by `kernels`.
+/// Queue interface for streams whose space is MemorySpace::emulated_host, used by `kernels`.
 ///
 /// The only implementation is that of EmulatedDevice. Tests link it; the program does only if the build requests
 /// it. It exposes errors that would fail on a device.

@@ -17,7 +17,7 @@ class Queue;
 enum class MemorySpace {
     host,
     /// Host memory that only kernels and copies access, later than they are called: see AsyncQueue.
-    delayed_host,
+    emulated_host,
     cuda,  ///< memory of a GPU
 };
 

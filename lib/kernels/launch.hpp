@@ -111,7 +111,7 @@ struct Launcher<kernel, by> {
                     ZG_EXPECTS(!"the stream is a GPU's");
                 }
                 break;
-            case device::MemorySpace::delayed_host:
+            case device::MemorySpace::emulated_host:
                 if constexpr (by != ComputedBy::gpu) {
                     auto& queue = static_cast<device::AsyncQueue&>(stream.queue());
                     const ArgumentTranslator reachable{queue};

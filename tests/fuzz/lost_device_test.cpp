@@ -78,7 +78,7 @@ Trial train_with(const spec::RunSpec& run, DeviceFailure failure, std::int64_t f
 class LostDevice : public ::testing::TestWithParam<DeviceFailure> {};
 
 TEST_P(LostDevice, EndsTheTrainingAndNamesWhatHasFailed) {
-    ASSERT_TRUE(tests_on_delayed_device()) << "the host is never lost";
+    ASSERT_TRUE(tests_on_emulated_device()) << "the host is never lost";
     ASSERT_EQ(world().size(), 1);
     const NvmeFolder folder;
     std::set<std::string> named;

@@ -2,7 +2,7 @@
 /// deck.
 ///
 /// Calls on the host's own streams are complete when they return, so they hide these bugs. This test
-/// therefore runs only on delayed devices.
+/// therefore runs only on emulated devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -130,10 +130,10 @@ std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
     }
 }
 
-class DelayedDevice : public ::testing::TestWithParam<LateBug> {};
+class EmulatedDeviceBugs : public ::testing::TestWithParam<LateBug> {};
 
-TEST_P(DelayedDevice, FindsTheMistake) {
-    ASSERT_TRUE(tests_on_delayed_device()) << "the host's streams are never late";
+TEST_P(EmulatedDeviceBugs, FindsTheMistake) {
+    ASSERT_TRUE(tests_on_emulated_device()) << "the host's streams are never late";
     ASSERT_EQ(world().size(), 1);  // a rejected rank would leave the others waiting
     const NvmeFolder folder;
     std::string printed;
@@ -154,7 +154,7 @@ TEST(StrayingDevice, ThatKeepsAllOrderIsRight) {
 
 INSTANTIATE_TEST_SUITE_P(
     PlantedBugs,
-    DelayedDevice,
+    EmulatedDeviceBugs,
     ::testing::Values(LateBug{"ComputeDoesNotWaitForCopies", compute_before_copies},
                       LateBug{"CopiesDoNotWaitForWhatIsComputed", copy_before_computed},
                       LateBug{"MemoryIsWrittenUnderItsReaders", reuse_under_readers},

@@ -58,7 +58,7 @@ class StrayingQueue final : public AsyncQueue {
 
   private:
     static AsyncQueue& queue_of(const device::Stream& stream) {
-        ZG_EXPECTS(stream.space() == device::MemorySpace::delayed_host);
+        ZG_EXPECTS(stream.space() == device::MemorySpace::emulated_host);
         return static_cast<AsyncQueue&>(stream.queue());
     }
 
@@ -72,7 +72,7 @@ class StrayingQueue final : public AsyncQueue {
 }  // namespace
 
 device::Stream StrayingDevice::make_stream() {
-    return {device::MemorySpace::delayed_host,
+    return {device::MemorySpace::emulated_host,
             std::make_shared<StrayingQueue>(device_->make_stream(), device_->make_stream(), kept_),
             num_threads_, nullptr};
 }

@@ -167,7 +167,7 @@ std::optional<DeviceFailure> device_failure_named(std::string_view name) {
 }
 
 device::Stream FailingDevice::make_stream() {
-    return {device::MemorySpace::delayed_host, std::make_shared<FailingQueue>(device_->make_stream(), fate_),
+    return {device::MemorySpace::emulated_host, std::make_shared<FailingQueue>(device_->make_stream(), fate_),
             num_threads_, watch_};
 }
 

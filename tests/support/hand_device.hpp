@@ -163,7 +163,7 @@ class HandDevice::HandQueue final : public device::Queue {
 
 inline device::Stream HandDevice::make_stream() {
     queues_.push_back(std::make_shared<HandQueue>(*this));
-    return device::Stream{device::MemorySpace::delayed_host, queues_.back(), 1, nullptr};
+    return device::Stream{device::MemorySpace::emulated_host, queues_.back(), 1, nullptr};
 }
 
 inline bool HandDevice::do_all() {

@@ -10,7 +10,7 @@
 namespace ziggurat::test {
 namespace {
 
-enum class TestDevice { host, delayed_threads, delayed_polled, cuda };
+enum class TestDevice { host, emulated_threads, emulated_polled, cuda };
 
 TestDevice asked_device() {
     const char* text = std::getenv("ZIGGURAT_TEST_DEVICE");
@@ -18,17 +18,17 @@ TestDevice asked_device() {
     if (name == "host") {
         return TestDevice::host;
     }
-    if (name == "delayed_threads") {
-        return TestDevice::delayed_threads;
+    if (name == "emulated_threads") {
+        return TestDevice::emulated_threads;
     }
-    if (name == "delayed_polled") {
-        return TestDevice::delayed_polled;
+    if (name == "emulated_polled") {
+        return TestDevice::emulated_polled;
     }
     if (name == "cuda" && device::has_cuda) {
         return TestDevice::cuda;
     }
     throw std::invalid_argument{"ZIGGURAT_TEST_DEVICE=" + name +
-                                ": there are host, delayed_threads and delayed_polled" +
+                                ": there are host, emulated_threads and emulated_polled" +
                                 (device::has_cuda ? " and cuda" : "; this build has no cuda")};
 }
 
@@ -39,7 +39,7 @@ int num_on_host = 0;
 
 TestKernels::TestKernels(int num_threads, std::uint64_t seed) : seed_{seed} {
     const auto asked = asked_device();
-    if (asked == TestDevice::delayed_threads || asked == TestDevice::cuda) {
+    if (asked == TestDevice::emulated_threads || asked == TestDevice::cuda) {
         thread_ = std::make_unique<device::HostThread>();
         runtime_.emplace(num_threads, *thread_);
     } else {
@@ -79,9 +79,9 @@ spec::DeviceKind device_kind_for_tests() {
     return asked_device() == TestDevice::cuda ? spec::DeviceKind::cuda : spec::DeviceKind::host;
 }
 
-bool tests_on_delayed_device() {
+bool tests_on_emulated_device() {
     const auto asked = asked_device();
-    return asked == TestDevice::delayed_threads || asked == TestDevice::delayed_polled;
+    return asked == TestDevice::emulated_threads || asked == TestDevice::emulated_polled;
 }
 
 OnHost::OnHost() noexcept {

@@ -18,8 +18,8 @@ namespace ziggurat::test {
 /// Values of the variable:
 ///
 ///     host              the host's cores, the default
-///     delayed_threads   device::EmulatedDevice, each of its streams on its own thread
-///     delayed_polled    the same; each poll runs random pieces of the streams' work
+///     emulated_threads   device::EmulatedDevice, each of its streams on its own thread
+///     emulated_polled    the same; each poll runs random pieces of the streams' work
 ///     cuda              a GPU, or its emulation in the build
 ///
 /// One per process, made in `main`. It outlives all computations.
@@ -35,7 +35,7 @@ class TestKernels {
   private:
     friend device::RankDevices processors_for_tests(int num_threads);
     std::uint64_t seed_;
-    std::unique_ptr<device::HostThread> thread_;  ///< with delayed_threads, and cuda
+    std::unique_ptr<device::HostThread> thread_;  ///< with emulated_threads, and cuda
     std::optional<kernels::Runtime> runtime_;
 };
 
@@ -48,7 +48,7 @@ device::RankDevices processors_for_tests(int num_threads);
 spec::DeviceKind device_kind_for_tests();
 
 /// Returns true if the device is a EmulatedDevice.
-bool tests_on_delayed_device();
+bool tests_on_emulated_device();
 
 /// Scope in which processors_for_tests() returns the host's cores, if they compute the same bits.
 ///

@@ -1,6 +1,6 @@
 #include "app/start/rank_processors.hpp"
 
-#include "app/start/emulated_device/delayed_processors.hpp"
+#include "app/start/emulated_device/emulated_devices.hpp"
 
 namespace ziggurat::app {
 
@@ -8,6 +8,6 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     : waits_{world.waits()},
       thread_{std::make_unique<device::HostThread>(&waits_)},
       runtime_{std::in_place, run.parallel.threads, *thread_},
-      devices_{delayed_processors(run.parallel.threads, *thread_, waits_)} {}
+      devices_{emulated_devices(run.parallel.threads, *thread_, waits_)} {}
 
 }  // namespace ziggurat::app

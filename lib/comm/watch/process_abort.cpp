@@ -32,7 +32,7 @@ void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
 }  // namespace
 
 void print_on_stderr(std::string_view line) {
-    const std::string whole = "ziggurat: " + printable(line, Newlines::file_too) + "\n";
+    const std::string whole = "ziggurat: " + printable(line, Newlines::kept) + "\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, whole.data(), whole.size());
 }
 

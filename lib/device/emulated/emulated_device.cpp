@@ -56,7 +56,7 @@ Arena EmulatedDevice::reserve(std::int64_t bytes, const char* purpose, Arena::Ki
 }
 
 Stream EmulatedDevice::make_stream() {
-    return {MemorySpace::delayed_host, watched(std::make_shared<EmulatedQueue>(work_, memory_), watch_),
+    return {MemorySpace::emulated_host, watched(std::make_shared<EmulatedQueue>(work_, memory_), watch_),
             num_threads_, watch_};
 }
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/start/emulated_device/delayed_processors.hpp"
+#include "app/start/emulated_device/emulated_devices.hpp"
 #include "tests/support/failing_device.hpp"
 
 namespace ziggurat::app {
@@ -17,7 +17,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     : waits_{world.waits()},
       thread_{std::make_unique<device::HostThread>(&waits_)},
       runtime_{std::in_place, run.parallel.threads, *thread_},
-      devices_{delayed_processors(run.parallel.threads, *thread_, waits_)} {
+      devices_{emulated_devices(run.parallel.threads, *thread_, waits_)} {
     const char* const text = std::getenv("ZIGGURAT_TEST_FAILURE");
     std::istringstream asked{text == nullptr ? "" : text};
     int rank = -1;

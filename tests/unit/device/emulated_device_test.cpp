@@ -23,7 +23,7 @@ namespace {
 using Mode = EmulatedDevice::Mode;
 
 /// A device in the mode of a test's parameter, and a second stream.
-class DelayedHostTest : public ::testing::TestWithParam<Mode> {
+class EmulatedDeviceTest : public ::testing::TestWithParam<Mode> {
   protected:
     EmulatedDevice::Options options(std::uint64_t seed) {
         return {.mode = GetParam(),
@@ -50,7 +50,7 @@ class DelayedHostTest : public ::testing::TestWithParam<Mode> {
     Arena arena = device.reserve(4096, "a test's arena", Arena::Kind::own);
 };
 
-TEST_P(DelayedHostTest, DoesTheWorkOfAStreamInItsOrder) {
+TEST_P(EmulatedDeviceTest, DoesTheWorkOfAStreamInItsOrder) {
     std::vector<int> done;
     for (int i = 0; i < 40; ++i) {
         run(stream, [&done, i] { done.push_back(i); });
@@ -62,7 +62,7 @@ TEST_P(DelayedHostTest, DoesTheWorkOfAStreamInItsOrder) {
     EXPECT_EQ(done, expected);
 }
 
-TEST_P(DelayedHostTest, ReadsWhatItCopiesWhenItCopies) {
+TEST_P(EmulatedDeviceTest, ReadsWhatItCopiesWhenItCopies) {
     std::vector<int> from{1, 2, 3}, to(3);
     const auto bytes = static_cast<std::int64_t>(from.size() * sizeof(int));
     std::atomic<bool> may_go_on{false};
@@ -81,7 +81,7 @@ TEST_P(DelayedHostTest, ReadsWhatItCopiesWhenItCopies) {
     EXPECT_EQ(to, (std::vector{4, 5, 6}));
 }
 
-TEST_P(DelayedHostTest, WaitsForAnEventOfAnotherStreamAsItWasRecordedLast) {
+TEST_P(EmulatedDeviceTest, WaitsForAnEventOfAnotherStreamAsItWasRecordedLast) {
     for (int round = 0; round < 30; ++round) {
         std::atomic<int> value{0};
         Event event{stream};
@@ -99,7 +99,7 @@ TEST_P(DelayedHostTest, WaitsForAnEventOfAnotherStreamAsItWasRecordedLast) {
 }
 
 /// Without a wait, streams overtake each other, which exposes missing waits.
-TEST_P(DelayedHostTest, LetsStreamsOvertakeEachOther) {
+TEST_P(EmulatedDeviceTest, LetsStreamsOvertakeEachOther) {
     bool has_overtaken = false;
     for (int round = 0; round < 2000 && !has_overtaken; ++round) {
         std::atomic<bool> is_first_done{false};
@@ -111,7 +111,7 @@ TEST_P(DelayedHostTest, LetsStreamsOvertakeEachOther) {
     EXPECT_TRUE(has_overtaken);
 }
 
-TEST_P(DelayedHostTest, TellsWhenItCameToAnEvent) {
+TEST_P(EmulatedDeviceTest, TellsWhenItCameToAnEvent) {
     Event first{stream}, second{stream};
     EXPECT_TRUE(first.is_done()) << "before the first time";
     first.record(stream);
@@ -124,7 +124,7 @@ TEST_P(DelayedHostTest, TellsWhenItCameToAnEvent) {
     EXPECT_GE(second.time_ns(), first.time_ns());
 }
 
-TEST_P(DelayedHostTest, KeepsWhatWorkThrowsForWhoAsks) {
+TEST_P(EmulatedDeviceTest, KeepsWhatWorkThrowsForWhoAsks) {
     bool has_run = false;
     Event event{stream};
     run(stream, [] { throw std::runtime_error{"a kernel's problem"}; });
@@ -138,7 +138,7 @@ TEST_P(DelayedHostTest, KeepsWhatWorkThrowsForWhoAsks) {
     EXPECT_FALSE(has_run);
 }
 
-TEST_P(DelayedHostTest, ReachesItsMemoryThroughAnotherMappingAlone) {
+TEST_P(EmulatedDeviceTest, ReachesItsMemoryThroughAnotherMappingAlone) {
     auto* const reachable = queue_of(stream).reachable(arena.data() + 5);
 
     EXPECT_EQ(reachable, arena.host_view() + 5);
@@ -150,7 +150,7 @@ TEST_P(DelayedHostTest, ReachesItsMemoryThroughAnotherMappingAlone) {
     EXPECT_THROW(queue_of(stream).reachable(arena.host_view()), Error);
 }
 
-TEST_P(DelayedHostTest, RefusesCopiesThatAreNotWhollyInOneArena) {
+TEST_P(EmulatedDeviceTest, RefusesCopiesThatAreNotWhollyInOneArena) {
     std::vector<std::byte> host(16);
     const auto refused = [&](std::byte* to, const std::byte* from) {
         EXPECT_THROW(copy(stream, to, from, 16), Error);
@@ -168,14 +168,14 @@ TEST_P(DelayedHostTest, RefusesCopiesThatAreNotWhollyInOneArena) {
     EXPECT_EQ(host, same);
 }
 
-TEST_P(DelayedHostTest, SharesArenasByTheirDescriptor) {
+TEST_P(EmulatedDeviceTest, SharesArenasByTheirDescriptor) {
     const auto shared = device.reserve(4096, "a test's arena", Arena::Kind::shared);
     EXPECT_GE(shared.descriptor(), 0);
     EXPECT_EQ(arena.descriptor(), -1);
     EXPECT_EQ(device.reserve(0, "nothing", Arena::Kind::shared).data(), nullptr);
 }
 
-TEST_P(DelayedHostTest, EndsAnArenaWhenTheWorkOnItIsDone) {
+TEST_P(EmulatedDeviceTest, EndsAnArenaWhenTheWorkOnItIsDone) {
     int value = 3, copied = 0;
     {
         const auto brief = device.reserve(4096, "a test's arena", Arena::Kind::own);
@@ -185,7 +185,7 @@ TEST_P(DelayedHostTest, EndsAnArenaWhenTheWorkOnItIsDone) {
     EXPECT_EQ(copied, 3);
 }
 
-TEST_P(DelayedHostTest, RunsKernelsOnTheThreadThatMayRunThem) {
+TEST_P(EmulatedDeviceTest, RunsKernelsOnTheThreadThatMayRunThem) {
     const auto expected = [&] {
         std::thread::id id = std::this_thread::get_id();
         if (GetParam() == Mode::threads) {
@@ -200,7 +200,7 @@ TEST_P(DelayedHostTest, RunsKernelsOnTheThreadThatMayRunThem) {
 }
 
 /// Copies as made by the writer of a checkpoint during a step.
-TEST_P(DelayedHostTest, FinishesCopiesOfAnotherThreadWithoutRunningKernelsThere) {
+TEST_P(EmulatedDeviceTest, FinishesCopiesOfAnotherThreadWithoutRunningKernelsThere) {
     const auto me = std::this_thread::get_id();
     std::atomic<bool> ran_elsewhere{false};
     for (int i = 0; i < 20; ++i) {
@@ -221,13 +221,13 @@ TEST_P(DelayedHostTest, FinishesCopiesOfAnotherThreadWithoutRunningKernelsThere)
 }
 
 INSTANTIATE_TEST_SUITE_P(Both,
-                         DelayedHostTest,
+                         EmulatedDeviceTest,
                          ::testing::Values(Mode::threads, Mode::polled),
                          [](const auto& test) {
                              return std::string{test.param == Mode::threads ? "threads" : "polled"};
                          });
 
-TEST(DelayedHostDeathTest, TouchedMemoryEndsTheProcessAndIsNamed) {
+TEST(EmulatedDeviceDeathTest, TouchedMemoryEndsTheProcessAndIsNamed) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EmulatedDevice device{{}};
     const auto arena = device.reserve(4096, "a test's arena", Arena::Kind::own);

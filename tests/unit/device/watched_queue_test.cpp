@@ -37,7 +37,7 @@ class LoggingQueue final : public Queue {
 TEST(WatchedQueue, TellsOfTheWaitAtItsEnd) {
     Log log;
     {
-        const Stream stream{MemorySpace::delayed_host, watched(std::make_shared<LoggingQueue>(log), &log), 1,
+        const Stream stream{MemorySpace::emulated_host, watched(std::make_shared<LoggingQueue>(log), &log), 1,
                             &log};
         const auto copy = stream;
         EXPECT_EQ(&copy.queue(), &stream.queue());

@@ -1,4 +1,4 @@
-/// Lanes on a delayed device with threaded or polled streams: aborted steps, and work that fails when
+/// Lanes on a emulated device with threaded or polled streams: aborted steps, and work that fails when
 /// it is done.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -37,10 +37,10 @@ void fail() {
     throw Error{ErrorKind::resource, "the device is gone"};
 }
 
-/// A chain of ops on lanes of a delayed device, each waiting for the previous one.
-class DelayedRig {
+/// A chain of ops on lanes of a emulated device, each waiting for the previous one.
+class EmulatedRig {
   public:
-    explicit DelayedRig(Mode mode, device::WaitObserver* watch = nullptr)
+    explicit EmulatedRig(Mode mode, device::WaitObserver* watch = nullptr)
         : thread{mode == Mode::threads ? std::make_unique<device::HostThread>(watch) : nullptr},
           device{{.mode = mode, .seed = 7, .thread = thread.get(), .watch = watch}} {
         schedule::Buffer buffer;
@@ -73,10 +73,10 @@ class DelayedRig {
     std::vector<device::Stream> streams;  ///< by lane
 };
 
-class DelayedLanes : public ::testing::TestWithParam<Mode> {};
+class EmulatedLanes : public ::testing::TestWithParam<Mode> {};
 
-TEST_P(DelayedLanes, LeaveOutMostOfAStepThatIsGivenUpEarly) {
-    DelayedRig rig{GetParam()};
+TEST_P(EmulatedLanes, LeaveOutMostOfAStepThatIsGivenUpEarly) {
+    EmulatedRig rig{GetParam()};
     std::atomic<int> num_done = 0;
     for (int i = 0; i < 300; ++i) {
         rig.add(Engine::compute, [&num_done] { ++num_done; });
@@ -95,9 +95,9 @@ TEST_P(DelayedLanes, LeaveOutMostOfAStepThatIsGivenUpEarly) {
     EXPECT_LE(num_done, 40) << "of 300";
 }
 
-TEST_P(DelayedLanes, TellWhichOpHasFailed) {
+TEST_P(EmulatedLanes, TellWhichOpHasFailed) {
     for (const int failing : {0, 1, 2, 3}) {
-        DelayedRig rig{GetParam()};
+        EmulatedRig rig{GetParam()};
         const auto work = [failing](int op) { return op == failing ? fail : [] {}; };
         rig.add(Engine::host_to_device, work(0));
         rig.add(Engine::compute, work(1));
@@ -115,8 +115,8 @@ TEST_P(DelayedLanes, TellWhichOpHasFailed) {
     }
 }
 
-TEST_P(DelayedLanes, SayOnceWhatFailedWhoeverSeesIt) {
-    DelayedRig rig{GetParam()};
+TEST_P(EmulatedLanes, SayOnceWhatFailedWhoeverSeesIt) {
+    EmulatedRig rig{GetParam()};
     rig.add(Engine::compute, fail);
     std::string reported;
     ::testing::internal::CaptureStderr();
@@ -131,7 +131,7 @@ TEST_P(DelayedLanes, SayOnceWhatFailedWhoeverSeesIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes,
-                         DelayedLanes,
+                         EmulatedLanes,
                          ::testing::Values(Mode::polled, Mode::threads),
                          [](const auto& made) { return made.param == Mode::polled ? "Polled" : "Threads"; });
 
@@ -148,10 +148,10 @@ comm::MonitoredRanks alone() {
     return list;
 }
 
-TEST(DelayedLanesDeathTest, EndTheJobByAFailureThatNobodyHasSeen) {
+TEST(EmulatedLanesDeathTest, EndTheJobByAFailureThatNobodyHasSeen) {
     const auto leave_with_failing_op = [] {
         comm::Liveness liveness{alone()};
-        DelayedRig rig{Mode::threads};
+        EmulatedRig rig{Mode::threads};
         std::latch may_fail{1};
         rig.add(Engine::compute, [&may_fail] {
             may_fail.wait();
@@ -169,7 +169,7 @@ TEST(DelayedLanesDeathTest, EndTheJobByAFailureThatNobodyHasSeen) {
                 "error: rank 0 of 1 \\(machine\\): 'op 0' failed: the device is gone");
 }
 
-TEST(DelayedLanesDeathTest, EndTheJobByAnUpdateOfTheHostThatNobodyHasSeenFail) {
+TEST(EmulatedLanesDeathTest, EndTheJobByAnUpdateOfTheHostThatNobodyHasSeenFail) {
     const auto leave_with_failing_update = [] {
         comm::Liveness liveness{alone()};
         device::HostThread thread;
@@ -194,13 +194,13 @@ void hang() {
     std::this_thread::sleep_for(std::chrono::seconds{30});
 }
 
-TEST(DelayedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
+TEST(EmulatedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
         liveness.set_hang_timeout(0.05);
         const comm::WaitContext waits{liveness};
         comm::MainThreadWaits own_waits{waits};
-        DelayedRig rig{Mode::threads, &own_waits};
+        EmulatedRig rig{Mode::threads, &own_waits};
         rig.add(Engine::compute, hang);
         {
             auto executor = rig.make(waits);
@@ -218,7 +218,7 @@ TEST(DelayedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
                 "'the work of its device' has not completed");
 }
 
-TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
+TEST(EmulatedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
         liveness.set_hang_timeout(0.05);
@@ -247,7 +247,7 @@ TEST(DelayedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {
                 "'the work of its host-kernel thread' has not completed");
 }
 
-TEST(DelayedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
+TEST(EmulatedLanesDeathTest, GiveUpWorkOfTheHostThatDoesNotComeToAnEnd) {
     const auto hang_until = [](bool is_destroyed) {
         comm::Liveness liveness{alone()};
         liveness.set_hang_timeout(0.05);
@@ -287,12 +287,12 @@ class HangingDevice final : public device::Device {
     device::EmulatedDevice& after_;
 };
 
-TEST(DelayedLanesDeathTest, GiveUpACopyBetweenStepsThatDoesNotComeToItsEnd) {
+TEST(EmulatedLanesDeathTest, GiveUpACopyBetweenStepsThatDoesNotComeToItsEnd) {
     const auto hang_in = [](bool is_read) {
         comm::Liveness liveness{alone()};
         liveness.set_hang_timeout(0.05);
         comm::MainThreadWaits own_waits{comm::WaitContext{liveness}};
-        DelayedRig rig{Mode::threads, &own_waits};
+        EmulatedRig rig{Mode::threads, &own_waits};
         HangingDevice device{rig.device};
         rig.program.arena_bytes[0] = 64;
         const state::TierMemory memory{{&rig.program}, 1, device};

@@ -14,7 +14,7 @@ namespace ziggurat::app {
 ///
 /// \param thread  runs kernels; must outlive the result
 /// \param watch   notified of waits for streams; must outlive the result
-inline device::RankDevices delayed_processors(int num_threads,
+inline device::RankDevices emulated_devices(int num_threads,
                                              device::HostThread& thread,
                                              device::WaitObserver& watch) {
     return {std::make_shared<device::EmulatedDevice>(
