@@ -8,15 +8,12 @@
 #include "app/start/launch.hpp"
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "deck/load.hpp"
 #include "device/discovery.hpp"
 
 namespace ziggurat::app {
 namespace {
-
-int rounded_up(int all, int parts) {
-    return static_cast<int>((std::int64_t{all} + parts - 1) / parts);
-}
 
 /// Returns `options` for reading the degrees only: no automatic choices, and no data is read.
 deck::LoadOptions for_degrees(deck::LoadOptions options) {
@@ -43,7 +40,7 @@ int ranks_of_a_node(const deck::LoadOptions& options) {
 
 int choose_tasks(
     const JobDeck& deck, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job) {
-    const int wanted = rounded_up(fewest_ranks(deck, options), nodes);
+    const int wanted = divide_up(fewest_ranks(deck, options), nodes);
     if (all == 0) {
         return wanted;
     }
@@ -84,7 +81,7 @@ deck::LoadOptions sized(const JobDeck& deck,
         return options;
     }
     const auto plain = for_degrees(options);
-    const int count = nodes ? *nodes : rounded_up(fewest_ranks(deck, plain), all);
+    const int count = nodes ? *nodes : divide_up(fewest_ranks(deck, plain), all);
     const int tasks =
         choose_tasks(deck, count, all, plain, [&](int some) { return of_nodes(plain, count, some); });
     return of_nodes(std::move(options), count, tasks);

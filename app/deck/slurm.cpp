@@ -13,6 +13,7 @@
 #include "app/train_sbatch.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "comm/built_with.hpp"
 #include "deck/files/shipped_files.hpp"
 #include "deck/load.hpp"
@@ -25,10 +26,6 @@ namespace {
 
 constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
 
-int rounded_up(int all, int parts) {
-    return (all + parts - 1) / parts;
-}
-
 /// Returns the GPUs of a node, from the command line or the machine file; empty if neither gives them.
 std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOptions& options) {
     const bool has_them = options.machine && options.machine->has_device;
@@ -40,7 +37,7 @@ std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOption
 /// Returns the load options of a job with `tasks` ranks per node.
 deck::LoadOptions of_job(const Arguments& arguments, const deck::LoadOptions& options, int tasks) {
     auto job = of_nodes(options, arguments.nodes.value_or(1), tasks);
-    job.ranks_per_device = rounded_up(tasks, known_gpus(arguments, options).value_or(tasks));
+    job.ranks_per_device = divide_up(tasks, known_gpus(arguments, options).value_or(tasks));
     return job;
 }
 

@@ -134,4 +134,8 @@ std::string wrapped(std::string_view text, int columns, std::string_view indent)
     return lines;
 }
 
+std::string for_display(std::string_view text, int columns) {
+    return shortened(printable(text), columns);
+}
+
 }  // namespace ziggurat

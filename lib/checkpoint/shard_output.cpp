@@ -21,10 +21,6 @@ constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t min_transfer_bytes = std::int64_t{64} << 10;
 constexpr std::uint64_t no_buffer = depth;  // tag of transfers from the caller's memory
 
-std::int64_t round_up(std::int64_t bytes) {
-    return round_up_to_page(bytes);
-}
-
 }  // namespace
 
 struct StreamHash::State {
@@ -68,7 +64,7 @@ std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRa
 
 ShardOutput::ShardOutput(storage::DirectFile file, std::int64_t bytes)
     : bytes_{bytes},
-      memory_{depth * std::min(buffer_bytes, round_up(bytes))},
+      memory_{depth * std::min(buffer_bytes, round_up_to_page(bytes))},
       file_{std::move(file)},
       queue_{depth} {
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -110,7 +106,7 @@ std::int64_t ShardOutput::free_buffer() {
 
 std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
     ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
-    const std::int64_t first = round_up(offset_bytes);
+    const std::int64_t first = round_up_to_page(offset_bytes);
     const std::int64_t last = round_down_to_page(offset_bytes + std::ssize(bytes));
     if (last - first < min_transfer_bytes) {
         keep(offset_bytes, bytes);
@@ -196,7 +192,7 @@ void ShardOutput::write_composed(std::int64_t first_page,
 void ShardOutput::write_other_pages(const storage::SparseImage& rest) {
     std::ranges::sort(kept_, {}, &Kept::offset_bytes);
     std::sort(written_.begin(), written_.end());
-    const std::int64_t pages = round_up(bytes_) / page_bytes;
+    const std::int64_t pages = round_up_to_page(bytes_) / page_bytes;
     const std::int64_t max = std::ssize(buffer(0)) / page_bytes;
     written_.emplace_back(pages, pages);
     std::int64_t page = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/contract.hpp"
+#include "base/round_up.hpp"
 #include "spec/tensor_pattern.hpp"
 
 namespace ziggurat::layout {
@@ -45,9 +46,7 @@ Parameter lora_b(const Parameter& weight, std::int64_t rank, int tensor) {
     return made;
 }
 
-std::int64_t rounded_up(std::int64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
+constexpr std::int64_t cache_line_bytes = 64;
 
 }  // namespace
 
@@ -119,9 +118,9 @@ AdapterWorkspace::AdapterWorkspace(const Phase& phase,
     for (const auto& adapter : phase.adapters) {
         wide = std::max(wide, adapter.columns);
     }
-    one_begin_ = rounded_up(rows * inner_ * element_bytes);
-    wide_begin_ = one_begin_ + rounded_up(rows * lora_rank * element_bytes);
-    products_begin_ = wide_begin_ + rounded_up(rows * wide * element_bytes);
+    one_begin_ = round_up(rows * inner_ * element_bytes, cache_line_bytes);
+    wide_begin_ = one_begin_ + round_up(rows * lora_rank * element_bytes, cache_line_bytes);
+    products_begin_ = wide_begin_ + round_up(rows * wide * element_bytes, cache_line_bytes);
 }
 
 }  // namespace ziggurat::layout

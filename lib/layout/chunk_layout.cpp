@@ -3,25 +3,19 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "base/round_up.hpp"
 
 namespace ziggurat::layout {
 
-namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
 
 ChunkLayout::ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements, std::int64_t alignment)
     : shards_{std::move(shards)} {
     ZG_EXPECTS(chunk_elements >= 0 && alignment > 0 && alignment % FlatLayout::block == 0);
-    chunk_elements_ = rounded_up(chunk_elements == 0 ? usual_elements : chunk_elements, alignment);
+    chunk_elements_ = round_up(chunk_elements == 0 ? usual_elements : chunk_elements, alignment);
     std::erase_if(shards_, [](const UnitRange& shard) { return shard.range.empty(); });
     begins_.push_back(0);
     for (const auto& shard : shards_) {
-        begins_.push_back(begins_.back() + rounded_up(shard.range.size(), alignment));
+        begins_.push_back(begins_.back() + round_up(shard.range.size(), alignment));
     }
 }
 

@@ -4,15 +4,9 @@
 #include <numeric>
 
 #include "base/contract.hpp"
+#include "base/round_up.hpp"
 
 namespace ziggurat::layout {
-namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
 
 FlatLayout::FlatLayout(const Unit& unit, int tensor, int shards) : parameters_(unit.parameters.size()) {
     ZG_EXPECTS(shards >= 1);
@@ -23,11 +17,11 @@ FlatLayout::FlatLayout(const Unit& unit, int tensor, int shards) : parameters_(u
                 continue;
             }
             const auto from = std::max(elements_, padded_);
-            const auto begin = parameter.joined_to_previous ? from : rounded_up(from, alignment);
+            const auto begin = parameter.joined_to_previous ? from : round_up(from, alignment);
             elements_ = begin + local_elements(parameter, tensor);
             parameters_[p] = {begin, elements_};
         }
-        padded_ = std::max(padded_, rounded_up(elements_, block * shards));
+        padded_ = std::max(padded_, round_up(elements_, block * shards));
         if (trained) {
             trained_end_ = elements_;
             trained_ = padded_;

@@ -18,6 +18,13 @@ struct ElementRange {
     bool operator==(const ElementRange&) const = default;
 };
 
+/// Returns the elements that both ranges contain; an empty range has begin == end.
+constexpr ElementRange intersection(ElementRange a, ElementRange b) noexcept {
+    const auto begin = a.begin > b.begin ? a.begin : b.begin;
+    const auto end = a.end < b.end ? a.end : b.end;
+    return {begin, begin > end ? begin : end};
+}
+
 /// A unit's parameters, each at an aligned offset. Joined parameters directly follow their predecessor.
 ///
 /// There are two regions, each padded to whole shards: the trained parameters in their order, then the frozen

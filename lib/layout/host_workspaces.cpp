@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace ziggurat::layout {
-namespace {
-
-constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
 
 std::int64_t HostWorkspaces::packed_weight(std::int64_t in, std::int64_t out) const {
-    return rounded_up(in, 64) * rounded_up(out, 64) * element_bytes_;
+    return round_up(in, 64) * round_up(out, 64) * element_bytes_;
 }
 
 std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in, std::int64_t) const {
@@ -29,8 +24,8 @@ std::int64_t HostWorkspaces::linear(std::int64_t rows, std::int64_t in, std::int
 
 std::int64_t HostWorkspaces::attention(std::int64_t seq, std::int64_t head_dim) const {
     // Independent of the compute type: machines without bfloat16 dot products pack bfloat16 as floats.
-    const auto rows = rounded_up(seq, 64);
-    const auto operands = 8 * rows * rounded_up(head_dim, 64);  // q, k twice, v, dO; and dQ, dK, dV
+    const auto rows = round_up(seq, 64);
+    const auto operands = 8 * rows * round_up(head_dim, 64);  // q, k twice, v, dO; and dQ, dK, dV
     const auto tiles = std::int64_t{512} << 10;
     return alignment + threads_ * ((operands + rows) * 4 + tiles);
 }

@@ -25,7 +25,6 @@ using Json = nlohmann::json;
 constexpr const char* metadata_key = "__metadata__";
 constexpr int deepest = 4;
 constexpr std::size_t max_dims = 16;
-constexpr int reported_columns = 200;  ///< maximum width of a quoted text in a message
 
 constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL", 8},
                                                                           {"U8", 8},
@@ -46,11 +45,6 @@ constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL
                                                                           {"F64", 64},
                                                                           {"I64", 64},
                                                                           {"U64", 64}}};
-
-/// Shortens a text of the file for a message.
-std::string for_display(std::string_view text) {
-    return ziggurat::shortened(printable(text), reported_columns);
-}
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,

@@ -12,11 +12,6 @@
 
 namespace ziggurat::data {
 
-std::string for_display(std::string_view text) {
-    constexpr int max_columns = 100;
-    return shortened(printable(text), max_columns);
-}
-
 void refuse_tokenizer(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::deck,
                 fmt::format("cannot use '{}' ({}). Fetch the tokenizer again, or name another.",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text_width.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/bpe_tokenizer.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
@@ -70,9 +71,6 @@ class TokenizerNotBuilt : public Error {
 ///
 /// Errors: Error{deck}
 void expect_tokenizer(const std::string& path, std::string_view content);
-
-/// Returns a text of the file for messages: shortened, without control characters.
-std::string for_display(std::string_view text);
 
 /// Parses a JSON file.
 ///

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/round_up.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/resolve/resolve_hf.hpp"
 #include "deck/schema/family_texts.hpp"
@@ -63,10 +64,6 @@ void apply_preset(Resolution& resolution) {
         take("model.rope_theta", write_real(preset->rope_theta));
         take("model.rotary_fraction", write_real(preset->rotary_fraction));
     }
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
 }
 
 void resolve_widths(Resolution& resolution) {

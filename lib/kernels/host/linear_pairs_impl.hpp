@@ -43,9 +43,9 @@ class PairProduct {
     /// depth, and result_of(worker, row, column) for its destination.
     template <class Left, class ResultOf>
     void run(int num_threads, Accumulate accumulate, const Left& left, const ResultOf& result_of) const {
-        const auto column_blocks = tile::divide_up(columns, columns_at_once);
+        const auto column_blocks = divide_up(columns, columns_at_once);
         const auto step = rows_of_block(num_threads, column_blocks);
-        const auto blocks = tile::divide_up(rows, step) * column_blocks;
+        const auto blocks = divide_up(rows, step) * column_blocks;
         for_items_of_workers("ziggurat::pair_product", blocks, num_threads, [&](auto& items, int worker) {
             for (auto block = items.next(); block >= 0; block = items.next()) {
                 const auto row = block / column_blocks * step;
@@ -76,8 +76,8 @@ class PairProduct {
         if (num_threads == 1) {
             return block_rows;
         }
-        const auto wanted = tile::divide_up(std::int64_t{4} * num_threads, column_blocks);
-        const auto share = tile::divide_up(tile::divide_up(rows, wanted), tile::tile_rows) * tile::tile_rows;
+        const auto wanted = divide_up(std::int64_t{4} * num_threads, column_blocks);
+        const auto share = divide_up(divide_up(rows, wanted), tile::tile_rows) * tile::tile_rows;
         return std::clamp(share, min_rows, block_rows);
     }
 };
@@ -101,7 +101,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
     void pack(Packing packing, const T* w, std::byte* packed) const override {
         auto* to = reinterpret_cast<std::uint32_t*>(packed);
         const auto panels = [&](std::int64_t count, std::int64_t step, const auto& pack_panel) {
-            for_rows("ziggurat::pack_weight", tile::divide_up(count, tile::tile_columns),
+            for_rows("ziggurat::pack_weight", divide_up(count, tile::tile_columns),
                      [&](std::int64_t panel) {
                          const auto first = panel * tile::tile_columns;
                          pack_panel(first, static_cast<int>(std::min(tile::tile_columns, count - first)),
@@ -210,7 +210,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
         const auto in = shape_.in, out = shape_.out;
         const tile::PackedSize<V, T> size{rows, in};
         auto* right = reinterpret_cast<std::uint32_t*>(scratch);
-        for_rows("ziggurat::pack_activations", tile::divide_up(in, tile::tile_columns),
+        for_rows("ziggurat::pack_activations", divide_up(in, tile::tile_columns),
                  [&](std::int64_t panel) {
                      const auto first = panel * tile::tile_columns;
                      const auto count = static_cast<int>(std::min(tile::tile_columns, in - first));

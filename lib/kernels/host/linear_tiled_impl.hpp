@@ -48,9 +48,9 @@ class TiledProduct {
     /// Calls write(row, column, sums, count) for every range of at most 16 columns of the result.
     template <class Write>
     void run(int num_threads, std::byte* scratch, const Write& write) const {
-        const auto column_blocks = tile::divide_up(columns_, block_columns);
+        const auto column_blocks = divide_up(columns_, block_columns);
         const auto step = rows_of_block(num_threads, column_blocks);
-        const auto blocks = tile::divide_up(rows_, step) * column_blocks;
+        const auto blocks = divide_up(rows_, step) * column_blocks;
         for_items_of_workers("ziggurat::tiled_product", blocks, num_threads, [&](auto& items, int worker) {
             tile::Scratch mine{scratch + worker * scratch_bytes, scratch_bytes};
             auto* sums = mine.take<float>(block_rows * block_columns);
@@ -82,8 +82,8 @@ class TiledProduct {
         if (num_threads == 1) {
             return block_rows;
         }
-        const auto wanted = tile::divide_up(std::int64_t{4} * num_threads, column_blocks);
-        const auto rows = tile::divide_up(tile::divide_up(rows_, wanted), tile::tile_rows) * tile::tile_rows;
+        const auto wanted = divide_up(std::int64_t{4} * num_threads, column_blocks);
+        const auto rows = divide_up(divide_up(rows_, wanted), tile::tile_rows) * tile::tile_rows;
         return std::clamp(rows, min_rows, block_rows);
     }
 
@@ -123,7 +123,7 @@ class TiledProduct {
         const T* from = right_.at(at, column);
         if (right_.column_step == 1) {
             tile::pack_columns<V>(tile::PackSource<T>{from, right_.row_step, depth, columns}, to);
-            return tile::divide_up(depth, tile::tile_columns) * tile::tile_columns * tile::tile_columns;
+            return divide_up(depth, tile::tile_columns) * tile::tile_columns * tile::tile_columns;
         }
         tile::pack_transposed<V>(tile::PackSource<T>{from, right_.column_step, columns, depth}, to);
         return depth * tile::tile_columns;
@@ -136,7 +136,7 @@ class TiledProduct {
     void pack_left(std::int64_t row, std::int64_t at, int rows, int depth, std::uint32_t* to) const {
         auto* floats = reinterpret_cast<float*>(to);
         const T* from = left_.at(row, at);
-        const auto padded_rows = tile::divide_up(rows, tile::tile_rows) * tile::tile_rows;
+        const auto padded_rows = divide_up(rows, tile::tile_rows) * tile::tile_rows;
         if (left_.column_step == 1) {
             for (int r = 0; r < padded_rows; ++r) {
                 float* words = floats + r / tile::tile_rows * left_words + r % tile::tile_rows * block_depth;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/round_up.hpp"
 #include "kernels/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -18,10 +19,6 @@ inline constexpr int elements_per_word = V::has_bf16_pairs&& std::is_same_v<T, t
 
 /// Columns of a tile; also the multiple to which rows of packed operands are padded.
 inline constexpr std::int64_t tile_columns = 64;
-
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
-    return (value + divisor - 1) / divisor;
-}
 
 /// A row-major block of a larger matrix: `rows` x `columns` elements with rows `step` elements apart.
 template <class T>

@@ -8,11 +8,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
-    const auto begin = std::max(a.begin, b.begin);
-    return {begin, std::max(begin, std::min(a.end, b.end))};
-}
-
 std::string described(const ModelLayout& model, const Bucket& bucket) {
     const int first = bucket.parts.front().unit;
     const int last = bucket.parts.back().unit;
@@ -52,7 +47,7 @@ ByteRange BucketWriter::run_in(int buffer, layout::ElementRange range) const {
 }
 
 layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int span, int rank) const {
-    return common_part(part.range, shards(part.unit).shard(span, rank));
+    return intersection(part.range, shards(part.unit).shard(span, rank));
 }
 
 /// Returns the members whose blocks the op lists; empty if ProgramBuilder::names_blocks is false.
@@ -169,7 +164,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
         const auto& unit = model_.table.units[static_cast<std::size_t>(u)];
         for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
             const auto range =
-                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+                intersection(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
             if (unit.parameters[p].gradient_is_partial && !range.empty()) {
                 summands[model_.slice_members(unit.parameters[p])].push_back(
                     {accumulator(u), Role::input, {run_in(accumulator(u), range)}});
@@ -239,7 +234,7 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         }
         for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
             const auto range =
-                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+                intersection(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
             if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
                 counted.runs.push_back(run_in(accumulator(u), range));
             }

@@ -6,14 +6,9 @@
 #include <limits>
 #include <optional>
 
+#include "base/round_up.hpp"
+
 namespace ziggurat::schedule {
-namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
 
 void FreeList::grow_to(std::int64_t end, std::int64_t time) {
     if (end > end_) {
@@ -44,13 +39,13 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, FitPolic
             best = best ? std::min(*best, now) : now;
         };
         if (end - first->begin >= bytes) {
-            consider(first, rounded_up(first->begin, alignment));
+            consider(first, round_up(first->begin, alignment));
         }
         if (fit == FitPolicy::oldest && end - first->begin >= bytes) {
             for (auto segment = std::next(first); segment != first_after; ++segment) {
                 // Bytes that begin in this segment are not older than the segment.
                 if (!best || segment->time <= best->time) {
-                    consider(segment, rounded_up(segment->begin, alignment));
+                    consider(segment, round_up(segment->begin, alignment));
                 }
             }
             consider(first, (end - bytes) / alignment * alignment);
@@ -109,7 +104,7 @@ std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
         begin = last->begin;
         time = last->time;
     }
-    begin = rounded_up(begin, alignment);
+    begin = round_up(begin, alignment);
     grow_to(begin + bytes, time);
     return begin;
 }

@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "base/pages.hpp"
+#include "base/round_up.hpp"
 #include "schedule/place/buffer_placer.hpp"
 #include "schedule/place/regions.hpp"
 
 namespace ziggurat::schedule {
 namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 /// Chooses the arenas. That of a persistent buffer depends only on its content, so it is the same in
 /// all variants.
@@ -40,7 +37,7 @@ std::vector<BufferExtent> rooms(const Program& program) {
     for (const auto& buffer : program.buffers) {
         const bool is_paged = buffer.tier == spec::Tier::nvme;
         made.push_back({is_paged ? page_bytes : alignment_of(buffer.bytes),
-                        rounded_up(buffer.bytes, is_paged ? page_bytes : 64)});
+                        round_up(buffer.bytes, is_paged ? page_bytes : 64)});
     }
     for (const auto& op : program.ops) {
         if (op.kind != OpKind::read && op.kind != OpKind::write) {
@@ -87,7 +84,7 @@ void place_buffers(Program& program) {
             auto& buffer = program.buffers[b];
             if (buffer.lifetime == lifetime) {
                 auto& end = fixed[arena_of(buffer)];
-                buffer.offset = rounded_up(end, room[b].alignment);
+                buffer.offset = round_up(end, room[b].alignment);
                 end = buffer.offset + room[b].bytes;
             }
         }

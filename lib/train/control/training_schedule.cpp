@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace ziggurat::train {
 namespace {
 
-std::int64_t rounded_up(std::int64_t tokens, std::int64_t step_tokens) {
-    return (std::max<std::int64_t>(tokens, 0) + step_tokens - 1) / step_tokens;
+std::int64_t steps_of(std::int64_t tokens, std::int64_t step_tokens) {
+    return divide_up(std::max<std::int64_t>(tokens, 0), step_tokens);
 }
 
 double in_steps(std::int64_t tokens, std::int64_t step_tokens) {
@@ -22,7 +24,7 @@ TrainingSchedule::TrainingSchedule(const spec::RunSpec& spec, const checkpoint::
       is_by_tokens_{spec.train.tokens > 0} {
     const auto& train = spec.train;
     end_step_ =
-        is_by_tokens_ ? before.step + rounded_up(train.tokens - before.tokens, step_tokens_) : train.steps;
+        is_by_tokens_ ? before.step + steps_of(train.tokens - before.tokens, step_tokens_) : train.steps;
     const auto end_tokens =
         is_by_tokens_ ? train.tokens
                       : before.tokens + std::max<std::int64_t>(end_step_ - before.step, 0) * step_tokens_;
@@ -46,7 +48,7 @@ TrainingSchedule::TrainingSchedule(const spec::RunSpec& spec, const checkpoint::
 optim::SchedulePoint TrainingSchedule::point(std::int64_t step, std::int64_t tokens) const {
     const auto by_steps = static_cast<double>(step - schedule_.begin_step);
     const auto by_tokens = in_steps(tokens - schedule_.begin_tokens, step_tokens_);
-    const auto steps = is_by_tokens_ ? rounded_up(schedule_.end_tokens - schedule_.begin_tokens, step_tokens_)
+    const auto steps = is_by_tokens_ ? steps_of(schedule_.end_tokens - schedule_.begin_tokens, step_tokens_)
                                      : schedule_.end_step - schedule_.begin_step;
     return {.step = is_by_tokens_ ? by_tokens : by_steps,
             .steps = static_cast<double>(std::max<std::int64_t>(steps, 1)),

@@ -27,10 +27,6 @@ const layout::ShardMap& shards_of(const schedule::ModelLayout& model, const sche
     return layout::is_of_frozen(buffer.state) ? model.frozen_shards[unit] : model.shards[unit];
 }
 
-layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
-    return {std::max(a.begin, b.begin), std::max(std::max(a.begin, b.begin), std::min(a.end, b.end))};
-}
-
 /// Returns the byte offset of elements of the unit's flat range in a buffer that holds them.
 std::int64_t offset_of(const schedule::Buffer& buffer, layout::ElementRange range) {
     return (range.begin - buffer.first_element) * schedule::element_bytes(buffer);
@@ -68,14 +64,14 @@ void round_masters(const StateView& state) {
             continue;
         }
         const auto piece =
-            common_part(schedule::elements_of(master),
+            intersection(schedule::elements_of(master),
                         shards_of(state.model, master).shard(state.model.spans.data, state.model.data_rank));
         std::int64_t rounded = 0;
         for (const auto& to : state.program.buffers) {
             if (to.state == StateKind::parameters && to.lifetime == Lifetime::persistent &&
                 to.unit == master.unit) {
                 ZG_ENSURES(to.type == spec::DType::bf16);
-                const auto part = common_part(piece, schedule::elements_of(to));
+                const auto part = intersection(piece, schedule::elements_of(to));
                 round_into(state, master, to, part);
                 rounded += part.size();
             }
@@ -124,7 +120,7 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
         std::vector<layout::ElementRange> pieces;
         std::int64_t max = 0;
         for (const int member : members) {
-            pieces.push_back(common_part(schedule::elements_of(buffer),
+            pieces.push_back(intersection(schedule::elements_of(buffer),
                                          shards_of(model, buffer).shard(model.spans.data, member)));
             max = std::max(max, pieces.back().size());
         }

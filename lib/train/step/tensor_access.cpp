@@ -20,10 +20,6 @@ namespace {
 /// Number of 64-bit words of one all-reduce.
 constexpr std::size_t words_at_once = std::size_t{1} << 20;
 
-ElementRange common_part(ElementRange a, ElementRange b) {
-    return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
-}
-
 std::vector<float> read_elements(const state::TierMemory& memory,
                                  const schedule::Buffer& buffer,
                                  ElementRange wanted) {
@@ -115,7 +111,7 @@ void TensorAccess::set(const std::string& name, std::span<const float> values) c
             continue;
         }
         for (const auto* buffer : buffers_of(kind, found.unit)) {
-            const auto held = common_part(schedule::elements_of(*buffer), found.range);
+            const auto held = intersection(schedule::elements_of(*buffer), found.range);
             if (!held.empty()) {
                 write_elements(
                     memory_, *buffer, held.begin,
@@ -139,10 +135,10 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
     ZG_EXPECTS(!is_held || !buffers.empty());
 
     const auto& of_region = is_frozen ? model_.frozen_shards : model_.shards;
-    const auto mine = common_part(of_region[unit].shard(model_.spans.data, model_.data_rank), range);
+    const auto mine = intersection(of_region[unit].shard(model_.spans.data, model_.data_rank), range);
     std::vector<float> values(static_cast<std::size_t>(found.elements));
     for (const auto* buffer : buffers) {
-        const auto part = common_part(schedule::elements_of(*buffer), mine);
+        const auto part = intersection(schedule::elements_of(*buffer), mine);
         if (part.empty() || !model_.counts(found.unit, found.parameter)) {
             continue;
         }
