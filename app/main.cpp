@@ -12,7 +12,7 @@
 #include "app/start/wait_policy.hpp"
 #include "base/error.hpp"
 #include "base/failure.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 
 namespace {
 

@@ -37,6 +37,7 @@ function(ziggurat_module name)
   set_property(GLOBAL APPEND PROPERTY ziggurat_modules ${name})  # for ZigguratPackage.cmake
   _ziggurat_library(${name} "${arg_DEPENDS}" "${arg_PRIVATE_DEPENDS};${arg_LIBRARIES}" . ${arg_FOLDERS})
   if(arg_CUDA_FOLDERS)
+    list(TRANSFORM arg_CUDA_FOLDERS REPLACE " *:.*" "")
     list(TRANSFORM arg_CUDA_FOLDERS APPEND /*_cuda.cu OUTPUT_VARIABLE cuda_patterns)
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${cuda_patterns})
     ziggurat_cuda_sources(ziggurat_${name} ${cuda_sources})

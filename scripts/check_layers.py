@@ -7,10 +7,10 @@
 Checked are: a module depends (DEPENDS, PRIVATE_DEPENDS) on strictly lower layers only; it includes only what
 its CMakeLists.txt names, in headers only what is in DEPENDS; nothing of app/, tests/ or perf/; vendor
 headers, and words of code, only where LIBRARIES_OF and WORDS_OF say; a module names the libraries of its
-headers (LINKED). Within a module: a folder includes only itself, the folders that its entry in FOLDERS names, all
-of which stand before it, and those files of the module's root that include no more than that; nothing includes
+headers (LINKED). Within a module: a folder includes only itself, the folders that its entry in FOLDERS names, which
+do not name it, and those files of the module's root that include no more than that; nothing includes
 TEST_FOLDERS, and CUDA_FOLDERS and NCCL_FOLDERS only each other; headers include each other in no circle; no folder
-has more than MOST_FILES sources.
+has more than MOST_FILES sources. Of app/: the number of files per folder. Of both: no two headers have one name.
 """
 
 import pathlib
@@ -31,7 +31,8 @@ LAYERS = [
 ]
 LAYER_OF = {module: number for number, modules in enumerate(LAYERS) for module in modules}
 
-MOST_FILES = 64
+MOST_FILES = 40
+MOST_FILES_OF_APP = 12  # beside its folders
 
 # Third-party headers that only some files may see: how the header's name starts, and which files.
 LIBRARIES_OF = [
@@ -41,7 +42,7 @@ LIBRARIES_OF = [
     ("yaml-cpp/", r"deck/.*"),
     ("hdf5", r"storage/.*"),
     ("libaio", r"storage/.*"),
-    ("oniguruma", r"data/tokenizer/.*"),
+    ("oniguruma", r"data/(tokenizer|unicode)/.*"),
     ("zlib\\.h|zstd\\.h", r"data/text/.*"),
     ("cuda|cublas", r"(kernels|device)/cuda/\w+_cuda\.(cu|cpp|hpp)"),
     ("cudnn", r"kernels/cuda/\w+_cuda\.(cpp|hpp)"),
@@ -53,7 +54,7 @@ LINKED = {"fmt/": "fmt::fmt", "nlohmann/": "nlohmann_json::nlohmann_json", "yaml
 
 # Code that only some files may have: its pattern, what it does, and which files.
 WORDS_OF = [
-    (r"\bMemorySpace\b|(\.|->)space\(\)", "asks for the kind of device", r"device/.*|kernels/launch\.hpp"),
+    (r"\bMemorySpace\b|(\.|->)space\(\)", "asks for the kind of device", r"device/.*|kernels/launch/launch\.hpp"),
     (r"\bKokkos::", "calls Kokkos", r"kernels/host/\w+_host\.(cpp|hpp)"),
 ]
 
@@ -81,7 +82,7 @@ def dependencies(words):
 def folders_of(words):
     """The folders that each folder may include, in their order, and those that only tests link."""
     order = {}
-    kinds = ("CUDA_FOLDERS", "PRIVATE_FOLDERS", "FOLDERS", "NCCL_FOLDERS", "TEST_FOLDERS")
+    kinds = ("PRIVATE_FOLDERS", "FOLDERS", "CUDA_FOLDERS", "NCCL_FOLDERS", "TEST_FOLDERS")
     for entry in [entry for kind in kinds for entry in words.get(kind, [])]:
         folder, _, below = entry.partition(":")
         order[folder.strip()] = below.split()
@@ -109,10 +110,20 @@ def problems_of_folders(lib, name, words):
     """What is wrong with the folders of one module."""
     order, for_tests = folders_of(words)
     known = list(order)
-    for position, folder in enumerate(known):
+
+    def all_below(folder, found):
+        """Adds the folders that `folder` names, and those that they name."""
+        for below in set(order.get(folder, [])) - found:
+            found.add(below)
+            all_below(below, found)
+        return found
+
+    for folder in known:
         for below in order[folder]:
-            if below not in known[:position]:
-                yield f"{lib / name / 'CMakeLists.txt'}: folder {folder} names {below}, which does not stand before it"
+            if below not in known:
+                yield f"{lib / name / 'CMakeLists.txt'}: folder {folder} names {below}, which is no folder of {name}"
+            elif folder in all_below(below, set()):
+                yield f"{lib / name / 'CMakeLists.txt'}: folder {folder} names {below}, which names {folder}"
     own = {}  # header or source -> [(line, header of this module)]
     for source in sources_of(lib / name):
         own[str(source.relative_to(lib))] = [
@@ -223,8 +234,21 @@ def check(lib):
     return problems, len(modules)
 
 
+def problems_of_house(root):
+    """Folders of app/ with too many files, and headers of one name."""
+    app = root / "app"
+    for folder in [app, *(path for path in app.rglob("*") if path.is_dir())]:
+        files, most = sum(path.is_file() for path in folder.iterdir()), MOST_FILES_OF_APP if folder == app else MOST_FILES
+        if files > most:
+            yield f"{folder}: {files} files, more than {most}"
+    first = {}
+    for header in sorted(path for top in ("lib", "app") for path in (root / top).rglob("*.hpp")):
+        if first.setdefault(header.name, header) != header:
+            yield f"{header}: has the name of {first[header.name]}"
+
+
 def self_test():
-    """Plants one violation of each kind and expects to be told of exactly these."""
+    """Plants one violation of each kind and expects exactly these."""
     files = {
         "base/CMakeLists.txt": "ziggurat_module(base)",
         "base/error.hpp": "#include <string>\n",
@@ -236,13 +260,13 @@ def self_test():
         "layout/b.cpp": '#include "spec/a.hpp"\n  # include "base/error.hpp"\n#include "app/main.hpp"\n',
         "layout/c_host.cpp": "#include <Kokkos_Core.hpp>\n",
         "layout/space.cpp": "// stream.space()\nbool is_host = stream.space() == 0;\n",
-        "kernels/CMakeLists.txt": "ziggurat_module(kernels DEPENDS base FOLDERS host LIBRARIES Kokkos::kokkos)",
+        "kernels/CMakeLists.txt": "ziggurat_module(kernels DEPENDS base FOLDERS host launch LIBRARIES Kokkos::kokkos)",
         "kernels/c_host.cpp": "#include <Kokkos_Core.hpp>\n",
-        "kernels/launch.hpp": "switch (stream.space())\n",
+        "kernels/launch/launch.hpp": "switch (stream.space())\n",
         "kernels/host/c_host.cpp": '#include <Kokkos_Core.hpp>\n#include "base/error.hpp"\nauto a = Kokkos::x();\n',
         "kernels/host/c.cpp": "auto a = Kokkos::x();\n",
         "attic/CMakeLists.txt": "ziggurat_module(attic)",
-        "plot/CMakeLists.txt": 'ziggurat_module(plot FOLDERS low "high: low" "odd: late" late TEST_FOLDERS "proof: low")',
+        "plot/CMakeLists.txt": 'ziggurat_module(plot FOLDERS low "high: low" "odd: late" "late: odd none" TEST_FOLDERS "proof: low")',
         "plot/word.hpp": "",
         "plot/top.hpp": '#include "plot/high/h.hpp"\n',
         "plot/low/l.hpp": '#include "plot/word.hpp"\n#include "plot/top.hpp"\n',
@@ -251,22 +275,24 @@ def self_test():
         "plot/high/g.hpp": '#include "plot/proof/p.hpp"\n',
         "plot/low/m.hpp": '#include "plot/word.hpp"\n',
         "plot/proof/p.hpp": '#include "plot/low/m.hpp"\n',
-        "plot/late/a.hpp": '#include "plot/late/b.hpp"\n',
-        "plot/late/b.hpp": '#include "plot/late/a.hpp"\n',
-        "plot/attic/a.hpp": "",
+        "plot/late/s.hpp": '#include "plot/late/t.hpp"\n',
+        "plot/late/t.hpp": '#include "plot/late/s.hpp"\n',
+        "plot/attic/z.hpp": "",
         **{f"plot/odd/{number}.hpp": "" for number in range(MOST_FILES + 1)},
     }
     expected = sorted([
         "attic/CMakeLists.txt: attic has no layer",
         "base/text.cpp:1: <fmt/format.h> needs fmt::fmt",
+        "plot/CMakeLists.txt: folder late names none,",
+        "plot/CMakeLists.txt: folder late names odd,",
         "plot/CMakeLists.txt: folder odd names late,",
-        "plot/attic/a.hpp: folder attic is not in FOLDERS",
+        "plot/attic/z.hpp: folder attic is not in FOLDERS",
         "plot/high/g.hpp:1: proof is for tests alone",
-        "plot/late/a.hpp:1: plot/late/b.hpp includes itself",
-        "plot/late/b.hpp:1: plot/late/a.hpp includes itself",
+        "plot/late/s.hpp:1: plot/late/t.hpp includes itself",
+        "plot/late/t.hpp:1: plot/late/s.hpp includes itself",
         "plot/low/k.hpp:1: low includes high, which its entry",
         "plot/low/l.hpp:2: plot/top.hpp includes high, above low",
-        "plot/odd: 65 sources",
+        "plot/odd: 41 sources",
         "layout/CMakeLists.txt: layout depends on device, which is not below it",
         "layout/b.cpp:2: layout includes base, which its",
         "layout/b.cpp:3: lib includes app",
@@ -277,12 +303,15 @@ def self_test():
         'spec/a.cpp:3: "a.hpp" is not written',
         "spec/a.hpp:1: a header of spec includes base, which is only in PRIVATE_DEPENDS",
     ])
+    app = {**{f"../app/{number}.cpp": "" for number in range(MOST_FILES_OF_APP + 1)}, "../app/room/top.hpp": ""}
+    expected = sorted([*expected, "app: 13 files", "plot/top.hpp: has the name of"])
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in files.items():
-            path = pathlib.Path(folder, name)
+        for name, text in {**files, **app}.items():
+            path = pathlib.Path(folder, "lib", name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        found, _ = check(pathlib.Path(folder))
+        found = [*check(pathlib.Path(folder, "lib"))[0], *problems_of_house(pathlib.Path(folder))]
+        found = [problem.replace(folder + "/lib/../", "").replace(folder + "/lib/", "") for problem in found]
         found = sorted(problem.replace(folder + "/", "") for problem in found)
     right = len(found) == len(expected) and all(f.startswith(e) for f, e in zip(found, expected))
     print("self-test: " + ("all planted violations found" if right else "expected\n%s\nfound\n%s" % (
@@ -295,6 +324,7 @@ def main(arguments):
         return self_test()
     lib = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent / "lib"
     problems, modules = check(lib)
+    problems += problems_of_house(lib.parent)
     print("\n".join(problems) or f"{modules} modules, layers hold")
     return 1 if problems else 0
 

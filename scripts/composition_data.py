@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes lib/data/tokenizer/composition_data_impl.hpp: what characters are made of, as Hugging Face's tokenizers have it.
+"""Writes lib/data/unicode/composition_data_impl.hpp: what characters are made of, as Hugging Face's tokenizers have it.
 
   build/peers/bin/python3 scripts/composition_data.py
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes lib/data/tokenizer/unicode_data_impl.hpp: the classes of characters that patterns name, as Unicode 16 has them,
+"""Writes lib/data/unicode/unicode_data_impl.hpp: the classes of characters that patterns name, as Unicode 16 has them,
 and pairs of capital and small letters that are newer than Unicode 14.
 
   pip install --no-deps --target FOLDER regex==2024.11.6
@@ -90,7 +90,7 @@ def main():
 #include <cstdint>
 #include <string_view>
 
-#include "data/tokenizer/unicode_classes.hpp"
+#include "data/unicode/unicode_classes.hpp"
 
 namespace ziggurat::data {{
 

@@ -9,7 +9,7 @@
 #include "app/bench/machine_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "device/cuda.hpp"
 #include "device/discovery.hpp"
 #include "device/sample_copy.hpp"

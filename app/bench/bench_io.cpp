@@ -9,12 +9,12 @@
 
 #include "app/commands.hpp"
 #include "app/bench/machine_file.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
 #include "deck/machine/machine.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "storage/io_sweep.hpp"
 
 namespace ziggurat::app {

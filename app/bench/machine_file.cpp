@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
 #include "deck/compose/environment.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/machine/measured_machine.hpp"

@@ -1,6 +1,6 @@
 /// Table rows of the commands that measure the machine: bench io, bench gpu.
 #include "app/command_line/option_rows.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::app {
 namespace {

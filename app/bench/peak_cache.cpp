@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/json_depth.hpp"
+#include "base/text/json_depth.hpp"
 #include "deck/machine/measured_machine.hpp"
 #include "storage/directory.hpp"
 

@@ -11,9 +11,9 @@
 
 #include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "checkpoint/catalogue.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 #include "comm/control.hpp"
 #include "data/corpus.hpp"
 #include "data/encoded_text.hpp"

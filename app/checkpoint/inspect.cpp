@@ -10,20 +10,20 @@
 
 #include "app/commands.hpp"
 #include "app/checkpoint/inspect_text.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
-#include "checkpoint/catalogue.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/compare.hpp"
-#include "checkpoint/read_choice.hpp"
+#include "checkpoint/catalogue/compare.hpp"
+#include "checkpoint/catalogue/read_choice.hpp"
 #include "data/token_file_header.hpp"
 #include "deck/messages/nearest.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 
 namespace ziggurat::app {
 namespace {

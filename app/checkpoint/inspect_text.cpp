@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::app {
 namespace {

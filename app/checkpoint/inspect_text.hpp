@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/catalogue.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/compare.hpp"
-#include "checkpoint/tensor_list.hpp"
+#include "checkpoint/catalogue/compare.hpp"
+#include "checkpoint/catalogue/tensor_list.hpp"
 #include "data/token_file_header.hpp"
 
 namespace ziggurat::app {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/checkpoint/inspect_text.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::app {

@@ -2,7 +2,7 @@
 
 #include "app/start/require_fit.hpp"
 #include "app/start/rank_processors.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::app {

@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "app/start/available_cores.hpp"
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/hf/companion_files.hpp"
-#include "checkpoint/tensor_list.hpp"
+#include "checkpoint/catalogue/tensor_list.hpp"
 #include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
-#include "train/save/next_checkpoint.hpp"
+#include "train/resume/next_checkpoint.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/read_choice.hpp"
+#include "checkpoint/catalogue/read_choice.hpp"
 #include "comm/context.hpp"
 #include "deck/load.hpp"
 #include "spec/machine_spec.hpp"

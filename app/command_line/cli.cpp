@@ -9,8 +9,8 @@
 #include "app/command_line/command_table.hpp"
 #include "app/command_line/version.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
 

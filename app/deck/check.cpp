@@ -6,14 +6,14 @@
 #include "app/commands.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/bench/peak_cache.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "base/progress.hpp"
 #include "comm/built_with.hpp"
 #include "data/corpus.hpp"
 #include "data/fingerprint.hpp"
 #include "kernels/attention.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 
 namespace ziggurat::app {
 namespace {

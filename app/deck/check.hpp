@@ -8,11 +8,11 @@
 #include "app/deck/epochs.hpp"
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
-#include "train/save/start_preview.hpp"
+#include "train/resume/start_preview.hpp"
 
 namespace ziggurat::app {
 

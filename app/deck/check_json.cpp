@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"

@@ -7,7 +7,7 @@
 #include "app/deck/epochs.hpp"
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 
 namespace ziggurat::app {
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "app/deck/check.hpp"
-#include "base/units.hpp"
-#include "deck/values/units.hpp"
+#include "base/text/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "plan/checkpoint_size.hpp"

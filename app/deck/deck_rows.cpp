@@ -8,7 +8,7 @@
 
 #include "app/deck/job_size.hpp"
 #include "app/command_line/option_rows.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/slurm/batch_script.hpp"
 
 namespace ziggurat::app {

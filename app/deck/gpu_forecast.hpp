@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layout/attention_choice.hpp"
-#include "plan/gpu/nccl_blocks.hpp"
+#include "plan/gpu/nccl_room.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 

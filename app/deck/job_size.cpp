@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/round_up.hpp"

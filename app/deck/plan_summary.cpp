@@ -4,8 +4,8 @@
 
 #include "app/deck/check.hpp"
 #include "app/output/time_text.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "plan/rank_programs.hpp"
 #include "plan/reduced_run.hpp"
 #include "schedule/build_program.hpp"

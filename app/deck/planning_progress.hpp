@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "base/progress.hpp"
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
-#include "plan/choose_leases.hpp"
+#include "plan/search/choose_depths.hpp"
+#include "plan/search/choose_homes.hpp"
+#include "plan/search/choose_leases.hpp"
 #include "plan/watch.hpp"
 
 namespace ziggurat::app {

@@ -7,7 +7,7 @@
 
 #include "app/commands.hpp"
 #include "app/deck/job_size.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
 #include "app/train_sbatch.hpp"
@@ -19,7 +19,7 @@
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/slurm/batch_script.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -6,12 +6,12 @@
 #include "app/doctor/doctor_folders.hpp"
 #include "app/doctor/doctor_local.hpp"
 #include "app/doctor/doctor_ranks.hpp"
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "app/command_line/version.hpp"
 #include "comm/built_with.hpp"
-#include "doctor/launch.hpp"
+#include "doctor/launch_checks.hpp"
 #include "train/on_ranks.hpp"
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 namespace ziggurat::app {
 namespace {

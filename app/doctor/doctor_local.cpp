@@ -19,14 +19,14 @@
 #include "app/command_line/version.hpp"
 #include "base/command_output.hpp"
 #include "base/control_group.hpp"
-#include "comm/mpi_version.hpp"
+#include "comm/session/mpi_version.hpp"
 #include "device/built_for.hpp"
 #include "device/discovery.hpp"
-#include "doctor/launch.hpp"
+#include "doctor/launch_checks.hpp"
 #include "doctor/limits.hpp"
 #include "doctor/versions.hpp"
 #include "storage/directory_probe.hpp"
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -12,17 +12,17 @@
 #include "app/doctor/doctor_folders.hpp"
 #include "app/doctor/doctor_local.hpp"
 #include "app/doctor/doctor_shared.hpp"
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "app/command_line/version.hpp"
 #include "comm/control.hpp"
-#include "comm/link_self_test.hpp"
+#include "comm/session/link_self_test.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/fingerprint.hpp"
 #include "data/mapped_file.hpp"
-#include "doctor/launch.hpp"
+#include "doctor/launch_checks.hpp"
 #include "doctor/merge.hpp"
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -8,19 +8,19 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "app/command_line/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/looked_in.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/looked_in.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "checkpoint/hf/companion_files.hpp"
 #include "deck/files/hf_config.hpp"
 #include "deck/load.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::app {

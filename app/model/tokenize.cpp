@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "app/commands.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/clock.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::app {
 namespace {

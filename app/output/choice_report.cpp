@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_number.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/json_number.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -15,7 +15,7 @@
 #include "app/output/atomic_file.hpp"
 #include "base/command_output.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "layout/counts.hpp"
 #include "plan/time_to_train.hpp"
 

@@ -6,10 +6,10 @@
 #include "app/runs/plotted_runs.hpp"
 #include "app/runs/run_differences.hpp"
 #include "app/output/svg_to_png.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "plot/comparison.hpp"
 #include "plot/csv.hpp"
-#include "plot/svg.hpp"
+#include "plot/svg/svg.hpp"
 #include "plot/terminal.hpp"
 #include "plot/x_axis.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "app/output/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "plot/history_reader.hpp"
 #include "plot/x_axis.hpp"

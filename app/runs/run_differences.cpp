@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "checkpoint/deck_changes.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "checkpoint/catalogue/deck_changes.hpp"
 #include "deck/compose/compose.hpp"
 #include "deck/run_record.hpp"
 #include "deck/schema/schema.hpp"

@@ -9,7 +9,7 @@
 
 #include "app/commands.hpp"
 #include "app/runs/plotted_runs.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
 #include "plot/dashboard.hpp"

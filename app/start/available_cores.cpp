@@ -12,10 +12,10 @@
 #include <sstream>
 
 #include "app/start/thread_binding.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/node_topology.hpp"
 #include "train/step/gather_placements.hpp"
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 namespace ziggurat::app {
 namespace {

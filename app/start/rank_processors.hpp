@@ -10,7 +10,7 @@
 #include "comm/main_thread_waits.hpp"
 #include "device/device.hpp"
 #include "device/host_thread.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::app {

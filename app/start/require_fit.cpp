@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
 
 namespace ziggurat::app {

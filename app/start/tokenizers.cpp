@@ -6,8 +6,8 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::app {

@@ -7,10 +7,10 @@
 #include "app/start/available_cores.hpp"
 #include "app/start/require_fit.hpp"
 #include "app/bench/peak_cache.hpp"
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "app/bench/measure_rates.hpp"
 #include "app/start/rank_processors.hpp"
-#include "app/output/terminal.hpp"
+#include "app/output/output_style.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/command_line/version.hpp"
 #include "base/clock.hpp"
@@ -20,7 +20,7 @@
 #include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/on_ranks.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::app {

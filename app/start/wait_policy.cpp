@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "app/start/launch.hpp"
+#include "app/start/job_start.hpp"
 #include "app/start/thread_binding.hpp"
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "comm/node_topology.hpp"
 #include "data/token_source.hpp"
 #include "deck/load.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "train/on_ranks.hpp"
 #include "train/trainer.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/quiet_thread.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat {
 namespace {

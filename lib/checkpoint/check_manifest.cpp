@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/manifest_text.hpp"
 
 namespace ziggurat::checkpoint {

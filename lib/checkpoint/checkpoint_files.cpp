@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

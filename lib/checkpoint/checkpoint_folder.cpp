@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/verify.hpp"

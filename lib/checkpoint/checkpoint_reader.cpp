@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "checkpoint/convert.hpp"
 #include "checkpoint/checkpoint_files.hpp"
-#include "checkpoint/range_reader.hpp"
+#include "checkpoint/shard/range_reader.hpp"
 #include "checkpoint/read_plan.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "checkpoint/verify.hpp"
 
 namespace ziggurat::checkpoint {

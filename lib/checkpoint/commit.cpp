@@ -7,8 +7,8 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "checkpoint/check_manifest.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest_text.hpp"

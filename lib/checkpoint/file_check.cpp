@@ -9,8 +9,8 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "checkpoint/shard_file.hpp"
-#include "checkpoint/shard_output.hpp"
+#include "checkpoint/shard/shard_file.hpp"
+#include "checkpoint/shard/shard_output.hpp"
 #include "checkpoint/verify.hpp"
 
 namespace ziggurat::checkpoint {

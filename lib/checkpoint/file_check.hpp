@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/range_reader.hpp"
+#include "checkpoint/shard/range_reader.hpp"
 
 namespace ziggurat::checkpoint {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "checkpoint/manifest_text.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "checkpoint/piece.hpp"
 #include "data/fingerprint.hpp"
-#include "data/data_order_state.hpp"
+#include "data/order/data_order_state.hpp"
 
 namespace ziggurat::checkpoint {
 

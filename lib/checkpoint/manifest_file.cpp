@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/manifest_text.hpp"
 #include "storage/directory.hpp"

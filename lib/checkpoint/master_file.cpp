@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "checkpoint/manifest_text.hpp"
-#include "checkpoint/shard_layout.hpp"
-#include "checkpoint/shard_output.hpp"
+#include "checkpoint/shard/shard_layout.hpp"
+#include "checkpoint/shard/shard_output.hpp"
 #include "storage/hdf5_image.hpp"
 
 namespace ziggurat::checkpoint {

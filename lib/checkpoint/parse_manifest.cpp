@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 #include "checkpoint/check_manifest.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/manifest_text.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/compose/compose.hpp"
 #include "deck/messages/diagnostics.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "checkpoint/master_file.hpp"
-#include "checkpoint/shard_layout.hpp"
+#include "checkpoint/shard/shard_layout.hpp"
 #include "storage/hdf5_structure.hpp"
 
 namespace ziggurat::checkpoint {

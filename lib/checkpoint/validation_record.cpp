@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "storage/directory.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/file_check.hpp"
 #include "checkpoint/recorded_deck.hpp"

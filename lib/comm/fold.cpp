@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/contract.hpp"
-#include "comm/element.hpp"
+#include "comm/unaligned_element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {

@@ -10,10 +10,10 @@ check_cxx_source_compiles("
 unset(CMAKE_REQUIRED_FLAGS)
 
 if(ziggurat_has_avx512_stores_${march})
-  set(host_stream_header avx512)
+  set(host_stream_header avx512_floats)
   set(host_stream Avx512Floats)
 else()
-  set(host_stream_header portable)
+  set(host_stream_header portable_floats)
   set(host_stream PortableFloats)
 endif()
 configure_file(host_stream.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/include/comm/host_stream.hpp @ONLY)

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batch.hpp"
-#include "data/sample_order.hpp"
+#include "data/order/sample_order.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {

@@ -8,7 +8,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenize/document_reader.hpp"
 #include "data/tokenize/encode_pool.hpp"
 

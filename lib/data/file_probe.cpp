@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/file_kind.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
 #include "spec/token_format.hpp"

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
-#include "base/looked_in.hpp"
+#include "base/text/looked_in.hpp"
 #include "data/sigbus_handler.hpp"
 
 namespace ziggurat::data {

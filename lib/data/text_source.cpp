@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenize/text_input.hpp"
 
 namespace ziggurat::data {

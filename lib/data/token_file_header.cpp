@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/file_probe.hpp"
 #include "data/file_sequence.hpp"
 #include "data/llmc_source.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/compose/compose.hpp"
 #include "deck/values/reader.hpp"
 

@@ -16,7 +16,7 @@
 #include "deck/rules/rules.hpp"
 #include "deck/run_record.hpp"
 #include "deck/values/reader.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {

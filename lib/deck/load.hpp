@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/secret.hpp"
+#include "base/text/secret.hpp"
 #include "deck/load_options.hpp"
 #include "deck/messages/diagnostics.hpp"
 #include "spec/machine_spec.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "doctor/launch.hpp"
+#include "doctor/launch_checks.hpp"
 #include "doctor/merge.hpp"
 
 namespace ziggurat::doctor {

@@ -1,7 +1,7 @@
 #include "kernels/adamw.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 
 namespace ziggurat::kernels {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "device/stream.hpp"
-#include "kernels/adamw_element.hpp"
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/element/adamw_element.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

@@ -4,8 +4,8 @@
 
 #include "base/contract.hpp"
 #include "kernels/attention_library.hpp"
-#include "kernels/dropout_check.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/dropout_check.hpp"
+#include "kernels/launch/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {

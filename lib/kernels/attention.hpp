@@ -7,8 +7,8 @@
 #include <string>
 
 #include "device/stream.hpp"
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
 #include "layout/attention_choice.hpp"
 
 namespace ziggurat::kernels {

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "device/stream.hpp"
-#include "kernels/cross_entropy_element.hpp"
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/element/cross_entropy_element.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

@@ -1,7 +1,7 @@
 #include "kernels/elementwise.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 
 namespace ziggurat::kernels {
 

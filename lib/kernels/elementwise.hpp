@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "device/stream.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {

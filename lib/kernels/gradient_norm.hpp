@@ -3,7 +3,7 @@
 
 #include "base/exact_sum.hpp"
 #include "device/stream.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

@@ -1,7 +1,7 @@
 #include "kernels/initial_values.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 
 namespace ziggurat::kernels {
 

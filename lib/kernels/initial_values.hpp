@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device/stream.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

@@ -5,7 +5,7 @@
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gelu.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 #include "kernels/linear_products.hpp"
 #include "tensor/bfloat16.hpp"
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "device/stream.hpp"
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

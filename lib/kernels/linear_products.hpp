@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "kernels/linear.hpp"
-#include "kernels/kernel_backend.hpp"
+#include "kernels/launch/kernel_backend.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels {

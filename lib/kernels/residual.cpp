@@ -1,8 +1,8 @@
 #include "kernels/residual.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/dropout_check.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/dropout_check.hpp"
+#include "kernels/launch/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {

@@ -6,7 +6,7 @@
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels {

@@ -1,7 +1,7 @@
 #include "kernels/swiglu.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/stream.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 

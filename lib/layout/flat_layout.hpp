@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 
 namespace ziggurat::layout {
 

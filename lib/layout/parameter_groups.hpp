@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "layout/flat_layout.hpp"
 #include "spec/run_spec.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 
 namespace ziggurat::layout {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "layout/flat_layout.hpp"
 #include "spec/run_spec.hpp"
 

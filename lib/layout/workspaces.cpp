@@ -2,7 +2,7 @@
 
 #include "base/contract.hpp"
 #include "layout/cuda_workspaces.hpp"
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::layout {

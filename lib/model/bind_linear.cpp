@@ -1,6 +1,6 @@
 /// Products with weights, their bias, their adapters and their two backward products.
 #include "kernels/column_sum.hpp"
-#include "model/adapters.hpp"
+#include "model/adapter_products.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 

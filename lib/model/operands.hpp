@@ -4,10 +4,10 @@
 #include <set>
 #include <string>
 
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
-#include "layout/family.hpp"
-#include "layout/role.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
+#include "layout/families/family.hpp"
+#include "layout/families/role.hpp"
 #include "model/binder.hpp"
 #include "schedule/step_program.hpp"
 

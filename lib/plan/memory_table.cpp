@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "layout/state_kinds.hpp"
 #include "plan/footprint.hpp"
 #include "plan/library_memory.hpp"

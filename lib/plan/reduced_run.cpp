@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "layout/chunk_layout.hpp"
 #include "plan/stage_kinds.hpp"
 

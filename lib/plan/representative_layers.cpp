@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "layout/stage_layers.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/stage_state.hpp"

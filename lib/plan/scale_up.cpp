@@ -10,7 +10,7 @@
 #include "plan/scale_tiles.hpp"
 #include "plan/reduced_run.hpp"
 #include "schedule/expand/expand.hpp"
-#include "schedule/passes/homes.hpp"
+#include "schedule/residency/homes.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "base/contract.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
+#include "base/text/units.hpp"
 #include "plot/figure.hpp"
 #include "plot/summary.hpp"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
+#include "base/text/units.hpp"
 #include "plot/figure.hpp"
 #include "plot/summary.hpp"
 

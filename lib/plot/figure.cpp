@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "base/contract.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "plot/panel_maker.hpp"
 #include "plot/value_range.hpp"
 

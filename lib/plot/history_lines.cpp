@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 
 namespace ziggurat::plot {
 namespace {

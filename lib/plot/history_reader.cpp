@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/looked_in.hpp"
-#include "base/printable.hpp"
+#include "base/text/looked_in.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::plot {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "plot/summary.hpp"
-#include "plot/svg.hpp"
-#include "plot/svg_text.hpp"
+#include "plot/svg/svg.hpp"
+#include "plot/svg/svg_text.hpp"
 
 namespace ziggurat::plot {
 namespace {

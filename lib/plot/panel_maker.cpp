@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plot/value_range.hpp"
 
 namespace ziggurat::plot {

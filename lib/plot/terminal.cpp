@@ -6,7 +6,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 #include "plot/canvas.hpp"
 
 namespace ziggurat::plot {

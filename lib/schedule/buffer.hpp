@@ -10,7 +10,7 @@
 #include "base/exact_sum.hpp"
 #include "base/small_vector.hpp"
 #include "layout/flat_layout.hpp"
-#include "layout/role.hpp"
+#include "layout/families/role.hpp"
 #include "layout/state_kinds.hpp"
 #include "spec/run_spec.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "layout/flat_layout.hpp"
 #include "layout/mesh.hpp"
 #include "layout/shard_map.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "schedule/op_selection.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "schedule/volumes/volumes.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/role.hpp"
+#include "layout/families/role.hpp"
 #include "schedule/buffer.hpp"
 #include "schedule/op_kind.hpp"
 #include "spec/run_spec.hpp"

@@ -13,7 +13,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::storage {

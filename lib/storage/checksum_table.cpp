@@ -6,7 +6,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #if defined __x86_64__
 #include "base/immintrin.hpp"
 #endif

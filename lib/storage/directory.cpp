@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "storage/direct_file.hpp"
 #include "storage/io_error.hpp"
 

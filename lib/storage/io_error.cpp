@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::storage {
 namespace {

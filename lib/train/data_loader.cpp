@@ -4,7 +4,7 @@
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
-#include "data/sample_order.hpp"
+#include "data/order/sample_order.hpp"
 
 namespace ziggurat::train {
 

@@ -8,7 +8,7 @@
 #include "schedule/build_program.hpp"
 #include "train/choice_scores.hpp"
 #include "train/save/held_pieces.hpp"
-#include "train/step/late_failure.hpp"
+#include "train/ops/late_failure.hpp"
 
 namespace ziggurat::train {
 namespace {

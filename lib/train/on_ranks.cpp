@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "base/failure.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/node_topology.hpp"
-#include "comm/session.hpp"
+#include "comm/session/session.hpp"
 #include "comm/watch/error_file.hpp"
 #include "comm/watch/liveness.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/failure.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"

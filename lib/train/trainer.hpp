@@ -5,7 +5,7 @@
 #include "device/device.hpp"
 #include "spec/run_spec.hpp"
 #include "train/control/stop_signals.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/report/run_context.hpp"
 
 namespace ziggurat::train {

@@ -8,12 +8,12 @@
 
 #include "base/error.hpp"
 #include "base/heap.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/control.hpp"
-#include "optim/step_inputs.hpp"
-#include "train/save/keep_companions.hpp"
+#include "optim/adamw_inputs.hpp"
+#include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
-#include "train/step/late_failure.hpp"
+#include "train/ops/late_failure.hpp"
 
 namespace ziggurat::train {
 namespace {

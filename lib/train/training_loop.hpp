@@ -28,7 +28,7 @@
 #include "train/report/slow_path_watch.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
-#include "train/save/resume.hpp"
+#include "train/resume/resume.hpp"
 #include "train/save/validation_tracker.hpp"
 #include "train/step/assembly.hpp"
 

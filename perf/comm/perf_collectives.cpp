@@ -21,7 +21,7 @@
 #include "comm/fold.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
-#include "comm/session.hpp"
+#include "comm/session/session.hpp"
 #include "device/arena.hpp"
 #include "perf/comm/plain_calls.hpp"
 #include "perf/comm/turns.hpp"

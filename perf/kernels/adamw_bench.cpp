@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "kernels/adamw.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "perf/kernels/operand_pool.hpp"
 #include "tensor/bfloat16.hpp"
 

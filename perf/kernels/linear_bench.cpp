@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "kernels/linear.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "layout/host_workspaces.hpp"
 #include "perf/kernels/plain_products.hpp"
 #include "tensor/bfloat16.hpp"

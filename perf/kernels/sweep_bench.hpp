@@ -19,7 +19,7 @@
 #include "device/device.hpp"
 #include "device/event.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 #include "perf/kernels/operand_pool.hpp"

@@ -5,7 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <random>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 
 namespace ziggurat::perf {
 namespace {

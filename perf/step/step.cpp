@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "comm/session.hpp"
-#include "kernels/runtime.hpp"
+#include "comm/session/session.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "perf/options.hpp"
 #include "perf/step/products.hpp"
 #include "train/step/assembly.hpp"

@@ -26,7 +26,7 @@
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "perf/options.hpp"
 #include "perf/storage/plain_transfers.hpp"
 #include "storage/aio_queue.hpp"

@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "comm/session.hpp"
-#include "kernels/runtime.hpp"
+#include "comm/session/session.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "perf/options.hpp"
 #include "perf/tiers/disk_idle.hpp"
 #include "perf/tiers/partial_programs.hpp"
-#include "plan/choose_depths.hpp"
+#include "plan/search/choose_depths.hpp"
 #include "train/step/assembly.hpp"
 
 namespace {

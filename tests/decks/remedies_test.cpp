@@ -9,7 +9,7 @@
 #include "deck/load.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/stage_layers.hpp"
-#include "plan/changes.hpp"
+#include "plan/search/changes.hpp"
 
 namespace ziggurat::deck {
 namespace {

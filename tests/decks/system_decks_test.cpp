@@ -14,9 +14,9 @@
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
 #include "layout/counts.hpp"
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/search/choose_depths.hpp"
+#include "plan/search/choose_homes.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
 
 namespace ziggurat::deck {

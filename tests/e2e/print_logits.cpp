@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "checkpoint/catalogue.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "comm/session.hpp"
+#include "comm/session/session.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/load.hpp"
 #include "tests/support/test_processors.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/save/resume.hpp"
+#include "train/resume/resume.hpp"
 
 namespace ziggurat::test {
 

@@ -8,7 +8,7 @@
 #include "checkpoint/manifest.hpp"
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/report/reporter.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/step/assembly.hpp"

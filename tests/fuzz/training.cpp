@@ -11,7 +11,7 @@
 
 #include "comm/control.hpp"
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
 #include "tests/support/test_processors.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "storage/direct_file.hpp"
 #include "storage/io_error.hpp"
 #include "tests/support/rank_test.hpp"

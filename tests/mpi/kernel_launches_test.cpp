@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "plan/gpu/kernel_traffic.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/emulated_cuda/calls.hpp"

@@ -14,9 +14,9 @@
 #include "tests/support/hand_device.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/step/bind_transfers.hpp"
+#include "train/ops/bind_transfers.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/throttle.hpp"
+#include "train/ops/throttle.hpp"
 
 namespace ziggurat::train {
 namespace {

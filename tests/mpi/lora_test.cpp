@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "tests/support/class_b.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"

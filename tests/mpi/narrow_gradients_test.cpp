@@ -8,7 +8,7 @@
 #include <string>
 
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "spec/narrow_sums.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/test_processors.hpp"

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/step/save_stream.hpp"
+#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 namespace {

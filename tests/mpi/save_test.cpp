@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "comm/control.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_checkpoints.hpp"

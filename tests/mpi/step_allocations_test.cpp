@@ -21,7 +21,7 @@
 #include "device/device.hpp"
 #include "tests/support/rank_test.hpp"
 #include "train/control/stop_signals.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/trainer.hpp"
 
 extern "C" void* __libc_malloc(std::size_t bytes);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"

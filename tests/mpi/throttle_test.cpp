@@ -14,8 +14,8 @@
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/layer_throttle.hpp"
-#include "train/step/throttle.hpp"
+#include "train/ops/layer_throttle.hpp"
+#include "train/ops/throttle.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "kernels/adamw.hpp"
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/tensor_file.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/philox.hpp"
 #include "device/stream.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/draw.hpp"
 #include "tests/support/random_stages.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "deck/load.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/draw.hpp"
 #include "tests/support/test_processors.hpp"

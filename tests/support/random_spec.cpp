@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "layout/counts.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/tile_rules.hpp"

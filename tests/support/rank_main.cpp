@@ -11,7 +11,7 @@
 #include <span>
 
 #include "comm/control.hpp"
-#include "comm/session.hpp"
+#include "comm/session/session.hpp"
 #include "comm/watch/liveness.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/source_filter.hpp"

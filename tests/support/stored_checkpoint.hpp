@@ -9,7 +9,7 @@
 
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 
 namespace ziggurat::test {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "tests/support/reached_memory.hpp"
 #include "tests/support/source_filter.hpp"
 #include "tests/support/started_threads.hpp"

@@ -7,7 +7,7 @@
 
 #include "device/device.hpp"
 #include "device/host_thread.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {

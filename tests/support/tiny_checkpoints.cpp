@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/report/reporter.hpp"
-#include "train/save/resume.hpp"
+#include "train/resume/resume.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::test {

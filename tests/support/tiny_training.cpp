@@ -1,9 +1,9 @@
 #include "tests/support/tiny_training.hpp"
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "layout/mesh.hpp"
 #include "optim/learning_rate.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/test_processors.hpp"
 

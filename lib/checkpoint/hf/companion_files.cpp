@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/hf/model_files.hpp"
 #include "deck/files/hf_config.hpp"
 #include "deck/files/resumed_run.hpp"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/contract.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {

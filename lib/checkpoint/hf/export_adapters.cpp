@@ -14,7 +14,7 @@
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {

@@ -10,9 +10,9 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/hf/file_types.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {

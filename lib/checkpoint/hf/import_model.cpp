@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/shard_writer.hpp"
+#include "checkpoint/shard/shard_writer.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {

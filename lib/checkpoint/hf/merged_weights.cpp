@@ -2,7 +2,7 @@
 
 #include "base/contract.hpp"
 #include "checkpoint/convert.hpp"
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {

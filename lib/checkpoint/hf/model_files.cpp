@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/model_folder.hpp"
 #include "deck/files/hf_config.hpp"

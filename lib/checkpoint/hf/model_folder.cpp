@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/json_depth.hpp"
-#include "base/looked_in.hpp"
-#include "base/printable.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/looked_in.hpp"
+#include "base/text/printable.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {

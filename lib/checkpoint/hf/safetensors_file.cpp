@@ -13,7 +13,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::checkpoint::hf {

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {

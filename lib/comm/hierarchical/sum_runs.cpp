@@ -5,7 +5,7 @@
 
 #include "base/contract.hpp"
 #include "comm/collectives.hpp"
-#include "comm/element.hpp"
+#include "comm/unaligned_element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/contract.hpp"
-#include "comm/element.hpp"
+#include "comm/unaligned_element.hpp"
 #include "comm/node/shared_sum.hpp"
 #include "tensor/bfloat16.hpp"
 

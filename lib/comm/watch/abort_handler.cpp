@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::comm {
 namespace {

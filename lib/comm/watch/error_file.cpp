@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::comm {
 

@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "comm/watch/error_file.hpp"
 
 namespace ziggurat::comm {

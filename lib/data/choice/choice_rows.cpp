@@ -7,8 +7,8 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "data/tokenizer/characters.hpp"
+#include "base/text/printable.hpp"
+#include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
 namespace {

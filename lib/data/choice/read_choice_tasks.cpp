@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 #include "data/choice/choice_task.hpp"
 #include "data/text/text_stream.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/looked_in.hpp"
-#include "base/printable.hpp"
+#include "base/text/looked_in.hpp"
+#include "base/text/printable.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::data {

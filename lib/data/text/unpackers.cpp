@@ -5,7 +5,7 @@
 #include <array>
 #include <new>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/text/text_stream.hpp"
 
 namespace ziggurat::data {

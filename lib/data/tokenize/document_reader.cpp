@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::data {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenize/json_line_field.hpp"
 
 namespace ziggurat::data {

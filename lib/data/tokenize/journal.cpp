@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenize/output_names_impl.hpp"
 #include "storage/directory.hpp"
 #include "storage/io_error.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 
 namespace ziggurat::data {
 namespace {

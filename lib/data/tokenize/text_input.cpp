@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/fingerprint.hpp"
 
 namespace ziggurat::data {

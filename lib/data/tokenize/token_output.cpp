@@ -11,7 +11,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/llmc_source.hpp"
 #include "data/tokenize/output_names_impl.hpp"
 #include "storage/directory.hpp"

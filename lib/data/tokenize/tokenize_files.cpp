@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenize/document_reader.hpp"
 #include "data/tokenize/encode_pool.hpp"
 #include "data/tokenize/journal.hpp"

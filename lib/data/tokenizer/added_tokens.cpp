@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/tokenizer/characters.hpp"
+#include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
 namespace {

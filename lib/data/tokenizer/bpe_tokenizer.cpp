@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "data/tokenizer/characters.hpp"
+#include "base/text/printable.hpp"
+#include "data/unicode/characters.hpp"
 #include "data/tokenizer/piece_cache.hpp"
 
 namespace ziggurat::data {

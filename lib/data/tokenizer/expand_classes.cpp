@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "data/tokenizer/unicode_classes.hpp"
+#include "data/unicode/unicode_classes.hpp"
 
 namespace ziggurat::data {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/json_depth.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 
 namespace ziggurat::data {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "data/tokenizer/character_classes.hpp"
+#include "data/unicode/character_classes.hpp"
 #include "data/tokenizer/pattern.hpp"
 
 namespace ziggurat::data {

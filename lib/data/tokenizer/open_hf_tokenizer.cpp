@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::data {

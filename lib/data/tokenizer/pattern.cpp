@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/unique_handle.hpp"
-#include "data/tokenizer/characters.hpp"
-#include "data/tokenizer/newer_encoding.hpp"
-#include "data/tokenizer/unicode_classes.hpp"
+#include "data/unicode/characters.hpp"
+#include "data/unicode/newer_encoding.hpp"
+#include "data/unicode/unicode_classes.hpp"
 
 namespace ziggurat::data {
 namespace {

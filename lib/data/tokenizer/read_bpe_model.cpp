@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/tokenizer/byte_alphabet.hpp"
-#include "data/tokenizer/characters.hpp"
+#include "data/unicode/byte_alphabet.hpp"
+#include "data/unicode/characters.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 
 namespace ziggurat::data {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/added_tokens.hpp"
-#include "data/tokenizer/characters.hpp"
+#include "data/unicode/characters.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/tokenizer/characters.hpp"
+#include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
 namespace {

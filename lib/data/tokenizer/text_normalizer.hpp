@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tokenizer/composed_form.hpp"
+#include "data/unicode/composed_form.hpp"
 #include "data/tokenizer/pattern.hpp"
 
 namespace ziggurat::data {

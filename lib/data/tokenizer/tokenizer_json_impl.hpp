@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/bpe_tokenizer.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"

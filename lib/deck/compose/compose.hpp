@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/secret.hpp"
+#include "base/text/secret.hpp"
 #include "deck/compose/environment.hpp"
 #include "deck/document/document.hpp"
 #include "deck/schema/schema.hpp"

@@ -8,7 +8,7 @@
 
 #include "deck/compose/compose.hpp"
 #include "deck/messages/nearest.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/document/document.hpp"
 
 namespace ziggurat::deck {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::deck {
 namespace {

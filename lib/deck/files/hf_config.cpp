@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "base/file_kind.hpp"
-#include "base/json_depth.hpp"
+#include "base/text/json_depth.hpp"
 #include "deck/files/config_reading.hpp"
 #include "deck/files/hf_positions.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "deck/files/config_reading.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 

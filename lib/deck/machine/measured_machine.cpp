@@ -11,7 +11,7 @@
 
 #include "deck/machine/machine.hpp"
 #include "deck/schema/schema.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::deck {
 namespace {

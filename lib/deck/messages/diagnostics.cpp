@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/messages/grouped_problems.hpp"
 #include "deck/messages/confusables.hpp"
 

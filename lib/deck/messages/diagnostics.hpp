@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/secret.hpp"
+#include "base/text/message.hpp"
+#include "base/text/secret.hpp"
 
 namespace ziggurat::deck {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/looked_in.hpp"
+#include "base/text/looked_in.hpp"
 
 namespace ziggurat::deck {
 

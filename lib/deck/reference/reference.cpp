@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "deck/messages/nearest.hpp"
 #include "deck/rules/not_built.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::deck {
 namespace {

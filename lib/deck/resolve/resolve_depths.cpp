@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "deck/resolve/resolve.hpp"
 
 namespace ziggurat::deck {

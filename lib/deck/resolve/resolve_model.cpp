@@ -10,7 +10,7 @@
 #include "deck/schema/family_texts.hpp"
 #include "deck/values/reader.hpp"
 #include "deck/values/working_folder.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {

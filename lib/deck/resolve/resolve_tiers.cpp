@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/reader.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "deck/resolve/resolve.hpp"
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/looked_in.hpp"
+#include "base/text/looked_in.hpp"
 #include "deck/files/resumed_run.hpp"
 #include "deck/messages/missing_path.hpp"
 #include "deck/rules/rules.hpp"

@@ -9,8 +9,8 @@
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
 #include "deck/rules/rules.hpp"
-#include "layout/adapters.hpp"
-#include "layout/family.hpp"
+#include "layout/families/adapters.hpp"
+#include "layout/families/family.hpp"
 #include "spec/tensor_pattern.hpp"
 
 namespace ziggurat::deck {

@@ -6,7 +6,7 @@
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
 #include "deck/schema/family_texts.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {

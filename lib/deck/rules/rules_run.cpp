@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "deck/rules/rules.hpp"
 #include "deck/values/working_folder.hpp"
 

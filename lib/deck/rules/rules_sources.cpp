@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/looked_in.hpp"
+#include "base/text/looked_in.hpp"
 #include "deck/files/token_file.hpp"
 #include "deck/messages/missing_path.hpp"
 #include "deck/rules/each_source.hpp"

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "deck/rules/rules.hpp"
 
 namespace ziggurat::deck {

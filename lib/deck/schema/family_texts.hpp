@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "deck/messages/nearest.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -9,7 +9,7 @@
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
 #include "deck/values/unit_guess.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::deck {
 namespace {

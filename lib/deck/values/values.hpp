@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "deck/messages/diagnostics.hpp"
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::deck {

@@ -11,8 +11,8 @@
 #include "kernels/attention.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/dropout.hpp"
-#include "kernels/vector_math.hpp"
+#include "kernels/element/dropout.hpp"
+#include "kernels/element/vector_math.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "kernels/cuda/pack_cuda.hpp"
-#include "kernels/dropout.hpp"
+#include "kernels/element/dropout.hpp"
 
 namespace ziggurat::kernels::cuda {
 
-/// Dropout factors of the channels of a call's rows, as defined in kernels/dropout.hpp.
+/// Dropout factors of the channels of a call's rows, as defined in kernels/element/dropout.hpp.
 class DropoutPacks {
   public:
     __device__ explicit DropoutPacks(const DropoutView& dropout) : mask_{dropout}, dropout_{dropout} {}

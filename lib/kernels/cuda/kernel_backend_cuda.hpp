@@ -1,7 +1,7 @@
 /// Definition of GPU siblings; only *_cuda.cu files include it.
 #pragma once
 
-#include "kernels/kernel_backend.hpp"
+#include "kernels/launch/kernel_backend.hpp"
 
 namespace ziggurat::kernels::cuda {
 

@@ -1,4 +1,4 @@
-#include "kernels/layer_norm.hpp"
+#include "kernels/norm/layer_norm.hpp"
 
 #include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"

@@ -10,7 +10,7 @@
 #include "base/contract.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 

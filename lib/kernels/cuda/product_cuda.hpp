@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "device/stream.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 
 namespace ziggurat::kernels::cuda {
 

@@ -1,4 +1,4 @@
-#include "kernels/rms_norm.hpp"
+#include "kernels/norm/rms_norm.hpp"
 
 #include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"

@@ -3,7 +3,7 @@
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/rope.hpp"
-#include "kernels/rope_element.hpp"
+#include "kernels/element/rope_element.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/host/elementwise_blocks_host.hpp"
-#include "kernels/prefetch.hpp"
+#include "kernels/launch/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -10,7 +10,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 #include "layout/host_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 

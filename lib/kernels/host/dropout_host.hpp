@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/dropout.hpp"
+#include "kernels/element/dropout.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

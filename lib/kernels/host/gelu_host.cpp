@@ -1,5 +1,5 @@
 #include "kernels/gelu.hpp"
-#include "kernels/gelu_element.hpp"
+#include "kernels/element/gelu_element.hpp"
 #include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 #include "tensor/bfloat16.hpp"

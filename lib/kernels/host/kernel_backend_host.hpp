@@ -1,7 +1,7 @@
 /// Definition of host siblings; only *_host.cpp files include it.
 #pragma once
 
-#include "kernels/kernel_backend.hpp"
+#include "kernels/launch/kernel_backend.hpp"
 
 namespace ziggurat::kernels::host {
 

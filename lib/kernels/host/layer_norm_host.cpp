@@ -3,7 +3,7 @@
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
-#include "kernels/layer_norm.hpp"
+#include "kernels/norm/layer_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/cpu_features.hpp"
+#include "kernels/launch/cpu_features.hpp"
 #include "kernels/host/onednn_host.hpp"
 #include "kernels/linear_products.hpp"
 #include "tensor/bfloat16.hpp"

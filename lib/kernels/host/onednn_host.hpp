@@ -13,7 +13,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 
 namespace ziggurat::kernels::host::onednn {
 

@@ -3,7 +3,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/rope_element.hpp"
+#include "kernels/element/rope_element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

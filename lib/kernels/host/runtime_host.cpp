@@ -6,8 +6,8 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "kernels/cpu_features.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/launch/cpu_features.hpp"
+#include "kernels/launch/runtime.hpp"
 #include "spec/threads.hpp"
 
 namespace ziggurat::kernels {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/contract.hpp"
-#include "kernels/dropout.hpp"
+#include "kernels/element/dropout.hpp"
 #include "kernels/tile/packed.hpp"
 
 namespace ziggurat::kernels::tile {

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "base/round_up.hpp"
-#include "kernels/prefetch.hpp"
+#include "kernels/launch/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::tile {

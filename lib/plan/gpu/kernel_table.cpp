@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::plan {
 namespace {

@@ -123,7 +123,7 @@ Kernels by_run(const char* kernel, const schedule::Operand& operand, int launche
     return kernels;
 }
 
-/// Returns one kernel for each range with one weight decay (train/step/bind_state_ops.cpp).
+/// Returns one kernel for each range with one weight decay (train/ops/bind_state_ops.cpp).
 Kernels update_kernels(const schedule::Program& program,
                        const Op& op,
                        const spec::RunSpec& spec,

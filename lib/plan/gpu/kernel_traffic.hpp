@@ -24,7 +24,7 @@ struct KernelUse {
 /// Kernels and traffic of ops.
 ///
 /// Sizes of operands are those of the op. Which operands a kernel reads and writes follows the binders
-/// (model/bind_*.cpp, train/step/bind_state_ops.cpp) and kernels/cuda.
+/// (model/bind_*.cpp, train/ops/bind_state_ops.cpp) and kernels/cuda.
 class KernelTraffic {
   public:
     /// Arguments must outlive the object.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::plan {
@@ -61,7 +61,7 @@ std::vector<KernelUse> tile_kernels(const OpOperands& use,
     return kernels;
 }
 
-/// Kernels of the adapters of a phase (model/adapters.cpp).
+/// Kernels of the adapters of a phase (model/adapter_products.cpp).
 class AdapterKernels {
   public:
     AdapterKernels(const OpOperands& use,

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "plan/gpu/kernel_traffic.hpp"
 #include "plan/gpu/op_operands.hpp"
 

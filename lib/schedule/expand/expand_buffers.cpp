@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {

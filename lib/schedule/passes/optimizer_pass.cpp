@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/contract.hpp"
-#include "schedule/passes/homes.hpp"
+#include "schedule/residency/homes.hpp"
 
 namespace ziggurat::schedule {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "schedule/passes/saved_for_backward.hpp"
-#include "schedule/passes/move_op.hpp"
-#include "schedule/passes/unit_passes.hpp"
+#include "schedule/residency/move_op.hpp"
+#include "schedule/residency/unit_passes.hpp"
 
 namespace ziggurat::schedule {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/small_vector.hpp"
-#include "schedule/passes/move_op.hpp"
-#include "schedule/passes/split_by_home.hpp"
-#include "schedule/passes/transfer_residencies.hpp"
+#include "schedule/residency/move_op.hpp"
+#include "schedule/residency/split_by_home.hpp"
+#include "schedule/residency/transfer_residencies.hpp"
 
 namespace ziggurat::schedule {
 namespace {

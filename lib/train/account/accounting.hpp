@@ -11,7 +11,7 @@
 #include "train/account/link_use.hpp"
 #include "train/account/stall_causes.hpp"
 #include "train/account/traffic.hpp"
-#include "train/step/path_use.hpp"
+#include "train/ops/path_use.hpp"
 
 namespace ziggurat::train {
 

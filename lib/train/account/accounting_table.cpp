@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/contract.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "train/account/accounting_links.hpp"
 #include "train/account/accounting_traffic.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
 #include "train/account/accounting_links.hpp"

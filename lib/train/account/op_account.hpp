@@ -14,7 +14,7 @@
 #include "train/account/trace.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/node_times.hpp"
-#include "train/step/save_stream.hpp"
+#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/context.hpp"
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/account/bottleneck.hpp"

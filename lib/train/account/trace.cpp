@@ -9,7 +9,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
-#include "base/json_number.hpp"
+#include "base/text/json_number.hpp"
 
 namespace ziggurat::train {
 namespace {

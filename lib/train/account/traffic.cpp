@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "train/account/accounting.hpp"
-#include "train/step/bind_collectives.hpp"
+#include "train/ops/bind_collectives.hpp"
 
 namespace ziggurat::train {
 namespace {

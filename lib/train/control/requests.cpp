@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::train {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::train {
 

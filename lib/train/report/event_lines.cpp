@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/printable.hpp"
-#include "base/text_width.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::train {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "train/account/step_report.hpp"
-#include "train/report/styled_text.hpp"
+#include "train/console/styled_text.hpp"
 
 namespace ziggurat::train {
 

@@ -14,8 +14,8 @@
 #include "base/clock.hpp"
 #include "base/control_group.hpp"
 #include "base/file_handle.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "storage/directory.hpp"
 #include "train/report/metrics_line.hpp"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/file_handle.hpp"
-#include "base/json_number.hpp"
+#include "base/text/json_number.hpp"
 #include "train/account/run_end.hpp"
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"

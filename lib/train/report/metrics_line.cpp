@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.hpp"
-#include "base/json_number.hpp"
+#include "base/text/json_depth.hpp"
+#include "base/text/json_number.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -16,7 +16,7 @@
 #include "train/account/step_report.hpp"
 #include "train/control/interval_trigger.hpp"
 #include "train/control/requests.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_directory.hpp"

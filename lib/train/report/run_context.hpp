@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/secret.hpp"
+#include "base/text/secret.hpp"
 #include "data/token_source.hpp"
 #include "train/account/utilisation.hpp"
 

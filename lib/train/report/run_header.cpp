@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/message.hpp"
-#include "base/secret.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/secret.hpp"
+#include "base/text/units.hpp"
 #include "comm/node_topology.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
@@ -20,8 +20,8 @@
 #include "spec/home_text.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_placements.hpp"
-#include "train/step/threads.hpp"
-#include "train/step/throttle.hpp"
+#include "train/step/rank_threads.hpp"
+#include "train/ops/throttle.hpp"
 
 extern char** environ;
 

@@ -11,7 +11,7 @@
 #include "spec/run_spec.hpp"
 #include "train/account/utilisation.hpp"
 #include "train/control/time_limit.hpp"
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_context.hpp"
 

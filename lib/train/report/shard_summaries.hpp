@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 
 namespace ziggurat::train {
 

@@ -1,8 +1,8 @@
 #include "train/report/slow_path_watch.hpp"
 
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/control.hpp"
-#include "train/step/path_use.hpp"
+#include "train/ops/path_use.hpp"
 
 namespace ziggurat::train {
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <span>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::train {
 namespace {

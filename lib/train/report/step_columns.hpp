@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "train/account/step_report.hpp"
-#include "train/report/styled_text.hpp"
+#include "train/console/styled_text.hpp"
 
 namespace ziggurat::train {
 

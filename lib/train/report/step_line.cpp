@@ -6,8 +6,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/text_width.hpp"
-#include "base/units.hpp"
+#include "base/text/text_width.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -10,7 +10,7 @@
 #include "train/account/spike.hpp"
 #include "train/account/step_report.hpp"
 #include "train/report/step_columns.hpp"
-#include "train/report/styled_text.hpp"
+#include "train/console/styled_text.hpp"
 
 namespace ziggurat::train {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "comm/control.hpp"
 #include "comm/watch/liveness.hpp"
 #include "train/report/reporter.hpp"

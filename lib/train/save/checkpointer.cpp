@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/heap.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "storage/hdf5_types.hpp"
@@ -17,7 +17,7 @@
 #include "train/save/data_guard.hpp"
 #include "train/save/save_commit.hpp"
 #include "train/save/streamed_shard.hpp"
-#include "train/step/save_stream.hpp"
+#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
@@ -18,7 +18,7 @@
 #include "train/control/stall_detector.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/save_commit.hpp"
-#include "train/step/save_stream.hpp"
+#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 namespace {

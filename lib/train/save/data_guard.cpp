@@ -13,9 +13,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "comm/control.hpp"
 #include "train/report/reporter.hpp"
 

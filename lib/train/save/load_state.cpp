@@ -16,7 +16,7 @@
 #include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
 #include "kernels/elementwise.hpp"
-#include "layout/adapters.hpp"
+#include "layout/families/adapters.hpp"
 #include "tensor/bfloat16.hpp"
 #include "train/save/held_pieces.hpp"
 #include "train/save/replicate_slices.hpp"

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <string>
 
-#include "base/units.hpp"
-#include "data/order_overlap.hpp"
-#include "data/sample_order.hpp"
+#include "base/text/units.hpp"
+#include "data/order/order_overlap.hpp"
+#include "data/order/sample_order.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "data/data_order_state.hpp"
+#include "data/order/data_order_state.hpp"
 #include "train/save/resumed_data.hpp"
 #include "train/save/source_match.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "train/save/order_change.hpp"
 #include "train/save/source_match.hpp"
 

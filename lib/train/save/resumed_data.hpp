@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "base/secret.hpp"
-#include "checkpoint/deck_changes.hpp"
+#include "base/text/secret.hpp"
+#include "checkpoint/catalogue/deck_changes.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/fingerprint.hpp"
-#include "data/data_order_state.hpp"
+#include "data/order/data_order_state.hpp"
 
 namespace ziggurat::train {
 

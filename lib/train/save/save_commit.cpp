@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "storage/directory.hpp"
 #include "train/report/run_context.hpp"
 #include "train/report/shard_summaries.hpp"

@@ -8,7 +8,7 @@
 #include "kernels/elementwise.hpp"
 #include "schedule/passes/saved_runs.hpp"
 #include "train/save/held_pieces.hpp"
-#include "train/step/late_failure.hpp"
+#include "train/ops/late_failure.hpp"
 
 namespace ziggurat::train {
 

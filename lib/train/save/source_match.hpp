@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/fingerprint.hpp"
-#include "data/data_order_state.hpp"
+#include "data/order/data_order_state.hpp"
 
 namespace ziggurat::train {
 

@@ -8,7 +8,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "checkpoint/shard_writer.hpp"
+#include "checkpoint/shard/shard_writer.hpp"
 
 namespace ziggurat::train {
 namespace {

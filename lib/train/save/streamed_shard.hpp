@@ -7,8 +7,8 @@
 #include <string>
 
 #include "checkpoint/piece.hpp"
-#include "checkpoint/shard_file.hpp"
-#include "train/step/save_stream.hpp"
+#include "checkpoint/shard/shard_file.hpp"
+#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 

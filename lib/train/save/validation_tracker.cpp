@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "train/report/reporter.hpp"
 

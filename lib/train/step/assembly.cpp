@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "schedule/build_program.hpp"
-#include "state/initial_values.hpp"
+#include "state/initial_parameters.hpp"
 #include "train/step/assembly_parts.hpp"
 #include "train/step/weights_hash.hpp"
 

@@ -9,8 +9,8 @@
 #include "kernels/rope.hpp"
 #include "layout/rotary_frequencies.hpp"
 #include "spec/budgets.hpp"
-#include "train/step/bind_state_ops.hpp"
-#include "train/step/tier_notes.hpp"
+#include "train/ops/bind_state_ops.hpp"
+#include "train/ops/tier_notes.hpp"
 
 namespace ziggurat::train {
 

@@ -16,8 +16,8 @@
 #include "device/event.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"
-#include "train/step/action.hpp"
-#include "train/step/late_failure.hpp"
+#include "train/ops/action.hpp"
+#include "train/ops/late_failure.hpp"
 #include "train/step/op_times.hpp"
 
 namespace ziggurat::train {

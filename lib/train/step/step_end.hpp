@@ -9,11 +9,11 @@
 #include "base/exact_sum.hpp"
 #include "comm/async_sum.hpp"
 #include "comm/node/node_memory.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
-#include "train/step/action.hpp"
+#include "train/ops/action.hpp"
 #include "train/step/step_outcome.hpp"
 #include "train/step/step_requests.hpp"
 

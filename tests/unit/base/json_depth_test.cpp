@@ -1,4 +1,4 @@
-#include "base/json_depth.hpp"
+#include "base/text/json_depth.hpp"
 
 #include <gtest/gtest.h>
 

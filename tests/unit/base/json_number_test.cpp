@@ -1,4 +1,4 @@
-#include "base/json_number.hpp"
+#include "base/text/json_number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/looked_in.hpp"
+#include "base/text/looked_in.hpp"
 
 #include <gtest/gtest.h>
 

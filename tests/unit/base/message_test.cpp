@@ -1,4 +1,4 @@
-#include "base/message.hpp"
+#include "base/text/message.hpp"
 
 #include <gtest/gtest.h>
 

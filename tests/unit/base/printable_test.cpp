@@ -1,4 +1,4 @@
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 #include <gtest/gtest.h>
 

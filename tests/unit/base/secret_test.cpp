@@ -1,4 +1,4 @@
-#include "base/secret.hpp"
+#include "base/text/secret.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 
 #include <gtest/gtest.h>
 

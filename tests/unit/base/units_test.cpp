@@ -1,4 +1,4 @@
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/catalogue.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "checkpoint/compare.hpp"
+#include "checkpoint/catalogue/compare.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "checkpoint/tensor_list.hpp"
+#include "checkpoint/catalogue/tensor_list.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stored_checkpoint.hpp"
 

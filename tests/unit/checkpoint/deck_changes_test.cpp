@@ -1,4 +1,4 @@
-#include "checkpoint/deck_changes.hpp"
+#include "checkpoint/catalogue/deck_changes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "checkpoint/recorded_deck.hpp"
 #include "deck/load.hpp"
 #include "deck/schema/schema.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::checkpoint {

@@ -14,7 +14,7 @@
 #include "checkpoint/hf/import_model.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
 #include "deck/files/hf_config.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/checkpoint/stored_tensors.hpp"
 

@@ -1,5 +1,5 @@
 // Readers of checkpoints that a running training removes.
-#include "checkpoint/read_choice.hpp"
+#include "checkpoint/catalogue/read_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <functional>
 #include <string_view>
 
-#include "checkpoint/catalogue.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "storage/io_error.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard/shard_file.hpp"
 #include "tests/support/draw.hpp"
 
 namespace ziggurat::test {

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/node_topology.hpp"
-#include "comm/session.hpp"
+#include "comm/session/session.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "comm/fold.hpp"
 #include "comm/node/shared_sum_impl.hpp"
-#include "comm/node/stream/portable.hpp"
+#include "comm/node/stream/portable_floats.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 
 namespace ziggurat::comm {

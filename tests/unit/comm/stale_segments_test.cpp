@@ -1,4 +1,4 @@
-#include "comm/stale_segments.hpp"
+#include "comm/session/stale_segments.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

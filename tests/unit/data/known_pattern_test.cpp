@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "data/tokenizer/character_classes.hpp"
+#include "data/unicode/character_classes.hpp"
 #include "data/tokenizer/pattern.hpp"
 #include "tests/support/draw.hpp"
 #include "tests/unit/data/tokenizer_files.hpp"

@@ -1,4 +1,4 @@
-#include "data/order_overlap.hpp"
+#include "data/order/order_overlap.hpp"
 
 #include <gtest/gtest.h>
 

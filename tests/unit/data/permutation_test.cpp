@@ -1,4 +1,4 @@
-#include "data/permutation.hpp"
+#include "data/order/permutation.hpp"
 
 #include <gtest/gtest.h>
 

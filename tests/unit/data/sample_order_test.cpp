@@ -1,4 +1,4 @@
-#include "data/sample_order.hpp"
+#include "data/order/sample_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "data/source_mix.hpp"
+#include "data/order/source_mix.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/unicode/byte_alphabet.hpp"
 
 namespace ziggurat::test {
 

@@ -268,7 +268,7 @@ const std::set<std::string> read_otherwise{
     "precision.reduce",
     "tiers.movement",
     "tiers.tile[].in",
-    // Compared as text with the deck of the weights (checkpoint/weight_changes.hpp).
+    // Compared as text with the deck of the weights (checkpoint/catalogue/weight_changes.hpp).
     "model.init.accept_change",
 };
 

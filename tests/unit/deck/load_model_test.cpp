@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "tests/unit/deck/load_fixture.hpp"
 
 namespace ziggurat::deck {

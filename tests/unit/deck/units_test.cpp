@@ -1,4 +1,4 @@
-#include "deck/values/units.hpp"
+#include "deck/values/quantities.hpp"
 
 #include <gtest/gtest.h>
 

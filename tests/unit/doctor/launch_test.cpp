@@ -1,4 +1,4 @@
-#include "doctor/launch.hpp"
+#include "doctor/launch_checks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/attention.hpp"
-#include "kernels/dropout.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/element/dropout.hpp"
+#include "kernels/launch/launch.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 #include "tests/reference/attention.hpp"

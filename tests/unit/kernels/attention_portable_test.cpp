@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/host/attention_impl.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 #include "kernels/tile/portable.hpp"
 #include "tests/unit/kernels/attention_checks.hpp"
 

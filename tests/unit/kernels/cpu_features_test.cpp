@@ -1,4 +1,4 @@
-#include "kernels/cpu_features.hpp"
+#include "kernels/launch/cpu_features.hpp"
 
 #include <gtest/gtest.h>
 

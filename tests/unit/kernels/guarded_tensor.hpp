@@ -13,7 +13,7 @@
 #include "device/copy.hpp"
 #include "device/cuda.hpp"
 #include "device/device.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 #include "tests/support/test_stream.hpp"
 
 namespace ziggurat::test {

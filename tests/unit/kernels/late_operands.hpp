@@ -11,8 +11,8 @@
 
 #include "device/copy.hpp"
 #include "device/device.hpp"
-#include "kernels/step_inputs.hpp"
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/step_inputs.hpp"
+#include "kernels/launch/tensor_address.hpp"
 #include "tests/support/kernel_data.hpp"
 
 namespace ziggurat::test {

@@ -1,4 +1,4 @@
-#include "kernels/launch.hpp"
+#include "kernels/launch/launch.hpp"
 
 #include <gtest/gtest.h>
 

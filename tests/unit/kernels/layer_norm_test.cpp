@@ -1,4 +1,4 @@
-#include "kernels/layer_norm.hpp"
+#include "kernels/norm/layer_norm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "kernels/dropout.hpp"
-#include "kernels/layer_norm.hpp"
-#include "kernels/rms_norm.hpp"
+#include "kernels/element/dropout.hpp"
+#include "kernels/norm/layer_norm.hpp"
+#include "kernels/norm/rms_norm.hpp"
 #include "tests/support/kernel_data.hpp"
 
 namespace ziggurat::kernels {

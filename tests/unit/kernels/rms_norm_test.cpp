@@ -1,4 +1,4 @@
-#include "kernels/rms_norm.hpp"
+#include "kernels/norm/rms_norm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 /// Addresses of device memory: prevented accesses, and slicing.
-#include "kernels/tensor_address.hpp"
+#include "kernels/launch/tensor_address.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "base/error.hpp"
-#include "kernels/step_inputs.hpp"
+#include "kernels/launch/step_inputs.hpp"
 
 namespace ziggurat::kernels {
 namespace {

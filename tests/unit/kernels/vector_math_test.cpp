@@ -1,4 +1,4 @@
-#include "kernels/vector_math.hpp"
+#include "kernels/element/vector_math.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::layout {
 namespace {

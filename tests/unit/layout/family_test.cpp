@@ -1,4 +1,4 @@
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "layout/counts.hpp"
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 
 namespace ziggurat::layout {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/adamw.hpp"
-#include "optim/step_inputs.hpp"
+#include "optim/adamw_inputs.hpp"
 
 namespace ziggurat::optim {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/saved_activations.hpp"
 

@@ -1,4 +1,4 @@
-#include "plan/bandwidth.hpp"
+#include "plan/report/bandwidth.hpp"
 
 #include <gtest/gtest.h>
 

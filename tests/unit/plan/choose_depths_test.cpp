@@ -1,4 +1,4 @@
-#include "plan/choose_depths.hpp"
+#include "plan/search/choose_depths.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/passes/optimizer_pass.hpp"

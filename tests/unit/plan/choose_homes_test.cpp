@@ -1,8 +1,8 @@
-#include "plan/choose_homes.hpp"
+#include "plan/search/choose_homes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/plan_run.hpp"
 #include "spec/depths.hpp"

@@ -1,4 +1,4 @@
-#include "plan/choose_leases.hpp"
+#include "plan/search/choose_leases.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

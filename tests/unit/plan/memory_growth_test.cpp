@@ -1,7 +1,7 @@
 /// Memory per parameter of a rank, computed from plans of models of several depths.
 #include <gtest/gtest.h>
 
-#include "layout/family.hpp"
+#include "layout/families/family.hpp"
 #include "plan/memory_table.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"

@@ -1,10 +1,10 @@
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "layout/counts.hpp"
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"

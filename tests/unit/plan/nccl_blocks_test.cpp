@@ -1,8 +1,8 @@
-#include "plan/gpu/nccl_blocks.hpp"
+#include "plan/gpu/nccl_room.hpp"
 
 #include <gtest/gtest.h>
 
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

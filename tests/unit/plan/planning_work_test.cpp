@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
-#include "plan/memory_report.hpp"
+#include "plan/search/choose_depths.hpp"
+#include "plan/search/choose_homes.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
 #include "tests/unit/plan/deep_spec.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "plan/memory_report.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/scale_tiles.hpp"
 #include "schedule/build_program.hpp"

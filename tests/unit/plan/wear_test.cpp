@@ -1,4 +1,4 @@
-#include "plan/wear.hpp"
+#include "plan/report/wear.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 #include "tests/unit/plot/figures.hpp"
 
 namespace ziggurat::plot {

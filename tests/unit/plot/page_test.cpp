@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plot/svg.hpp"
+#include "plot/svg/svg.hpp"
 #include "tests/unit/plot/figures.hpp"
 
 namespace ziggurat::plot {

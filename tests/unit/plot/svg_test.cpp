@@ -1,4 +1,4 @@
-#include "plot/svg.hpp"
+#include "plot/svg/svg.hpp"
 
 #include <gtest/gtest.h>
 

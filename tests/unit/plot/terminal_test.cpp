@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 #include "plot/canvas.hpp"
 #include "tests/unit/plot/figures.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "base/pages.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/verify/check.hpp"
+#include "schedule/verify/check_program.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

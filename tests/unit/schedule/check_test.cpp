@@ -1,4 +1,4 @@
-#include "schedule/verify/check.hpp"
+#include "schedule/verify/check_program.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "layout/counts.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/verify/check.hpp"
+#include "schedule/verify/check_program.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/volumes/tensor_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"

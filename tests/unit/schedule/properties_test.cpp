@@ -11,7 +11,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
-#include "schedule/verify/check.hpp"
+#include "schedule/verify/check_program.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "spec/stage_state.hpp"

@@ -1,7 +1,7 @@
 /// Specs of small runs for tests of the step program.
 #pragma once
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {

@@ -1,4 +1,4 @@
-#include "schedule/passes/split_by_home.hpp"
+#include "schedule/residency/split_by_home.hpp"
 
 #include <gtest/gtest.h>
 

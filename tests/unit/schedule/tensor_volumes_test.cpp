@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layout/family_descriptor.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/support/random_spec.hpp"

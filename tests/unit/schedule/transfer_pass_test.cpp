@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/transfer_runs.hpp"
-#include "schedule/verify/check.hpp"
+#include "schedule/verify/check_program.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/program_text.hpp"

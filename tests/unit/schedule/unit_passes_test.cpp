@@ -1,4 +1,4 @@
-#include "schedule/passes/unit_passes.hpp"
+#include "schedule/residency/unit_passes.hpp"
 
 #include <gtest/gtest.h>
 

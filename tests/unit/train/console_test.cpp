@@ -1,4 +1,4 @@
-#include "train/report/console.hpp"
+#include "train/console/console.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

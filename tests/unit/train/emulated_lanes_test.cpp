@@ -25,7 +25,7 @@
 #include "schedule/place/derive_dependencies.hpp"
 #include "state/tier_memory.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/host_optimizer_thread.hpp"
+#include "train/ops/host_optimizer_thread.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/text_width.hpp"
+#include "base/text/text_width.hpp"
 #include "train/report/checkpoint_line.hpp"
 
 namespace ziggurat::train {

@@ -1,5 +1,5 @@
 /// Ops of the host's optimizer on a thread other than the issuing one.
-#include "train/step/host_optimizer_thread.hpp"
+#include "train/ops/host_optimizer_thread.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/step/path_use.hpp"
+#include "train/ops/path_use.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/units.hpp"
-#include "data/sample_order.hpp"
+#include "base/text/units.hpp"
+#include "data/order/sample_order.hpp"
 
 namespace ziggurat::train {
 namespace {

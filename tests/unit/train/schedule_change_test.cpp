@@ -1,4 +1,4 @@
-#include "train/save/schedule_change.hpp"
+#include "train/resume/schedule_change.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "train/step/threads.hpp"
+#include "train/step/rank_threads.hpp"
 
 #include <gtest/gtest.h>
 

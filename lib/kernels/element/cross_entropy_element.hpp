@@ -1,0 +1,94 @@
+/// Cross entropy of single elements: statistics of logits, the loss, and the gradient of a logit.
+#pragma once
+
+#include <cmath>
+
+#include "base/element.hpp"
+#include "kernels/element/vector_math.hpp"
+
+namespace ziggurat::kernels {
+
+/// Statistics of a row of logits from which its loss follows, for logits computed in tiles of columns.
+struct LossStatistics {
+    float top;        ///< the largest logit so far
+    float sum;  ///< sum of exponentials, relative to the largest logit
+    float at_target;  ///< the logit of the target
+};
+
+/// Statistics of an empty set of columns.
+inline constexpr LossStatistics no_columns{-1e30f, 0, 0};
+
+/// Returns exp(x) as a power of two relative to `pivot`, with one fused operation before the power.
+///
+/// The pivot does not have to be the exact maximum; it only has to be the same in all terms.
+ZG_ELEMENT inline float relative_power(float x, float pivot) noexcept {
+    return exp2_not_large(std::fma(x, log2_of_e, -pivot));
+}
+
+/// Returns the pivot of powers relative to the maximum `top`.
+ZG_ELEMENT inline float pivot_of(float top) noexcept {
+    return top * log2_of_e;
+}
+
+/// Adds the sum of powers of some columns, relative to kept.top, which they have raised from `before`.
+ZG_ELEMENT inline void add_powers(LossStatistics& kept, float before, float sum) noexcept {
+    kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(before) - pivot_of(kept.top)), sum);
+}
+
+/// Returns the larger of two maxima.
+ZG_ELEMENT inline float merged_top(float top, float other) noexcept {
+    return top < other ? other : top;
+}
+
+/// Effect of other columns on a sum, which becomes fma(sum, factor, addend).
+///
+/// It does not depend on the sum's value.
+struct SumChange {
+    float factor;
+    float addend;
+};
+
+/// \param top  maximum of the changed sum, before the change
+ZG_ELEMENT inline SumChange change_by(float other_top, float other_sum, float top) noexcept {
+    const float pivot = pivot_of(merged_top(top, other_top));
+    return {exp2_not_large(pivot_of(top) - pivot), other_sum * exp2_not_large(pivot_of(other_top) - pivot)};
+}
+
+/// \param other_top  maximum of the columns that caused the change
+ZG_ELEMENT inline void make(const SumChange& change, float other_top, LossStatistics& kept) noexcept {
+    kept.sum = std::fma(kept.sum, change.factor, change.addend);
+    kept.top = merged_top(kept.top, other_top);
+}
+
+/// Adds the statistics of other columns of the row.
+///
+/// Statistics of an empty set of columns change nothing.
+ZG_ELEMENT inline void merge(LossStatistics& kept, const LossStatistics& other) noexcept {
+    make(change_by(other.top, other.sum, kept.top), other.top, kept);
+    kept.at_target += other.at_target;
+}
+
+/// Returns log2(sum(exp(x))). Gradients use base 2 too.
+ZG_ELEMENT inline float log2_sum(const LossStatistics& kept) noexcept {
+    return pivot_of(kept.top) + std::log2(kept.sum);
+}
+
+/// Returns -log of the probability of a token with this logit.
+///
+/// The product is rounded as the pivot was, so a probability of 1 gives exactly 0.
+ZG_ELEMENT inline float loss_of(float logit, float log2_of_sum) noexcept {
+    constexpr float ln_2 = 0.693147181f;
+    return (log2_of_sum - logit * log2_of_e) * ln_2;
+}
+
+/// Returns the pivot with which relative_power(x, pivot) is scale * softmax(x). \pre scale > 0
+ZG_ELEMENT inline float gradient_pivot(float log2_of_sum, float scale) noexcept {
+    return log2_of_sum - std::log2(scale);
+}
+
+/// Returns the gradient of the target's logit.
+ZG_ELEMENT inline float target_gradient(float loss, float scale) noexcept {
+    return std::expm1(-loss) * scale;
+}
+
+}  // namespace ziggurat::kernels

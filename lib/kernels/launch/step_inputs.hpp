@@ -1,0 +1,51 @@
+/// Inputs that change with each step. Kernels read them from memory, so no op has them as arguments.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/launch/tensor_address.hpp"
+
+namespace ziggurat::kernels {
+
+/// Inputs of a step. The trainer writes them before its first op; ops write the fields marked below.
+struct StepInputs {
+    std::int64_t step = 0;  ///< index of this optimizer step, from 0
+    float learning_rate = 0;
+    float inverse_bias1 = 1;  ///< 1 / (1 - beta1^t), t = number of updates including this one
+    float inverse_sqrt_bias2 = 1;  ///< 1 / sqrt(1 - beta2^t)
+    float loss_scale = 1;          ///< 1 / target tokens of the global batch
+    float gradient_scale = 1;      ///< the clip factor; written by the norm op
+    std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
+};
+
+/// Probability and positions of dropout.
+///
+/// Uses Philox keyed by (seed, purpose, step) over global coordinates, so the mask is the same on any layout
+/// and in recomputation. If probability is 0, there is no dropout and the other fields are not read.
+struct Dropout {
+    float probability = 0;
+    std::uint64_t seed = 0;
+    std::uint32_t purpose = 0;  ///< unique for each dropout site of the model (layer and site)
+    VectorAddress<const std::int64_t> samples{};  ///< [batch] global sample index of each sequence
+    /// Tokens per sequence: row r of the batch is position r % sequence of sample r / sequence.
+    std::int64_t sequence = 0;
+    /// Row of the batch that corresponds to row 0 of a call. A slice may begin inside a sequence.
+    std::int64_t first_row = 0;
+    ObjectAddress<const StepInputs> inputs{};  ///< gives the step
+};
+
+/// The same with addresses that a sibling can read.
+struct DropoutView {
+    float probability = 0;
+    std::uint64_t seed = 0;
+    std::uint32_t purpose = 0;
+    const std::int64_t* samples = nullptr;
+    std::int64_t sequence = 0;
+    std::int64_t first_row = 0;
+    const StepInputs* inputs = nullptr;
+};
+
+/// Store a gradient, or add it to the existing values.
+enum class Accumulate { no, yes };
+
+}  // namespace ziggurat::kernels

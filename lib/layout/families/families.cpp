@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <array>
+
+#include "base/contract.hpp"
+#include "layout/families/family_descriptor.hpp"
+
+namespace ziggurat::layout {
+
+// One line for each family. Its descriptor is in family_<name>.cpp.
+const FamilyDescriptor& gpt2_family();
+const FamilyDescriptor& llama_family();
+const FamilyDescriptor& gpt_neox_family();
+
+std::span<const FamilyDescriptor* const> families() {
+    static const std::array all{&gpt2_family(), &llama_family(), &gpt_neox_family()};
+    return all;
+}
+
+const FamilyDescriptor* find_family(std::string_view name) {
+    const auto all = families();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto* family) { return family->name == name; });
+    return found == all.end() ? nullptr : *found;
+}
+
+const FamilyDescriptor& family_of(const spec::Model& model) {
+    const auto* family = find_family(model.family);
+    ZG_EXPECTS(family != nullptr);
+    return *family;
+}
+
+const char* name_of(spec::RopeScalingKind kind) {
+    switch (kind) {
+        case spec::RopeScalingKind::none:
+            return "none";
+        case spec::RopeScalingKind::linear:
+            return "linear";
+        case spec::RopeScalingKind::by_parts:
+            for (const auto* family : families()) {
+                if (family->scaling_by_parts != nullptr) {
+                    return family->scaling_by_parts;
+                }
+            }
+    }
+    return "";
+}
+
+const spec::Model* find_preset(std::string_view name) {
+    for (const auto* family : families()) {
+        for (const auto& preset : family->presets) {
+            if (preset.name == name) {
+                return &preset.model;
+            }
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,196 @@
+/// A model as data: its units, their parameters, values and phases.
+///
+/// A unit is a part of the model with its own parameters: the embedding, one decoder layer, or the head. A
+/// phase is a part of a unit between two points where ranks may have to communicate. A family declares what
+/// each phase reads, writes and saves for backward, and how each value is sharded over the tensor axis. The
+/// step program, the memory plan, the FLOP counts and the kernels are all derived from this table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layout/families/role.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::layout {
+
+/// Distribution of a value over the ranks of the tensor axis.
+enum class Placement {
+    replicated,    ///< every rank has all of it
+    split_width,   ///< each rank has a slice of every token's elements
+    split_tokens,  ///< each rank has all elements of a slice of the tokens (Megatron sequence parallelism)
+    partial,  ///< every rank has a summand of it, as torch.distributed's Partial
+};
+
+enum class ElementType {
+    compute,  ///< precision.compute
+    f32,
+};
+
+/// Rule by which the gradient of a phase's first input is stored.
+enum class GradientRule {
+    fresh,  ///< written to its own buffer
+    in_place,      ///< overwrites the gradient of the output
+    /// Added to the gradient that later readers of the input have written; the sum is the total gradient.
+    add_in_place,
+    pass_through,  ///< the same as the gradient of the output
+    none,          ///< the inputs are not values (tokens)
+};
+
+enum class PhaseKind {
+    embedding,      ///< tokens -> x
+    norm,           ///< x -> h
+    residual_norm,  ///< x, branch -> x + branch, h
+    linear,         ///< y = x w^T + b
+    rope,           ///< rotates q and k in place
+    attention,      ///< qkv -> out
+    gelu,  ///< tanh approximation
+    gelu_erf,  ///< exact, with erf
+    swiglu,
+    residual,  ///< x, branch -> x + branch
+    logits,  ///< the product with the vocabulary, in blocks of rows
+    loss,  ///< cross-entropy of a block of rows: logits -> their gradient
+};
+
+enum class NormKind { layer_norm, rms_norm };
+
+enum class Initial { normal, zero, one };
+
+/// One weight tensor.
+struct Parameter {
+    std::string name;  ///< global name: "layers.3.attention.q.weight"
+    Role role = Role::weight;  ///< role within its phase
+    std::vector<std::int64_t> extents;  ///< global extents
+    int tensor_dim = -1;  ///< the dim sharded over the tensor axis; -1: replicated
+    /// Maximum number of slices of this dim: heads of keys and values.
+    ///
+    /// If there are more ranks than slices, neighbouring ranks share a slice. 0: one slice per rank.
+    std::int64_t max_slices = 0;
+    Initial initial = Initial::normal;
+    double std = 0;  ///< standard deviation of Initial::normal
+    /// Rows below this hold data, the others are zero padding; -1: all rows hold data.
+    std::int64_t valid_rows = -1;
+    bool joined_to_previous = false;  ///< stored directly after the previous parameter: both form one matrix
+    /// True if ranks with the same slice each compute a partial gradient, which must be summed.
+    ///
+    /// Examples: a replicated parameter used for a part of the tokens; a key head used by some of its query
+    /// heads.
+    bool gradient_is_partial = false;
+    bool is_trained = true;  ///< a frozen parameter has no gradient and no optimizer state
+
+    bool operator==(const Parameter&) const = default;
+};
+
+/// A tensor that is computed for each token.
+struct Value {
+    std::string name;
+    std::int64_t width = 0;  ///< elements per token, over the whole tensor axis
+    ElementType type = ElementType::compute;
+    Placement placement = Placement::replicated;
+};
+
+struct ValueUse {
+    int value = -1;
+    Role role = Role::input;  ///< role for the kernel
+    Placement wanted = Placement::replicated;
+};
+
+/// A parameter of this unit, or of another unit (a tied head).
+struct ParameterUse {
+    int parameter = -1;
+    int unit = -1;  ///< -1: the phase's own unit
+
+    bool operator==(const ParameterUse&) const = default;
+};
+
+/// An adapter of one weight of a product, on this rank.
+///
+/// All A of a phase are adjacent, followed by all B.
+struct Adapter {
+    std::int64_t first_column = 0;  ///< of its weight's columns in the phase's output
+    std::int64_t columns = 0;
+
+    bool operator==(const Adapter&) const = default;
+};
+
+struct Phase {
+    std::string name;
+    PhaseKind kind = PhaseKind::linear;
+    std::vector<ValueUse> reads;  ///< the first one is the input whose gradient GradientRule describes
+    std::vector<ValueUse> writes;  ///< the first one is the output
+    std::vector<ValueUse> kept;  ///< saved for backward, in addition to the gradient of the output
+    std::vector<ParameterUse> parameters;
+    GradientRule gradient = GradientRule::fresh;
+    bool writes_in_place = false;  ///< the output takes the buffer of the input
+    /// Dropout applies to the branch (residual, residual_norm), the weights (attention) or the output.
+    bool has_dropout =
+        false;
+    bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
+    std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
+    std::vector<Adapter> adapters;  ///< linear: for those weights that have one
+    /// Flops of the forward products on this rank; backward needs twice this number.
+    double flops_per_token = 0;
+    double adapter_flops_per_token = 0;  ///< the same for adapters
+    /// Attention: multiply by the number of keys that a query attends to.
+    double flops_per_token_and_key = 0;
+};
+
+enum class UnitKind { embedding, layer, head };
+
+struct Unit {
+    std::string name;
+    UnitKind kind = UnitKind::layer;
+    int layer = -1;
+    std::vector<Parameter> parameters;
+    std::vector<Value> values;
+    std::vector<Phase> phases;
+    int input = -1;  ///< value written by the previous unit; -1 for the embedding
+    int output = -1;  ///< value that the next unit reads; -1 for the head
+};
+
+/// The whole model, units in order of use.
+struct FamilyTable {
+    NormKind norm = NormKind::layer_norm;
+    std::vector<Unit> units;
+};
+
+/// Returns the table of `model` for one rank of a tensor axis of degree `tensor`.
+///
+/// Errors: contract, if `tensor` does not divide heads, ffn_hidden or vocab_padded, or neither divides
+/// kv_heads nor is a multiple of it. The deck's rules reject such decks first.
+FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
+
+/// Returns the table of a run, in which tensors may be frozen.
+FamilyTable family_table(const spec::RunSpec& run);
+
+/// Returns the number of key/value heads that a rank of a tensor axis of that degree uses.
+///
+/// This is its part of all heads, or one head that it shares with other ranks.
+std::int64_t local_kv_heads(const spec::Model& model, int tensor);
+
+/// Returns the number of consecutive tensor ranks that hold the same slice of `parameter`.
+///
+/// All ranks for a replicated parameter; one for a sharded parameter, unless it has fewer slices than ranks.
+int ranks_per_slice(const Parameter& parameter, int tensor);
+/// Returns the index, from 0, of the slice of `parameter` on a rank of that axis.
+int slice_of(const Parameter& parameter, int tensor, int tensor_rank);
+
+/// Returns the extents of `parameter` on one rank of a tensor axis of that degree.
+std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);
+std::int64_t local_elements(const Parameter& parameter, int tensor);
+
+/// Returns the elements of `value` per token of the whole sequence on one rank.
+///
+/// This is its width, divided if it is sharded.
+std::int64_t local_width(const Value& value, Placement placement, int tensor);
+
+// Functions that return single units of that table.
+Unit embedding_unit(const spec::Model& model, int tensor, bool sequence);
+Unit layer_unit(const spec::Model& model, int layer, int tensor, bool sequence);
+Unit head_unit(const spec::Model& model, int tensor, bool sequence);
+
+/// Returns the name of a layer's unit: `layers.3`.
+std::string layer_name(int layer);
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,69 @@
+/// A family of models as data: the structure of its layers and the deck keys that it supports.
+///
+/// Each family has one file, family_<name>.cpp, with its descriptor; families.cpp lists them. Keywords and
+/// texts of the deck's schema, defaults, rules and their messages, presets, units and counts all come from
+/// the descriptors. No other file names a family; scripts/check_families.py checks this.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "layout/families/family.hpp"
+#include "layout/families/published.hpp"
+
+namespace ziggurat::layout {
+
+/// A published model: the `model` keys that its name selects.
+struct Preset {
+    const char* name;
+    spec::Model model;
+};
+
+/// Kind of position encoding.
+enum class Positions {
+    learned,  ///< a table with a row for each position
+    rotary,  ///< queries and keys are rotated by angles
+};
+
+struct FamilyDescriptor {
+    const char* name;  ///< `model.family`
+    const char* doc;  ///< short description of its layers, for the deck's reference
+    NormKind norm = NormKind::layer_norm;
+    Positions positions = Positions::learned;
+    double rotary_fraction = 1;        ///< default of model.rotary_fraction
+    bool has_grouped_queries = false;  ///< model.kv_heads may be fewer than model.heads
+    bool has_dropout = false;
+    bool ties_embeddings = false;  ///< default of model.tie_embeddings
+    /// Default of model.ffn_hidden as a function of model.hidden, and its formula as text.
+    std::int64_t (*usual_ffn_hidden)(std::int64_t hidden) = nullptr;
+    const char* usual_ffn_formula = "";
+    /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
+    Unit (*layer)(const spec::Model& model, int layer, int tensor, bool sequence) = nullptr;
+    std::vector<Preset> presets;
+    /// Keyword of model.rope_scaling.kind for scaling by parts; named after the family that introduced it.
+    const char* scaling_by_parts = nullptr;
+    Published published;  ///< its Hugging Face format
+
+    bool has_rotary_positions() const noexcept { return positions == Positions::rotary; }
+};
+
+/// Returns all families, in the order in which they are listed.
+std::span<const FamilyDescriptor* const> families();
+
+/// Returns the family of that name; nullptr if it does not exist.
+const FamilyDescriptor* find_family(std::string_view name);
+
+/// Returns the family of `model`.
+///
+/// Errors: contract, if it does not exist
+const FamilyDescriptor& family_of(const spec::Model& model);
+
+/// Returns the keyword of model.rope_scaling.kind, which config.json also uses: `none`, `linear` ...
+const char* name_of(spec::RopeScalingKind kind);
+
+/// Returns the model of a preset of any family; nullptr if the preset does not exist.
+const spec::Model* find_preset(std::string_view name);
+
+}  // namespace ziggurat::layout

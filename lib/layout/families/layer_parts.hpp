@@ -1,0 +1,40 @@
+/// Phases that layers of several families share; only family_*.cpp includes it.
+#pragma once
+
+#include "layout/families/unit_builder.hpp"
+
+namespace ziggurat::layout {
+
+enum class Biases { none, all };
+
+/// Returns the standard deviation of initial weights whose product is added to the residual stream.
+double residual_std(const spec::Model& model);
+
+/// Adds the product that computes queries, keys and values of `h`. Returns its value.
+///
+/// Its weight consists of three adjacent tensors.
+int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases);
+
+/// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
+int rope_phase(UnitBuilder& unit, int raw);
+
+/// Adds causal attention over qkv without stored attention weights. Returns its value.
+///
+/// The value's width is heads * head_dim.
+int attention_phase(UnitBuilder& unit, int qkv);
+
+/// Adds the output projection of attention. Returns the value of the branch.
+int attention_projection(UnitBuilder& unit, int attended, Biases biases);
+
+/// Adds the up projection, an activation of one input, and the down projection.
+///
+/// Returns the branch's value.
+int mlp(UnitBuilder& unit, int h, PhaseKind activation, Biases biases);
+
+/// Adds an activation whose output has width model.ffn_hidden. Returns its value.
+int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule gradient);
+
+/// Adds the down projection after an activation. Returns the value of the branch.
+int mlp_down(UnitBuilder& unit, int active, Biases biases);
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,181 @@
+#include "layout/families/unit_builder.hpp"
+
+#include "base/contract.hpp"
+#include "layout/families/adapters.hpp"
+
+namespace ziggurat::layout {
+
+UnitBuilder::UnitBuilder(
+    const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence)
+    : model_{model},
+      tensor_{tensor},
+      sequence_{sequence && tensor > 1},
+      outside_{sequence_ ? Placement::split_tokens : Placement::replicated} {
+    unit_.name = std::move(name);
+    unit_.kind = kind;
+    unit_.layer = layer;
+}
+
+int UnitBuilder::value(std::string name, std::int64_t width, Placement placement, ElementType type) {
+    unit_.values.push_back({std::move(name), width, type, placement});
+    return static_cast<int>(unit_.values.size()) - 1;
+}
+
+int UnitBuilder::parameter(std::string name,
+                           Role role,
+                           std::vector<std::int64_t> extents,
+                           Initial initial,
+                           int tensor_dim,
+                           double std) {
+    Parameter added;
+    added.name = unit_.kind == UnitKind::layer ? unit_.name + "." + name : std::move(name);
+    added.role = role;
+    added.extents = std::move(extents);
+    added.tensor_dim = tensor_dim;
+    added.initial = initial;
+    added.std = std;
+    added.gradient_is_partial = sequence_ && tensor_dim < 0;
+    unit_.parameters.push_back(std::move(added));
+    return static_cast<int>(unit_.parameters.size()) - 1;
+}
+
+int UnitBuilder::joined_parameter(std::string name,
+                                  Role role,
+                                  std::vector<std::int64_t> extents,
+                                  Initial initial,
+                                  int tensor_dim,
+                                  double std) {
+    const int index = parameter(std::move(name), role, std::move(extents), initial, tensor_dim, std);
+    ZG_EXPECTS(index > 0);
+    unit_.parameters.back().joined_to_previous = true;
+    return index;
+}
+
+void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
+    auto& limited = unit_.parameters[static_cast<std::size_t>(parameter)];
+    limited.max_slices = max;
+    limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
+}
+
+Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
+    unit_.phases.emplace_back();
+    unit_.phases.back().name = std::move(name);
+    unit_.phases.back().kind = kind;
+    return unit_.phases.back();
+}
+
+std::vector<int> UnitBuilder::norm_parameters(const std::string& name, NormKind kind) {
+    std::vector<int> added{parameter(name + ".gain", Role::gain, {model_.hidden}, Initial::one)};
+    if (kind == NormKind::layer_norm) {
+        added.push_back(parameter(name + ".bias", Role::bias, {model_.hidden}, Initial::zero));
+    }
+    return added;
+}
+
+void UnitBuilder::keep_statistics(Phase& made, const std::string& name, NormKind kind) {
+    std::vector<Role> statistics{Role::inv_std};
+    if (kind == NormKind::layer_norm) {
+        statistics.push_back(Role::mean);
+    }
+    for (const auto statistic : statistics) {
+        const auto full_name = name + "." + to_string(statistic);
+        const ValueUse use{value(full_name, 1, outside_, ElementType::f32), statistic, outside_};
+        made.writes.push_back(use);
+        made.kept.push_back(use);
+    }
+}
+
+int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
+    const auto parameters = norm_parameters(name, kind);
+    const int h = value(name + ".out", model_.hidden, outside_);
+    auto& made = phase(name, PhaseKind::norm);
+    made.reads = {{x, Role::input, outside_}};
+    made.writes = {{h, Role::output, outside_}};
+    made.kept = {{x, Role::input, outside_}};
+    keep_statistics(made, name, kind);
+    for (const int p : parameters) {
+        made.parameters.push_back({p});
+    }
+    made.gradient = GradientRule::add_in_place;
+    made.redone_by_selective = true;
+    return h;
+}
+
+std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind kind, int x, int branch) {
+    const auto parameters = norm_parameters(name, kind);
+    const int sum = value(name + ".sum", model_.hidden, outside_);
+    const int h = value(name + ".out", model_.hidden, outside_);
+    auto& made = phase(name, PhaseKind::residual_norm);
+    made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
+    made.writes = {{sum, Role::sum, outside_}, {h, Role::output, outside_}};
+    made.kept = {{sum, Role::sum, outside_}};
+    keep_statistics(made, name, kind);
+    for (const int p : parameters) {
+        made.parameters.push_back({p});
+    }
+    made.gradient = GradientRule::add_in_place;
+    made.has_dropout = model_.dropout > 0;
+    made.redone_by_selective = true;
+    return {sum, h};
+}
+
+int UnitBuilder::column_linear(
+    const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters) {
+    const auto in = unit_.values[static_cast<std::size_t>(x)].width;
+    const int made_value = value(y, out, Placement::split_width);
+    auto& made = phase(name, PhaseKind::linear);
+    made.reads = {{x, Role::input, Placement::replicated}};
+    made.writes = {{made_value, Role::output, Placement::split_width}};
+    made.kept = {{x, Role::input, Placement::replicated}};
+    for (const int p : parameters) {
+        made.parameters.push_back({p});
+    }
+    made.in = in;
+    made.out = out / tensor_;
+    made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
+    add_adapters(model_, tensor_, unit_, made);
+    return made_value;
+}
+
+int UnitBuilder::row_linear(
+    const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters) {
+    const int made_value = value(y, model_.hidden, tensor_ > 1 ? Placement::partial : Placement::replicated);
+    auto& made = phase(name, PhaseKind::linear);
+    made.reads = {{x, Role::input, Placement::split_width}};
+    made.writes = {{made_value, Role::output, Placement::partial}};
+    made.kept = {{x, Role::input, Placement::split_width}};
+    for (const int p : parameters) {
+        made.parameters.push_back({p});
+        // Every rank gets the whole gradient of a sum over ranks, for all tokens.
+        unit_.parameters[static_cast<std::size_t>(p)].gradient_is_partial = false;
+    }
+    made.in = in / tensor_;
+    made.out = model_.hidden;
+    made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
+    add_adapters(model_, tensor_, unit_, made);
+    return made_value;
+}
+
+int UnitBuilder::residual(const std::string& name, int x, int branch) {
+    const int y = value(name + ".out", model_.hidden, outside_);
+    auto& made = phase(name, PhaseKind::residual);
+    made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
+    made.writes = {{y, Role::output, outside_}};
+    made.gradient = GradientRule::pass_through;
+    made.has_dropout = model_.dropout > 0;
+    made.redone_by_selective = true;
+    return y;
+}
+
+int UnitBuilder::sum_of_branches(const std::string& name, int first, int second) {
+    const auto placement = tensor_ > 1 ? Placement::partial : Placement::replicated;
+    const int y = value(name + ".out", model_.hidden, placement);
+    auto& made = phase(name, PhaseKind::residual);
+    made.reads = {{first, Role::input, Placement::partial}, {second, Role::branch, Placement::partial}};
+    made.writes = {{y, Role::output, Placement::partial}};
+    made.gradient = GradientRule::pass_through;
+    made.redone_by_selective = true;
+    return y;
+}
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,79 @@
+/// Builder of a family's units as lists of phases; only family*.cpp and layer_parts.* include it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/families/family.hpp"
+
+namespace ziggurat::layout {
+
+/// Adds values, parameters and phases to one unit. Each value gets a name once.
+class UnitBuilder {
+  public:
+    UnitBuilder(
+        const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence);
+
+    /// Returns the placement of the values between tensor-parallel regions.
+    Placement outside() const noexcept { return outside_; }
+
+    int value(std::string name,
+              std::int64_t width,
+              Placement placement,
+              ElementType type = ElementType::compute);
+
+    int parameter(std::string name,
+                  Role role,
+                  std::vector<std::int64_t> extents,
+                  Initial initial,
+                  int tensor_dim = -1,
+                  double std = 0);
+    /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
+    void limit_slices(int parameter, std::int64_t max);
+    /// Adds a parameter that directly follows the previous one.
+    int joined_parameter(std::string name,
+                         Role role,
+                         std::vector<std::int64_t> extents,
+                         Initial initial,
+                         int tensor_dim,
+                         double std = 0);
+
+    Phase& phase(std::string name, PhaseKind kind);
+
+    /// Adds x -> h with saved statistics. Returns h.
+    int norm(const std::string& name, NormKind kind, int x);
+    /// Adds x, branch -> sum, h. Returns {sum, h}.
+    std::pair<int, int> residual_norm(const std::string& name, NormKind kind, int x, int branch);
+    /// Adds a product with output columns sharded over the tensor axis (Megatron's ColumnParallelLinear).
+    int column_linear(
+        const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
+    /// Adds a product whose input is sharded over the tensor axis. Its output is a sum over the axis.
+    int row_linear(
+        const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters);
+    /// Adds x, branch -> y.
+    int residual(const std::string& name, int x, int branch);
+    /// Adds the sum of two branches of row_linear, before their sum over the tensor axis.
+    ///
+    /// Returns its value.
+    int sum_of_branches(const std::string& name, int first, int second);
+
+    void input(int v) { unit_.input = v; }
+    void output(int v) { unit_.output = v; }
+    Unit take() { return std::move(unit_); }
+
+    const spec::Model& model() const noexcept { return model_; }
+    int tensor() const noexcept { return tensor_; }
+
+  private:
+    std::vector<int> norm_parameters(const std::string& name, NormKind kind);
+    void keep_statistics(Phase& phase, const std::string& name, NormKind kind);
+
+    const spec::Model& model_;
+    Unit unit_;
+    int tensor_;
+    bool sequence_;
+    Placement outside_;
+};
+
+}  // namespace ziggurat::layout

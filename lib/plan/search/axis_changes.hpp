@@ -1,0 +1,24 @@
+/// Changes of the model axes that need less memory on the same ranks and keep the training equivalent.
+#pragma once
+
+#include <vector>
+
+#include "plan/search/changes.hpp"
+
+namespace ziggurat::plan {
+
+/// Shares tokens, or replicated activations, among the existing tensor ranks.
+std::vector<DeckEdit> shared_tokens(const spec::RunSpec& spec);
+
+/// Returns other distributions of layers over the existing stages.
+///
+/// These are the planner's own, and those with one layer less on the first or the last stage.
+std::vector<DeckEdit> other_spreads(const spec::RunSpec& spec);
+
+/// Returns runs with more tensor ranks per node, more stages, or both, and fewer data ranks.
+///
+/// The factors are 2, 4 and so on. A change is omitted if the deck's rules reject it, if a span of shards is
+/// neither 1 nor all data ranks, or if parameters have a second copy.
+std::vector<DeckEdit> more_model_ranks(const spec::RunSpec& spec);
+
+}  // namespace ziggurat::plan

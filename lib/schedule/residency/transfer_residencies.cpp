@@ -1,0 +1,294 @@
+#include "schedule/residency/transfer_residencies.hpp"
+
+#include <algorithm>
+
+#include "base/small_vector.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+const char* suffix_of(Tier tier) {
+    return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
+}
+
+/// Residencies by buffer that no op of another unit pass or tier has used since. Those of one buffer
+/// are disjoint.
+using OpenResidencies = std::map<int, std::vector<std::size_t>>;
+
+class Finder {
+  public:
+    Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
+        go_home(homes);
+    }
+
+    Residencies run() {
+        OpenResidencies open;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto tier = workplace(op, open);
+            if (tier == Tier::host) {
+                op.lane = program_.lane(Engine::host_optimizer);
+            }
+            for (const bool writes : {false, true}) {
+                for (auto& operand : writes ? op.writes : op.reads) {
+                    if (!parts(operand).empty()) {
+                        use(i, op, operand, writes, tier, open);
+                    }
+                }
+            }
+        }
+        std::erase_if(found_.residencies,
+                      [](const Residency& residency) { return residency.operands.empty(); });
+        for (auto& residency : found_.residencies) {
+            write_whole_pages(residency);
+        }
+        return std::move(found_);
+    }
+
+  private:
+    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    const std::vector<PlacedPart>& parts(const Operand& operand) const {
+        return found_.parts[static_cast<std::size_t>(operand.buffer)];
+    }
+
+    void go_home(const std::vector<std::vector<HomePart>>& homes) {
+        found_.parts.resize(homes.size());
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            for (const auto& [range, tier] : homes[b]) {
+                const int whole = static_cast<int>(b);
+                const std::int64_t width = element_bytes(buffer(whole));
+                const auto begin = (range.begin - buffer(whole).first_element) * width;
+                PlacedPart part{whole, tier, begin, begin + range.size() * width};
+                if (homes[b].size() > 1) {
+                    auto made = buffer(whole);
+                    made.name += suffix_of(tier);
+                    made.first_element = range.begin;
+                    made.bytes = part.end - part.begin;
+                    made.tier = tier;
+                    part.buffer = program_.add_buffer(std::move(made));
+                } else {
+                    buffer(whole).tier = tier;
+                }
+                found_.parts[b].push_back(part);
+            }
+            if (homes[b].size() > 1) {
+                buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // no op will name it
+            }
+        }
+        found_.parts.resize(program_.buffers.size());
+        // Buffers that the device makes from state, such as the reduced gradient of one micro-batch, can be
+        // needed on the host. They get residencies in the same way as state.
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            const auto& made = program_.buffers[b];
+            if (made.lifetime == Lifetime::transient && made.state != StateKind::none && homes[b].empty()) {
+                found_.parts[b].push_back({static_cast<int>(b), made.tier, 0, made.bytes});
+            }
+        }
+    }
+
+    using PlacedParts = SmallVector<const PlacedPart*, 3>;  // there are three tiers
+    PlacedParts touched(const Operand& operand) const {
+        PlacedParts some;
+        const ByteRangeSet runs{operand.runs};
+        for (const auto& part : parts(operand)) {
+            if (!runs.within(part.begin, part.end).empty()) {
+                some.push_back(&part);
+            }
+        }
+        return some;
+    }
+
+    /// Returns the tier in which an op works; no op computes on NVMe. An update works in the tier of its
+    /// moments, a sum or a norm on the device only if all its gradients are there.
+    Tier workplace(const Op& op, const OpenResidencies& open) const {
+        const bool is_update = op.kind == OpKind::update;
+        if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
+            return Tier::device;
+        }
+        if (const auto* residency = residency_of_norm(op, open)) {
+            return residency->tier;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto state = program_.buffers[static_cast<std::size_t>(operand.buffer)].state;
+                if (state != (is_update ? StateKind::first_moment : StateKind::gradients)) {
+                    continue;
+                }
+                for (const auto* part : touched(operand)) {
+                    if (part->tier != Tier::device) {
+                        return Tier::host;
+                    }
+                }
+            }
+        }
+        return Tier::device;
+    }
+
+    /// Returns the residency whose gradients a norm reads, instead of fetching them from NVMe again.
+    const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
+        if (op.kind != OpKind::norm) {
+            return nullptr;
+        }
+        const auto& gradients = op.reads.front();
+        const auto at = touched(gradients);
+        const auto known = open.find(gradients.buffer);
+        const bool is_on_disk = std::ranges::any_of(at, [](const auto* p) { return p->tier == Tier::nvme; });
+        if (!is_on_disk || known == open.end()) {
+            return nullptr;
+        }
+        for (const auto v : known->second) {
+            if (ByteRangeSet{gradients.runs}.without(found_.residencies[v].all).empty()) {
+                return &found_.residencies[v];
+            }
+        }
+        return nullptr;
+    }
+
+    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenResidencies& open) {
+        const int home = operand.buffer;
+        const ByteRangeSet runs{operand.runs};
+        const auto at = touched(operand);
+        if (at.empty()) {
+            return;
+        }
+        // In one tier, the bytes of a buffer are in one part.
+        if (at.size() == 1 && at.front()->tier == tier) {
+            if (writes) {
+                found_.in_place[home].push_back({i, runs});
+            }
+            std::erase_if(open[home],
+                          [&](std::size_t v) { return found_.residencies[v].all.overlaps(runs); });
+            move_operand(op, operand, at.front()->buffer, at.front()->begin);
+            return;
+        }
+        auto& residency = found_.residencies[residency_for(i, op, home, runs, tier, open)];
+        residency.last_op = i;
+        residency.operands.emplace_back(i, &operand);
+        const bool adds = writes && op.accumulate && op.kind == OpKind::compute;
+        if (!writes || adds) {
+            residency.fetched.add(runs.without(residency.written));
+        }
+        if (writes) {
+            residency.written.add(runs);
+            residency.last_write = i;
+        }
+        residency.all.add(runs);
+    }
+
+    /// Returns the residency that `runs` join, or a new one.
+    ///
+    /// An op of a segment, or a collective, can use bytes far from the other bytes of the buffer, such as a
+    /// bias after all weights. Such bytes get their own residency, so that no memory is reserved for the gap.
+    std::size_t residency_for(
+        int i, const Op& op, int home, const ByteRangeSet& runs, Tier tier, OpenResidencies& open) {
+        const auto* looked_in = residency_of_norm(op, open);
+        const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : unit_pass_of(op, i);
+        auto& residencies = open[home];
+        const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
+        std::vector<std::size_t> near;
+        bool can_stay = true;
+        bool joins = true;
+        for (const auto v : residencies) {
+            const auto& residency = found_.residencies[v];
+            can_stay = can_stay && residency.unit_pass == unit_pass && residency.tier == tier;
+            if (!may_be_apart || are_near(residency.all, runs)) {
+                near.push_back(v);
+                joins = joins && can_join(residency, unit_pass, tier, runs);
+            }
+        }
+        if (can_stay && joins && !near.empty()) {
+            for (auto v = near.begin() + 1; v != near.end(); ++v) {
+                merge(found_.residencies[near.front()], found_.residencies[*v]);
+                std::erase(residencies, *v);
+            }
+            return near.front();
+        }
+        std::erase_if(residencies,
+                      [&](std::size_t v) { return !can_stay || std::ranges::count(near, v) > 0; });
+        residencies.push_back(found_.residencies.size());
+        found_.residencies.push_back({});
+        auto& made = found_.residencies.back();
+        made.home = home;
+        made.tier = tier;
+        made.unit_pass = unit_pass;
+        made.first_op = i;
+        return residencies.back();
+    }
+
+    /// Merges the ops and ranges of `other` into `into`.
+    static void merge(Residency& into, Residency& other) {
+        into.last_op = std::max(into.last_op, other.last_op);
+        into.last_write = std::max(into.last_write, other.last_write);
+        into.operands.insert(into.operands.end(), other.operands.begin(), other.operands.end());
+        into.fetched.add(other.fetched);
+        into.written.add(other.written);
+        into.all.add(other.all);
+        other = {};
+    }
+
+    /// True if the ranges share a page, or could do so after rounding to pages.
+    static bool are_near(const ByteRangeSet& a, const ByteRangeSet& b) {
+        return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
+    }
+
+    /// True if a residency can also serve `runs`: all fetched bytes are fetched before its first op.
+    bool can_join(const Residency& residency,
+                  const UnitPass& unit_pass,
+                  Tier tier,
+                  const ByteRangeSet& runs) const {
+        if (residency.unit_pass != unit_pass || residency.tier != tier) {
+            return false;
+        }
+        const auto changes = found_.in_place.find(residency.home);
+        if (changes == found_.in_place.end()) {
+            return true;
+        }
+        const auto since =
+            std::ranges::lower_bound(changes->second, residency.first_op, {}, &HomeChange::last_op);
+        return std::none_of(since, changes->second.end(),
+                            [&](const HomeChange& change) { return change.written.overlaps(runs); });
+    }
+
+    /// Extends changed ranges on NVMe to whole pages, which must then be read first.
+    void write_whole_pages(Residency& residency) const {
+        for (const auto& part : found_.parts[static_cast<std::size_t>(residency.home)]) {
+            if (part.tier == Tier::nvme) {
+                const auto changed = residency.written.within(part.begin, part.end);
+                const auto paged = changed.in_pages(part.end);
+                residency.fetched.add(paged.without(changed));
+                residency.written.add(paged);
+                residency.all.add(paged);
+            }
+        }
+    }
+
+    Program& program_;
+    Residencies found_;
+};
+
+}  // namespace
+
+void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
+    const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
+    const auto position =
+        std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });
+    if (position != list.end() && !op.blocks.empty()) {
+        const auto members = op.blocks.size() / list.size();
+        const auto begin = static_cast<std::size_t>(position - list.begin()) * members;
+        for (auto b = begin; b < begin + members; ++b) {
+            op.blocks[b].offset -= op.blocks[b].bytes > 0 ? shift : 0;
+        }
+    }
+    operand.buffer = buffer;
+    for (auto& run : operand.runs) {
+        run.offset -= shift;
+    }
+}
+
+Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes) {
+    return Finder{program, homes}.run();
+}
+
+}  // namespace ziggurat::schedule

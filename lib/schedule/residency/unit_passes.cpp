@@ -1,0 +1,49 @@
+#include "schedule/residency/unit_passes.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ziggurat::schedule {
+
+UnitPass unit_pass_of(const Op& op, int index) {
+    if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+        const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
+        return {op.unit, op.microbatch, is_forward ? 0 : 1, op.segment};
+    }
+    return {-1, index, 0, -1};
+}
+
+UnitPasses::UnitPasses(const Program& program) {
+    std::tuple<int, int, int> last;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        const std::tuple now{op.unit, op.microbatch, op.segment};
+        if (op.kind == OpKind::compute && (begins_.empty() || now != last)) {
+            last = now;
+            begins_.push_back(i);
+        }
+    }
+}
+
+void UnitPasses::sort() {
+    std::sort(begins_.begin(), begins_.end());
+    begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
+}
+
+int UnitPasses::issued_at(int needed, int ahead) const {
+    if (ahead == 0) {
+        return needed;
+    }
+    const auto at = std::lower_bound(begins_.begin(), begins_.end(), needed) - begins_.begin();
+    return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
+}
+
+int UnitPasses::after(int done, int after) const {
+    if (after == 0) {
+        return done;
+    }
+    const auto at = std::upper_bound(begins_.begin(), begins_.end(), done) - begins_.begin() + after - 1;
+    return at < std::ssize(begins_) ? begins_[static_cast<std::size_t>(at)] : done;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,210 @@
+#include "train/ops/bind_collectives.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "base/contract.hpp"
+#include "comm/call_shape.hpp"
+#include "comm/make_collectives.hpp"
+#include "comm/nccl.hpp"
+#include "comm/staged_collectives.hpp"
+#include "layout/mesh.hpp"
+#include "layout/sum_group.hpp"
+
+namespace ziggurat::train {
+
+using comm::CollectiveKind;
+using schedule::OpKind;
+
+namespace {
+
+CollectiveKind kind_of(OpKind kind) {
+    switch (kind) {
+        case OpKind::all_gather:
+            return CollectiveKind::all_gather;
+        case OpKind::reduce_scatter:
+            return CollectiveKind::reduce_scatter;
+        case OpKind::all_reduce:
+            return CollectiveKind::all_reduce;
+        case OpKind::send:
+            return CollectiveKind::send;
+        case OpKind::receive:
+            return CollectiveKind::receive;
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::fill:
+        case OpKind::add:
+        case OpKind::update:
+        case OpKind::norm:
+        case OpKind::step_end:
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write:
+            break;
+    }
+    ZG_EXPECTS(!"an op of a group is a collective");
+    return CollectiveKind::all_gather;
+}
+
+std::byte* base_of(const schedule::Program& program,
+                   const schedule::Operand& operand,
+                   const state::TierMemory& memory) {
+    return memory.at(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
+}
+
+/// Creates the collectives of a group, whose vectors may be in the device tier.
+std::unique_ptr<comm::Collectives> collectives_of(const comm::Communicator& members,
+                                                  comm::NodeMemory& node,
+                                                  const std::string& name,
+                                                  const state::TierMemory& memory,
+                                                  device::Device& device,
+                                                  spec::Transport transport) {
+    auto made = comm::make_collectives(members, node, name);
+    if constexpr (comm::has_nccl) {
+        if (transport == spec::Transport::nccl) {
+            return comm::make_nccl_collectives(members, name, std::move(made), memory.shared(), device, node);
+        }
+    }
+    ZG_EXPECTS(transport == spec::Transport::staged);
+    if (memory.is_staged()) {
+        made = std::make_unique<comm::StagedCollectives>(std::move(made), memory.shared(),
+                                                         device.make_stream(), node);
+    }
+    return made;
+}
+
+/// Makes the offsets of the blocks relative to the first block.
+///
+/// The buffers of the members may begin at different elements: stages that share a tensor may keep its
+/// gradients in different homes.
+void count_from_first_block(comm::CollectiveCall& call) {
+    const auto first = comm::hull(call.blocks).offset_bytes;
+    for (auto& block : call.blocks) {
+        block.offset_bytes -= first;
+    }
+    call.input += first;
+    call.output += first;
+}
+
+}  // namespace
+
+GroupCollectives::GroupCollectives(const comm::Context& world,
+                                   comm::NodeMemory& node,
+                                   const schedule::Program& program,
+                                   const spec::RunSpec& spec,
+                                   const state::TierMemory& memory,
+                                   device::Device& device) {
+    const layout::Mesh mesh{spec.parallel};
+    for (const auto& group : program.groups) {
+        std::vector<int> data_ranks;
+        for (const int member : group.members) {
+            data_ranks.push_back(mesh.coordinate(spec::Axis::data, member));
+        }
+        sum_groups_.push_back(layout::members_summed_together(data_ranks, spec.sharding.sum_group));
+    }
+    // Sorting by members and names gives the same order on all ranks. This avoids a deadlock in which members
+    // of one group wait for different groups.
+    std::vector<std::size_t> order(program.groups.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t position) {
+        return std::tie(program.groups[position].members, program.groups[position].name);
+    });
+    groups_.resize(order.size());
+    for (const auto position : order) {
+        const auto& group = program.groups[position];
+        groups_[position] = collectives_of(world.group().subset(group.members), node, group.name, memory, device,
+                                        spec.parallel.transport);
+        groups_in_order_.push_back(position);
+    }
+}
+
+GroupCollectives::~GroupCollectives() {
+    for (const auto position : groups_in_order_) {
+        groups_[position].reset();
+    }
+}
+
+Action GroupCollectives::bind(const schedule::Program& program,
+                              const schedule::Op& op,
+                              const state::TierMemory& memory) {
+    auto& group = *groups_.at(static_cast<std::size_t>(op.group));
+    const auto parts = std::max({op.reads.size(), op.writes.size(), std::size_t{1}});
+    std::vector<int> calls;
+    calls.reserve(parts);
+    for (std::size_t part = 0; part < parts; ++part) {
+        calls.push_back(group.prepare(call_of(program, op, part, group.size(), memory)));
+    }
+    const auto index = static_cast<std::size_t>(&op - program.ops.data());
+    ops_.resize(std::max(ops_.size(), index + 1));
+    ops_[index] = {&group, calls};
+    return {.start =
+                [&group, calls] {
+                    for (const int call : calls) {
+                        group.start(call);
+                    }
+                },
+            .poll =
+                [&group, calls] {
+                    return std::ranges::all_of(calls, [&group](int call) { return group.poll(call); });
+                }};
+}
+
+comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
+                                               const schedule::Op& op,
+                                               std::size_t part,
+                                               int members,
+                                               const state::TierMemory& memory) const {
+    comm::CollectiveCall call;
+    call.kind = kind_of(op.kind);
+    call.type = op.payload;
+    call.label = op.label;
+    call.peer = op.peer;
+    call.tag = op.tag;
+    call.sum_group = sum_groups_.at(static_cast<std::size_t>(op.group));
+    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+        const auto& message = (op.kind == OpKind::send ? op.reads : op.writes).at(part);
+        ZG_EXPECTS(message.runs.size() == 1);
+        call.blocks.push_back({message.runs.front().offset, message.runs.front().bytes});
+    } else {
+        const auto per_part = static_cast<std::size_t>(members);
+        ZG_EXPECTS(op.blocks.size() >= (part + 1) * per_part);
+        for (std::size_t m = 0; m < per_part; ++m) {
+            const auto& block = op.blocks[part * per_part + m];
+            call.blocks.push_back({block.offset, block.bytes});
+        }
+    }
+    if (part < op.reads.size()) {
+        const auto& from = op.reads[part];
+        call.input = base_of(program, from, memory);
+        if (op.kind == OpKind::all_gather) {
+            ZG_EXPECTS(from.runs.size() == 1);
+            call.input_offset_bytes = from.runs.front().offset;
+        }
+    }
+    if (part < op.writes.size()) {
+        const auto& to = op.writes[part];
+        call.output = base_of(program, to, memory);
+        if (op.kind == OpKind::reduce_scatter) {
+            ZG_EXPECTS(to.runs.size() == 1);
+            call.output_offset_bytes = to.runs.front().offset;
+        }
+    }
+    if (op.kind == OpKind::all_reduce) {
+        count_from_first_block(call);
+    }
+    return call;
+}
+
+std::int64_t GroupCollectives::bytes_moved(int op) const {
+    const auto index = static_cast<std::size_t>(op);
+    std::int64_t total = 0;
+    if (index < ops_.size() && ops_[index].group != nullptr) {
+        for (const int call : ops_[index].calls) {
+            total += ops_[index].group->bytes_moved(call);
+        }
+    }
+    return total;
+}
+
+}  // namespace ziggurat::train

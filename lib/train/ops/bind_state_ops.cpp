@@ -1,0 +1,204 @@
+#include "train/ops/bind_state_ops.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/exact_sum.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/gradient_norm.hpp"
+#include "layout/parameter_groups.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::train {
+
+using kernels::VectorAddress;
+using schedule::Op;
+using schedule::Operand;
+using schedule::Role;
+using tensor::bfloat16;
+
+namespace {
+
+const schedule::Buffer& buffer_of(const StateContext& context, const Operand& operand) {
+    return context.program.buffers.at(static_cast<std::size_t>(operand.buffer));
+}
+
+template <class E>
+VectorAddress<E> run_of(const StateContext& context, const Operand& operand, std::size_t index) {
+    const auto run = operand.runs.at(index);
+    return VectorAddress<E>::at(context.memory.at(buffer_of(context, operand)) + run.offset,
+                                {run.bytes / static_cast<std::int64_t>(sizeof(E))});
+}
+
+/// Returns the operands with this role, in order: one for each unit of a chunk or bucket.
+std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role role) {
+    std::vector<const Operand*> found;
+    for (const auto& operand : operands) {
+        if (operand.role == role) {
+            found.push_back(&operand);
+        }
+    }
+    return found;
+}
+
+/// A range of one parameter group within one range of the chunk, in all state kinds.
+template <class T, class G>
+struct UpdatePiece {
+    float weight_decay = 0;
+    VectorAddress<float> master;
+    VectorAddress<const G> gradient;
+    VectorAddress<float> first_moment;
+    VectorAddress<float> second_moment;
+    VectorAddress<T> parameters;
+};
+
+/// Returns the elements of the unit's flat range that range number `index` of `operand` covers.
+layout::ElementRange elements_of(const StateContext& context, const Operand& operand, std::size_t index) {
+    const auto& buffer = buffer_of(context, operand);
+    const std::int64_t element_bytes = schedule::element_bytes(buffer);
+    const auto begin = buffer.first_element + operand.runs[index].offset / element_bytes;
+    return {begin, begin + operand.runs[index].bytes / element_bytes};
+}
+
+template <class T, class G>
+Action bind_update_as(const StateContext& context, const Op& op) {
+    const auto masters = with_role(op.writes, Role::master);
+    const auto gradients = with_role(op.reads, Role::gradient);
+    const auto firsts = with_role(op.writes, Role::first_moment);
+    const auto seconds = with_role(op.writes, Role::second_moment);
+    const auto published = with_role(op.writes, Role::parameters);
+    ZG_EXPECTS(!masters.empty() && gradients.size() == masters.size() && firsts.size() == masters.size() &&
+               seconds.size() == masters.size());
+    ZG_EXPECTS(published.empty() || published.size() == masters.size());
+
+    std::vector<UpdatePiece<T, G>> pieces;
+    for (std::size_t i = 0; i < masters.size(); ++i) {
+        const int unit = buffer_of(context, *masters[i]).unit;
+        const auto groups = layout::parameter_groups(
+            context.spec, context.model.table.units.at(static_cast<std::size_t>(unit)),
+            context.model.flats.at(static_cast<std::size_t>(unit)));
+        for (std::size_t run = 0; run < masters[i]->runs.size(); ++run) {
+            const auto held = elements_of(context, *masters[i], run);
+            for (const auto& group : groups) {
+                const auto begin = std::max(held.begin, group.range.begin);
+                const auto end = std::min(held.end, group.range.end);
+                if (begin >= end) {
+                    continue;
+                }
+                const auto at = begin - held.begin;
+                const auto size = end - begin;
+                UpdatePiece<T, G> piece;
+                piece.weight_decay = group.weight_decay;
+                piece.master = run_of<float>(context, *masters[i], run).part(at, size);
+                piece.gradient = run_of<const G>(context, *gradients[i], run).part(at, size);
+                piece.first_moment = run_of<float>(context, *firsts[i], run).part(at, size);
+                piece.second_moment = run_of<float>(context, *seconds[i], run).part(at, size);
+                if (!published.empty()) {
+                    piece.parameters = run_of<T>(context, *published[i], run).part(at, size);
+                }
+                pieces.push_back(piece);
+            }
+        }
+    }
+    const auto inputs = with_role(op.reads, Role::update_inputs);
+    ZG_EXPECTS(inputs.size() == 1);
+    const auto step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).part(0, 1).only();
+    const auto& optimizer = context.spec.optimizer;
+    const kernels::AdamW adamw{optimizer.beta1, optimizer.beta2, optimizer.epsilon};
+    return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
+        for (const auto& piece : pieces) {
+            kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
+                                        piece.gradient, piece.first_moment, piece.second_moment,
+                                        piece.parameters);
+        }
+    }};
+}
+
+bool is_narrow(const StateContext& context, const Operand& operand) {
+    return buffer_of(context, operand).type == spec::DType::bf16;
+}
+
+/// Binds the accumulation of gradients; the first micro-batch of a step overwrites the sum.
+template <class Sum>
+Action bind_add_as(const StateContext& context, const Op& op) {
+    std::vector<std::pair<VectorAddress<const float>, VectorAddress<Sum>>> pairs;
+    ZG_EXPECTS(op.reads.size() >= op.writes.size());
+    for (std::size_t i = 0; i < op.writes.size(); ++i) {
+        for (std::size_t run = 0; run < op.writes[i].runs.size(); ++run) {
+            pairs.emplace_back(run_of<const float>(context, op.reads[i], run),
+                               run_of<Sum>(context, op.writes[i], run));
+        }
+    }
+    return {.run = [pairs = std::move(pairs), adds = op.accumulate, &stream = context.stream] {
+        for (const auto& [from, into] : pairs) {
+            if (adds) {
+                kernels::add_to(stream, from, into);
+            } else {
+                kernels::convert<float, Sum>(stream, from, into);
+            }
+        }
+    }};
+}
+
+template <class G>
+Action bind_norm_as(const StateContext& context,
+                    const std::vector<const Operand*>& gradients,
+                    const Operand& sum) {
+    std::vector<VectorAddress<const G>> ranges;
+    for (const auto* operand : gradients) {
+        for (std::size_t run = 0; run < operand->runs.size(); ++run) {
+            ranges.push_back(run_of<const G>(context, *operand, run));
+        }
+    }
+    const auto squares = run_of<ExactSum>(context, sum, 0).part(0, 1).only();
+    return {.run = [ranges = std::move(ranges), &stream = context.stream, squares] {
+        for (const auto& range : ranges) {
+            kernels::sum_of_squares(stream, range, squares);
+        }
+    }};
+}
+
+}  // namespace
+
+Action bind_fill(const StateContext& context, const Op& op) {
+    // All bits zero is the value zero in every type. The size of a buffer is a multiple of two bytes.
+    std::vector<VectorAddress<bfloat16>> ranges;
+    for (const auto& operand : op.writes) {
+        for (std::size_t run = 0; run < operand.runs.size(); ++run) {
+            ranges.push_back(run_of<bfloat16>(context, operand, run));
+        }
+    }
+    return {.run = [ranges = std::move(ranges), &stream = context.stream] {
+        for (const auto& range : ranges) {
+            kernels::fill_zero<bfloat16>(stream, range);
+        }
+    }};
+}
+
+Action bind_add(const StateContext& context, const Op& op) {
+    ZG_EXPECTS(!op.writes.empty());
+    return is_narrow(context, op.writes.front()) ? bind_add_as<bfloat16>(context, op)
+                                                 : bind_add_as<float>(context, op);
+}
+
+Action bind_norm(const StateContext& context, const Op& op) {
+    const auto gradients = with_role(op.reads, Role::gradient);
+    const auto sums = with_role(op.writes, Role::exact_sums);
+    ZG_EXPECTS(!gradients.empty() && sums.size() == 1);
+    return is_narrow(context, *gradients.front()) ? bind_norm_as<bfloat16>(context, gradients, *sums.front())
+                                                  : bind_norm_as<float>(context, gradients, *sums.front());
+}
+
+Action bind_update(const StateContext& context, const Op& op) {
+    const bool is_plain = context.spec.precision.compute == spec::DType::f32;
+    if (context.spec.precision.gradient == spec::DType::f32) {
+        return is_plain ? bind_update_as<float, float>(context, op)
+                        : bind_update_as<bfloat16, float>(context, op);
+    }
+    return is_plain ? bind_update_as<float, bfloat16>(context, op)
+                    : bind_update_as<bfloat16, bfloat16>(context, op);
+}
+
+}  // namespace ziggurat::train
