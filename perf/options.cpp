@@ -35,8 +35,7 @@ T converted(std::string_view name, std::string_view text, const Allowed& allowed
         }
         if (static_cast<double>(value) < allowed.min || static_cast<double>(value) > allowed.max) {
             throw std::invalid_argument{std::string{name} + ": " + quoted(text) + " is not between " +
-                                        std::to_string(allowed.min) + " and " +
-                                        std::to_string(allowed.max)};
+                                        std::to_string(allowed.min) + " and " + std::to_string(allowed.max)};
         }
         return value;
     }

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "app/commands.hpp"
 #include "app/bench/machine_file.hpp"
+#include "app/commands.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/units.hpp"
@@ -79,9 +79,9 @@ double product_rate(device::Device& device) {
 int bench_gpu(const Arguments& arguments) {
     const auto found = device::discover();
     if (found.count == 0) {
-        throw Error{
-            ErrorKind::resource,
-            fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.", found.unavailable_reason)};
+        throw Error{ErrorKind::resource,
+                    fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.",
+                                found.unavailable_reason)};
     }
     const MachineFile file{arguments};
     auto machine = file.machine();

@@ -7,8 +7,8 @@
 #include <map>
 #include <system_error>
 
-#include "app/commands.hpp"
 #include "app/bench/machine_file.hpp"
+#include "app/commands.hpp"
 #include "app/output/output_style.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"

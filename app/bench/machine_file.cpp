@@ -28,8 +28,8 @@ void make_folder_of(const std::string& file) {
     const bool is_folder = std::filesystem::is_directory(folder, ignored);
     if (!is_folder || ::access(folder.c_str(), W_OK | X_OK) != 0) {
         const auto reason = is_folder ? std::string{std::strerror(errno)}
-                         : problem ? problem.message()
-                                   : std::string{"it is not a folder"};
+                            : problem ? problem.message()
+                                      : std::string{"it is not a folder"};
         throw Error{
             ErrorKind::resource,
             fmt::format("cannot write results to '{}' ({}). Give --machine-file FILE, or set HOME to a "

@@ -131,8 +131,9 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
                                                const std::optional<RatesToMeasure>& wanted) {
     std::array<std::int64_t, 6> values{};
     if (world.rank() == 0 && wanted) {
-        values = {wanted->threads,     wanted->type == spec::DType::bf16, wanted->is_near, wanted->block_bytes,
-                 wanted->queue_depth, std::ssize(wanted->folders)};
+        values = {wanted->threads,     wanted->type == spec::DType::bf16,
+                  wanted->is_near,     wanted->block_bytes,
+                  wanted->queue_depth, std::ssize(wanted->folders)};
     }
     comm::all_reduce_max(world, values);
     if (values[0] == 0) {

@@ -18,10 +18,9 @@ OptionRow size_row() {
 }
 
 OptionRow machine_file_row() {
-    return text_option(
-        "--machine-file", "FILE", &Arguments::machine_file, "a file",
-        "file for the results (default: machine-HOST.yaml in ~/.config/ziggurat, which check "
-        "and train read)");
+    return text_option("--machine-file", "FILE", &Arguments::machine_file, "a file",
+                       "file for the results (default: machine-HOST.yaml in ~/.config/ziggurat, which check "
+                       "and train read)");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace ziggurat::app {
 /// of many short samples is therefore closest to the peak of the machine.
 class RateSamples {
   public:
-    static constexpr int min = 2;         ///< minimum number; the first touch memory and wake the processor
-    static constexpr int max = 100;        ///< maximum number; more do not improve the result
+    static constexpr int min = 2;           ///< minimum number; the first touch memory and wake the processor
+    static constexpr int max = 100;         ///< maximum number; more do not improve the result
     static constexpr double enough = 0.98;  ///< share of the known rate at which sampling stops
 
     /// \param work        work of a sample, such as its FLOP
@@ -24,8 +24,8 @@ class RateSamples {
 
     /// Returns false if the known rate has been reached, or the time or number of samples is used up.
     bool wants_more() const noexcept {
-        return count_ < min || (count_ < max && spent_s_ < timeout_s_ &&
-                                  (known_rate_ <= 0 || best() < enough * known_rate_));
+        return count_ < min ||
+               (count_ < max && spent_s_ < timeout_s_ && (known_rate_ <= 0 || best() < enough * known_rate_));
     }
 
     void add(double seconds) noexcept {

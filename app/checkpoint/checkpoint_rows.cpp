@@ -65,14 +65,13 @@ OptionRow temperature_row() {
 }
 
 OptionRow top_p_row() {
-    return {
-        "--top-p", "P", "a number above 0, up to 1",
-        "nucleus sampling: the smallest set of tokens with this total probability (default 1: all)",
-        [](Arguments& arguments, const std::string& text) {
-            const auto number = number_in(text, 0.0, 1.0);
-            arguments.top_p = number.value_or(1);
-            return number.has_value() && *number > 0;
-        }};
+    return {"--top-p", "P", "a number above 0, up to 1",
+            "nucleus sampling: the smallest set of tokens with this total probability (default 1: all)",
+            [](Arguments& arguments, const std::string& text) {
+                const auto number = number_in(text, 0.0, 1.0);
+                arguments.top_p = number.value_or(1);
+                return number.has_value() && *number > 0;
+            }};
 }
 
 OptionRow stop_row() {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "app/commands.hpp"
 #include "app/checkpoint/eval_data.hpp"
 #include "app/checkpoint/eval_task.hpp"
-#include "app/start/tokenizers.hpp"
-#include "app/checkpoint/trained_model.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
+#include "app/checkpoint/trained_model.hpp"
+#include "app/commands.hpp"
+#include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/text/json_number.hpp"
 #include "base/text/printable.hpp"
@@ -28,12 +28,11 @@ namespace {
 void expect_targets(const Arguments& arguments, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
         const auto name = name_of_data(arguments, run);
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
-                        "model's data.reset_at_document no context predicts it). "
-                        "Give files with longer documents with --data.",
-                        printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
+        throw Error{ErrorKind::deck,
+                    fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
+                                "model's data.reset_at_document no context predicts it). "
+                                "Give files with longer documents with --data.",
+                                printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
     }
 }
 

@@ -84,8 +84,7 @@ spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
         throw Error{ErrorKind::deck,
                     fmt::format("--format {} does not fit the model ({}). Use {}.", format,
                                 reads_bytes ? "it reads bytes of text" : "it reads token numbers",
-                                reads_bytes ? "text"
-                                            : "llmc, megatron or raw, or give --tokenizer PATH")};
+                                reads_bytes ? "text" : "llmc, megatron or raw, or give --tokenizer PATH")};
     }
     spec::Data data = run.data;
     if (data.reset_at_document && data.document_token < 0 && format != "megatron") {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "app/command_line/cli.hpp"
 #include "app/checkpoint/trained_model.hpp"
+#include "app/command_line/cli.hpp"
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
 #include "spec/run_spec.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/checkpoint/loaded_weights.hpp"
+#include "app/output/atomic_file.hpp"
 #include "app/output/choice_report.hpp"
 #include "app/start/tokenizers.hpp"
-#include "app/output/atomic_file.hpp"
-#include "app/checkpoint/loaded_weights.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
@@ -42,9 +42,8 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
     read.tasks = data::read_choice_tasks(arguments.task, "--task");
     const auto& limits = model.run.model;
     const auto add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
-    read.encoded =
-        data::encode_choices(read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq},
-                             arguments.task, add_bos);
+    read.encoded = data::encode_choices(
+        read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq}, arguments.task, add_bos);
     print_tokenizer_notes(*tokenizer, add_bos);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
         const auto note = fmt::format(

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "app/command_line/cli.hpp"
 #include "app/checkpoint/trained_model.hpp"
+#include "app/command_line/cli.hpp"
 #include "comm/context.hpp"
 
 namespace ziggurat::app {

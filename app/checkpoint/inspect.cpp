@@ -8,19 +8,19 @@
 #include <system_error>
 #include <vector>
 
-#include "app/commands.hpp"
 #include "app/checkpoint/inspect_text.hpp"
-#include "app/output/output_style.hpp"
 #include "app/checkpoint/trained_model.hpp"
+#include "app/commands.hpp"
+#include "app/output/output_style.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "checkpoint/catalogue/catalogue.hpp"
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/compare.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "data/token_file_header.hpp"
 #include "deck/messages/nearest.hpp"
 #include "train/console/console.hpp"
@@ -131,8 +131,9 @@ Verification verify_all(const checkpoint::Catalogue& found) {
         }
         const bool is_complete = entry.state == checkpoint::EntryState::complete;
         Verified checked{.path = entry.path,
-                         .defects = is_complete ? defects_of(entry.path)
-                                                : std::vector{checkpoint::Defect{"COMPLETE", entry.obstacle}}};
+                         .defects = is_complete
+                                        ? defects_of(entry.path)
+                                        : std::vector{checkpoint::Defect{"COMPLETE", entry.obstacle}}};
         std::error_code ignored;
         if (!checked.defects.empty() &&
             !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "checkpoint/catalogue/catalogue.hpp"
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/compare.hpp"
 #include "checkpoint/catalogue/tensor_list.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "data/token_file_header.hpp"
 
 namespace ziggurat::app {

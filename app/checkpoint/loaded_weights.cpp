@@ -1,8 +1,8 @@
 #include "app/checkpoint/loaded_weights.hpp"
 
-#include "app/start/require_fit.hpp"
-#include "app/start/rank_processors.hpp"
 #include "app/output/output_style.hpp"
+#include "app/start/rank_processors.hpp"
+#include "app/start/require_fit.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::app {
@@ -28,7 +28,8 @@ std::optional<int> with_weights(TrainedModel& model,
     Progress progress{show_progress(world.rank() == 0)};
     progress.begin("loads the checkpoint", "bytes");
     train::Inference inference{run, world, devices.all()};
-    model.reader.set_progress_callback([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    model.reader.set_progress_callback(
+        [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
     if (!has_read(model, world, [&] { inference.load(model.reader); })) {
         return std::nullopt;
     }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
-#include "app/command_line/cli.hpp"
 #include "app/checkpoint/trained_model.hpp"
+#include "app/command_line/cli.hpp"
 #include "base/progress.hpp"
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"

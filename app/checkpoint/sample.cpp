@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "app/checkpoint/loaded_weights.hpp"
+#include "app/checkpoint/trained_model.hpp"
 #include "app/commands.hpp"
 #include "app/start/tokenizers.hpp"
-#include "app/checkpoint/trained_model.hpp"
-#include "app/checkpoint/loaded_weights.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"

@@ -11,11 +11,11 @@
 #include "app/start/job_start.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
+#include "checkpoint/catalogue/tensor_list.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/hf/companion_files.hpp"
-#include "checkpoint/catalogue/tensor_list.hpp"
-#include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "layout/counts.hpp"
 #include "train/resume/next_checkpoint.hpp"
 

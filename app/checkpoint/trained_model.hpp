@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 #include "deck/load.hpp"
 #include "spec/machine_spec.hpp"
@@ -17,10 +17,10 @@
 namespace ziggurat::app {
 
 struct TrainedModel {
-    checkpoint::CheckpointSelector& choice;       ///< source of the checkpoint; used on rank 0
-    checkpoint::CheckpointReader reader;  ///< keeps its files open until the weights are loaded
-    spec::RunSpec run = {};               ///< run as it was trained
-    spec::MachineSpec machine = {};       ///< this machine
+    checkpoint::CheckpointSelector& choice;  ///< source of the checkpoint; used on rank 0
+    checkpoint::CheckpointReader reader;     ///< keeps its files open until the weights are loaded
+    spec::RunSpec run = {};                  ///< run as it was trained
+    spec::MachineSpec machine = {};          ///< this machine
     train::InferenceRanks here = {};         ///< ranks of this job
 
     const std::string& path() const noexcept { return reader.path(); }

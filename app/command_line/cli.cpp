@@ -93,9 +93,9 @@ const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows,
     }
     const auto all = fmt::format("{}", fmt::join(known, " or "));
     throw UsageError{values.size() < 2
-                      ? "'" + values[0] + "' needs a second word: " + all + "."
-                      : "'" + values[0] + "' does not measure '" + values[1] + "'. Use " + all + ".",
-                  values[0]};
+                         ? "'" + values[0] + "' needs a second word: " + all + "."
+                         : "'" + values[0] + "' does not measure '" + values[1] + "'. Use " + all + ".",
+                     values[0]};
 }
 
 /// Removes the one or two words of a command from `values` and returns its row.
@@ -116,15 +116,15 @@ const CommandRow& take_command(Texts& values) {
         for (const auto& option : row.options) {
             if (first.substr(0, first.find('=')) == option.name) {
                 throw UsageError{"'" + option.name +
-                                  "' is before the command. Give the command first: 'ziggurat " +
-                                  row.name + " ... " + option.name + "'.",
-                              row.name};
+                                     "' is before the command. Give the command first: 'ziggurat " +
+                                     row.name + " ... " + option.name + "'.",
+                                 row.name};
             }
         }
     }
     throw UsageError{"there is no " + std::string{is_option(first) ? "option" : "command"} + " '" + first +
-                      "'." + suggestion(first, known),
-                  ""};
+                         "'." + suggestion(first, known),
+                     ""};
 }
 
 /// Parses the arguments of a command by its row.
@@ -214,11 +214,11 @@ std::variant<Arguments, EarlyExit> parse(Texts values, Arguments arguments) {
     }
     if (is_help(values.front()) || values.front() == "--version") {
         if (values.size() > 1) {
-            throw UsageError{"'" + values.front() + "' takes no arguments, but '" + values[1] + "' was given.",
-                          ""};
+            throw UsageError{
+                "'" + values.front() + "' takes no arguments, but '" + values[1] + "' was given.", ""};
         }
         return print(is_help(values.front()) ? help_of_program()
-                                            : "ziggurat " + version() + "\n" + library_versions() + "\n");
+                                             : "ziggurat " + version() + "\n" + library_versions() + "\n");
     }
     if (const auto rows = commands_below(values.front());
         !rows.empty() && values.size() == 2 && is_help(values[1])) {

@@ -47,7 +47,7 @@ struct Arguments {
     bool all = false;                        ///< plan: print every op
     bool json = false;                       ///< check, plan, inspect, eval, doctor: print JSON
     std::string variant = "train";           ///< plan: variant of the program
-    bool backup = false;                ///< train: rename old checkpoints and start from scratch
+    bool backup = false;                     ///< train: rename old checkpoints and start from scratch
     std::string folder;                 ///< inspect, sample, eval: a run, its ckpt folder, or one checkpoint
     bool tensors = false;               ///< inspect: list the tensors
     std::string tensor;                 ///< inspect: show statistics of this tensor
@@ -80,7 +80,7 @@ struct Arguments {
     bool merge = false;                        ///< export: merge adapters into their weights
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: maximum size of tensors per file
     std::vector<std::string>
-        paths;                   ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs
+        paths;  ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs
     /// plot, report: output file; empty: in the folder of the first run's metrics. tokenize: name of the
     /// token files.
     std::string out;

@@ -59,11 +59,10 @@ std::string help_of_program() {
     }
     text += "\nOptions:\n" + entry("--help, -h", "print this, or the help of a command") +
             entry("--version", "print the versions of Ziggurat and its libraries");
-    text +=
-        examples_of({{"ziggurat check decks/quickstart.yaml", "is the deck valid, does it fit?"},
-                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
-                      "train on two ranks, one value changed"},
-                     {"ziggurat sample runs/quickstart --prompt 'In the'", "generate text"}});
+    text += examples_of({{"ziggurat check decks/quickstart.yaml", "is the deck valid, does it fit?"},
+                         {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                          "train on two ranks, one value changed"},
+                         {"ziggurat sample runs/quickstart --prompt 'In the'", "generate text"}});
     return text + "\n" + exit_codes();
 }
 

@@ -29,8 +29,7 @@ inline OptionRow flag(std::string name, bool Arguments::*field, std::string doc)
 
 /// Option that takes a whole number within bounds (inclusive).
 template <class Field, class T>
-OptionRow whole(
-    std::string name, std::string value, Field Arguments::*field, T min, T max, std::string doc) {
+OptionRow whole(std::string name, std::string value, Field Arguments::*field, T min, T max, std::string doc) {
     return {std::move(name), std::move(value),
             "a whole number from " + std::to_string(min) + " to " + std::to_string(max), std::move(doc),
             [field, min, max](Arguments& arguments, const std::string& text) {

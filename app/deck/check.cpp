@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "app/start/built_for.hpp"
+#include "app/bench/peak_cache.hpp"
 #include "app/commands.hpp"
 #include "app/deck/job_size.hpp"
-#include "app/bench/peak_cache.hpp"
-#include "app/output/output_style.hpp"
 #include "app/deck/planning_progress.hpp"
+#include "app/output/output_style.hpp"
+#include "app/start/built_for.hpp"
 #include "base/progress.hpp"
 #include "comm/built_with.hpp"
 #include "data/corpus.hpp"
@@ -31,7 +31,8 @@ train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
 AttentionFacts cudnn_of_this_machine() {
     const auto library = kernels::attention_library();
     const bool is_usable = !library.name.empty() && library.add_resource_error.empty();
-    const auto reason = library.add_resource_error.empty() ? "this program is built without cuDNN" : library.add_resource_error;
+    const auto reason = library.add_resource_error.empty() ? "this program is built without cuDNN"
+                                                           : library.add_resource_error;
     return {.is_usable = is_usable, .name = library.name, .lack_reason = is_usable ? "" : reason};
 }
 
@@ -39,31 +40,32 @@ AttentionFacts cudnn_of_this_machine() {
 
 int check(const Arguments& arguments) {
     Progress progress{show_progress()};
-    return run_check(
-        {.deck = arguments.deck,
-         .overrides = arguments.overrides,
-         .size_job =
-             [&](deck::LoadOptions load) {
-                 return sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks,
-                              arguments.nodes);
-             },
-         .has_nccl = comm::has_nccl,
-         .cudnn = cudnn_of_this_machine(),
-         .machine = arguments.machine,
-         .kept_peak =
-             [](const spec::RunSpec& run) { return PeakCache{deck::process_environment}.of(setup_name(run)); },
-         .print = arguments.print,
-         .json = arguments.json,
-         .explain = arguments.explain,
-         .choose_homes = choose_homes_with_progress(progress),
-         .choose_depths = choose_depths_with_progress(progress),
-         .choose_leases = choose_leases_with_progress(progress),
-         .start = preview_start,
-         .memory =
-             [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                 return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
-                                            not_by_this_program_reason(run));
-             }});
+    return run_check({.deck = arguments.deck,
+                      .overrides = arguments.overrides,
+                      .size_job =
+                          [&](deck::LoadOptions load) {
+                              return sized({arguments.deck, arguments.overrides}, std::move(load),
+                                           arguments.ranks, arguments.nodes);
+                          },
+                      .has_nccl = comm::has_nccl,
+                      .cudnn = cudnn_of_this_machine(),
+                      .machine = arguments.machine,
+                      .kept_peak =
+                          [](const spec::RunSpec& run) {
+                              return PeakCache{deck::process_environment}.of(setup_name(run));
+                          },
+                      .print = arguments.print,
+                      .json = arguments.json,
+                      .explain = arguments.explain,
+                      .choose_homes = choose_homes_with_progress(progress),
+                      .choose_depths = choose_depths_with_progress(progress),
+                      .choose_leases = choose_leases_with_progress(progress),
+                      .start = preview_start,
+                      .memory =
+                          [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                              return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
+                                                         not_by_this_program_reason(run));
+                          }});
 }
 
 }  // namespace ziggurat::app

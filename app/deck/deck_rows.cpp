@@ -6,8 +6,8 @@
 #include <span>
 #include <system_error>
 
-#include "app/deck/job_size.hpp"
 #include "app/command_line/option_rows.hpp"
+#include "app/deck/job_size.hpp"
 #include "base/text/printable.hpp"
 #include "deck/slurm/batch_script.hpp"
 
@@ -103,8 +103,7 @@ std::string problem_of_check(const Arguments& arguments, const GivenOptions& giv
 /// Option --ops: `12-20`, or `12` for one op.
 OptionRow ops_row() {
     return {"--ops", "A-B", "a range of op numbers such as 12-20, or one number",
-            "print ops A to B, as numbered by --all",
-            [](Arguments& arguments, const std::string& text) {
+            "print ops A to B, as numbered by --all", [](Arguments& arguments, const std::string& text) {
                 const auto dash = text.find('-');
                 const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
                 const auto last =
@@ -187,19 +186,20 @@ CommandRow check_row() {
 }
 
 CommandRow train_row() {
-    return {
-        .command = Command::train,
-        .name = "train",
-        .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
-        .positionals = deck_and_overrides(),
-        .options = {flag("--backup", &Arguments::backup,
-                         "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
-        .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
-                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
-                      "on two ranks, one value changed"},
-                     {"ziggurat train runs/quickstart train.steps=4000",
-                      "resume a run with its own deck, for more steps"}},
-        .problem = [](const Arguments& arguments, const GivenOptions&) { return problem_of_deck(arguments); }};
+    return {.command = Command::train,
+            .name = "train",
+            .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
+            .positionals = deck_and_overrides(),
+            .options = {flag("--backup", &Arguments::backup,
+                             "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
+            .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
+                         {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                          "on two ranks, one value changed"},
+                         {"ziggurat train runs/quickstart train.steps=4000",
+                          "resume a run with its own deck, for more steps"}},
+            .problem = [](const Arguments& arguments, const GivenOptions&) {
+                return problem_of_deck(arguments);
+            }};
 }
 
 CommandRow plan_row() {
@@ -239,20 +239,19 @@ CommandRow slurm_row() {
         .name = "slurm",
         .doc = "Prints a Slurm batch script that trains a deck and requeues until done.",
         .positionals = deck_and_overrides(),
-        .options =
-            {whole("--nodes", "N", &Arguments::nodes, 1, max_ranks, "number of nodes (default 1)"),
-             whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, max_ranks,
-                   "ranks per node (default: from the machine, or from the deck's degrees)"),
-             time_row(),
-             text_option("--account", "NAME", &Arguments::account, "the name of an account",
-                         "Slurm account"),
-             text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
-                         "Slurm partition"),
-             text_option("--job-name", "NAME", &Arguments::job_name, "a name",
-                         "name of the job (default: run.name)"),
-             whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, max_ranks,
-                   "GPUs per node (default: one per rank if the deck computes on GPUs)"),
-             machine_row()},
+        .options = {whole("--nodes", "N", &Arguments::nodes, 1, max_ranks, "number of nodes (default 1)"),
+                    whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, max_ranks,
+                          "ranks per node (default: from the machine, or from the deck's degrees)"),
+                    time_row(),
+                    text_option("--account", "NAME", &Arguments::account, "the name of an account",
+                                "Slurm account"),
+                    text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
+                                "Slurm partition"),
+                    text_option("--job-name", "NAME", &Arguments::job_name, "a name",
+                                "name of the job (default: run.name)"),
+                    whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, max_ranks,
+                          "GPUs per node (default: one per rank if the deck computes on GPUs)"),
+                    machine_row()},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
                       "for a node described by a machine file; save the output and submit it with sbatch"},
                      {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",

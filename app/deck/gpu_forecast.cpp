@@ -67,8 +67,7 @@ std::string communicators_line(const std::vector<plan::CommunicatorBlocks>& comm
         "nccl      {} communicator{} per rank, up to {} concurrent thread blocks on {} "
         "multiprocessors{}\n",
         communicators.size(), communicators.size() == 1 ? "" : "s", plan::blocks_of_all(communicators),
-        plan::multiprocessors_of(machine),
-        machine.device_multiprocessors > 0 ? "" : " (assumed: H100)");
+        plan::multiprocessors_of(machine), machine.device_multiprocessors > 0 ? "" : " (assumed: H100)");
 }
 
 }  // namespace ziggurat::app

@@ -53,8 +53,8 @@ int choose_tasks(
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks) {
     if (tasks > max_ranks / nodes) {
         throw Error{ErrorKind::deck,
-                    fmt::format("--nodes: {} nodes x {} ranks exceed {} ranks. Ask for fewer.", nodes,
-                                tasks, max_ranks)};
+                    fmt::format("--nodes: {} nodes x {} ranks exceed {} ranks. Ask for fewer.", nodes, tasks,
+                                max_ranks)};
     }
     options.ranks = nodes * tasks;
     options.ranks_per_node = tasks;

@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "app/start/built_for.hpp"
+#include "app/bench/peak_cache.hpp"
 #include "app/commands.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
-#include "app/bench/peak_cache.hpp"
 #include "app/deck/plan_summary.hpp"
+#include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
+#include "app/start/built_for.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
-#include "app/deck/planning_progress.hpp"
 #include "base/error.hpp"
 #include "comm/built_with.hpp"
 #include "deck/load.hpp"
@@ -130,7 +130,8 @@ int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress
     plan::MemoryReport memory;
     std::string text;
     {
-        const PlanningProgress watched{progress};  // the end of this scope removes its line before anything is printed
+        const PlanningProgress watched{
+            progress};  // the end of this scope removes its line before anything is printed
         memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
                                      not_by_this_program_reason(loaded.run));
         text = plan_summary(loaded, epochs, memory, watched.watch());

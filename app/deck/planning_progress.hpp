@@ -14,7 +14,9 @@ namespace ziggurat::app {
 /// Progress line of a part of the planning: `plans: 1,234,567 operations, 3 s`.
 class PlanningProgress {
   public:
-    explicit PlanningProgress(Progress& progress) : progress_{progress} { progress.begin("plans", "operations"); }
+    explicit PlanningProgress(Progress& progress) : progress_{progress} {
+        progress.begin("plans", "operations");
+    }
     ~PlanningProgress() { progress_.end(); }
     PlanningProgress(const PlanningProgress&) = delete;
     PlanningProgress& operator=(const PlanningProgress&) = delete;

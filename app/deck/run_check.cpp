@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "app/deck/check_json.hpp"
-#include "app/start/run_folder.hpp"
 #include "app/output/time_text.hpp"
+#include "app/start/run_folder.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/control_group.hpp"
 #include "base/error.hpp"
-#include "base/text/message.hpp"
 #include "base/path_exists.hpp"
+#include "base/text/message.hpp"
 #include "base/text/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine/job_deadline.hpp"
@@ -61,8 +61,9 @@ int explain(const std::string& key) {
 void expect_run_folder(deck::LoadedDeck& loaded) {
     const std::string& folder = loaded.run.run.dir;
     if (const auto reason = not_writable_reason(folder); !reason.empty()) {
-        loaded.found.add_resource_error({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
-                          reason, "Set run.dir to a folder that you can write to.");
+        loaded.found.add_resource_error({"run.dir", 0, 0},
+                                        fmt::format("{} cannot be written", deck::in_quotes(folder)), reason,
+                                        "Set run.dir to a folder that you can write to.");
     }
 }
 

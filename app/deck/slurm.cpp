@@ -7,11 +7,11 @@
 
 #include "app/commands.hpp"
 #include "app/deck/job_size.hpp"
+#include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
 #include "app/train_sbatch.hpp"
-#include "app/deck/planning_progress.hpp"
 #include "base/error.hpp"
 #include "base/round_up.hpp"
 #include "comm/built_with.hpp"
@@ -118,7 +118,8 @@ int slurm(const Arguments& arguments) {
         return loaded.found.exit_code();
     }
     const auto job = job_of(arguments, loaded, options);
-    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
+    const auto memory =
+        plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
     if (!memory.fits) {
         std::fputs(memory.table.c_str(), stderr);
         return does_not_fit;

@@ -1,13 +1,13 @@
 #include <cstdio>
 #include <vector>
 
+#include "app/command_line/version.hpp"
 #include "app/commands.hpp"
-#include "app/start/available_cores.hpp"
 #include "app/doctor/doctor_folders.hpp"
 #include "app/doctor/doctor_local.hpp"
 #include "app/doctor/doctor_ranks.hpp"
+#include "app/start/available_cores.hpp"
 #include "app/start/job_start.hpp"
-#include "app/command_line/version.hpp"
 #include "comm/built_with.hpp"
 #include "doctor/launch_checks.hpp"
 #include "train/on_ranks.hpp"

@@ -46,10 +46,10 @@ doctor::Diagnoses examine(const FolderToExamine& folder) {
     if (folder.use != doctor::FolderUse::nvme) {
         const char* setting = std::getenv("HDF5_USE_FILE_LOCKING");
         found.push_back(doctor::diagnose_locks({.path = folder.path,
-                                             .problem = trial.no_lock_reason,
-                                             .has_no_locks = trial.has_no_locks,
-                                             .setting = setting == nullptr ? "" : setting,
-                                             .asks_for_none = storage::asks_hdf5_for_no_locks()}));
+                                                .problem = trial.no_lock_reason,
+                                                .has_no_locks = trial.has_no_locks,
+                                                .setting = setting == nullptr ? "" : setting,
+                                                .asks_for_none = storage::asks_hdf5_for_no_locks()}));
     }
     return found;
 }
@@ -138,8 +138,8 @@ int find_subjects(const std::vector<std::string>& values,
 }
 
 DoctorTargets find_subjects_of(const std::vector<std::string>& values,
-                          const std::vector<SharedDeck>& decks,
-                          const deck::LoadOptions& options) {
+                               const std::vector<SharedDeck>& decks,
+                               const deck::LoadOptions& options) {
     DoctorTargets subjects;
     for (const auto& deck : decks) {
         if (!deck.effective.empty()) {

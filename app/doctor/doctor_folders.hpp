@@ -43,8 +43,8 @@ int find_subjects(const std::vector<std::string>& values,
 
 /// Returns folders and diagnoses on another node, from the decks that the first rank has loaded.
 DoctorTargets find_subjects_of(const std::vector<std::string>& values,
-                          const std::vector<SharedDeck>& decks,
-                          const deck::LoadOptions& options);
+                               const std::vector<SharedDeck>& decks,
+                               const deck::LoadOptions& options);
 
 /// Checks each folder; creates a small file in it and removes it.
 doctor::Diagnoses examine_folders(const std::vector<FolderToExamine>& folders);

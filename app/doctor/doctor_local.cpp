@@ -14,9 +14,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "app/command_line/version.hpp"
 #include "app/start/available_cores.hpp"
 #include "app/start/thread_binding.hpp"
-#include "app/command_line/version.hpp"
 #include "base/command_output.hpp"
 #include "base/control_group.hpp"
 #include "comm/session/mpi_version.hpp"
@@ -135,7 +135,7 @@ doctor::Diagnoses examine_launcher() {
     const auto output = path.empty() ? std::nullopt : command_output({path, "--version"}, timeout_seconds);
     doctor::Diagnoses found{doctor::diagnose_launcher(path, output.value_or(""), linked)};
     const auto root = doctor::diagnose_root(::geteuid() == 0, is_set("OMPI_ALLOW_RUN_AS_ROOT"),
-                                         is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), linked);
+                                            is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), linked);
     doctor::append(found, root);
     const auto settings = mpi_settings();
     doctor::append(found, doctor::list_settings(settings));
@@ -169,7 +169,8 @@ doctor::Diagnoses examine_node(const JobSize& job) {
         doctor::diagnose_library(
             {.name = "HDF5", .headers = storage::hdf5_headers(), .running = storage::hdf5_running()}),
         doctor::ok_diagnosis("libraries", library_versions()),
-        doctor::diagnose_devices(device::has_cuda, devices.count, devices.unavailable_reason, devices.is_hardware_there)};
+        doctor::diagnose_devices(device::has_cuda, devices.count, devices.unavailable_reason,
+                                 devices.is_hardware_there)};
     if (const auto note = binding_note(); !note.empty()) {
         found.insert(found.begin(), doctor::ok_diagnosis("binding", note));
     }

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "app/start/available_cores.hpp"
+#include "app/command_line/version.hpp"
 #include "app/doctor/doctor_folders.hpp"
 #include "app/doctor/doctor_local.hpp"
 #include "app/doctor/doctor_shared.hpp"
+#include "app/start/available_cores.hpp"
 #include "app/start/job_start.hpp"
-#include "app/command_line/version.hpp"
 #include "comm/control.hpp"
-#include "comm/session/link_self_test.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/session/link_self_test.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/fingerprint.hpp"
 #include "data/mapped_file.hpp"
@@ -68,8 +68,8 @@ std::vector<doctor::RankCores> gather_cores(const comm::Context& world, int node
     std::vector<doctor::RankCores> all;
     for (const auto& text : comm::gather(world, write(mine))) {
         const auto values = Json::parse(text);
-        all.push_back(
-            {values.at(0), values.at(1), values.at(2), values.at(3), values.at(4), values.at(5), values.at(6)});
+        all.push_back({values.at(0), values.at(1), values.at(2), values.at(3), values.at(4), values.at(5),
+                       values.at(6)});
     }
     return all;
 }
@@ -82,7 +82,8 @@ std::vector<doctor::RankDiagnoses> gather_reports(const comm::Context& world,
     std::vector<doctor::RankDiagnoses> reports;
     for (const auto& text : texts) {
         const auto values = Json::parse(text);
-        reports.push_back({.host = values.at(1), .node = values.at(0), .found = doctor::unpack(values.at(2))});
+        reports.push_back(
+            {.host = values.at(1), .node = values.at(0), .found = doctor::unpack(values.at(2))});
     }
     return reports;
 }

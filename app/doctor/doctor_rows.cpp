@@ -23,8 +23,7 @@ CommandRow doctor_row() {
     return {
         .command = Command::doctor,
         .name = "doctor",
-        .doc =
-            "Checks machine, launch and folders, and suggests fixes.",
+        .doc = "Checks machine, launch and folders, and suggests fixes.",
         .positionals = {{"[FOLDER|DECK|KEY=VALUE]...",
                          "a folder for runs or NVMe state, or a deck, whose folders and data are checked; "
                          "overrides apply to all decks",
@@ -35,10 +34,11 @@ CommandRow doctor_row() {
                          "check on all ranks that mpirun or srun started; rank 0 prints the results "
                          "(without --mpi, MPI is not started)"),
                     flag("--json", &Arguments::json, "print one JSON object instead of lines")},
-        .examples =
-            {{"ziggurat doctor decks/quickstart.yaml /nvme0", "this machine, a deck's folders and /nvme0"},
-             {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
-             {"srun --mpi=pmix ziggurat doctor --mpi --json runs", "all nodes of a job, for a script"}},
+        .examples = {{"ziggurat doctor decks/quickstart.yaml /nvme0",
+                      "this machine, a deck's folders and /nvme0"},
+                     {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
+                     {"srun --mpi=pmix ziggurat doctor --mpi --json runs",
+                      "all nodes of a job, for a script"}},
         .problem = [](const Arguments&, const GivenOptions&) -> std::string { return ""; }};
 }
 

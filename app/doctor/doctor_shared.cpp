@@ -65,7 +65,7 @@ std::string look_for(const std::string& mark) {
         const bool is_local = !is_present || storage::is_local(folder);
         if (seconds_between(begin_ns, monotonic_ns()) >
             (is_local ? local_timeout_seconds : network_timeout_seconds)) {
-            return !is_present          ? "it does not exist"
+            return !is_present        ? "it does not exist"
                    : reason == ENOENT ? "a different folder of that name exists"
                                       : std::strerror(reason);
         }

@@ -10,19 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "app/checkpoint/trained_model.hpp"
 #include "app/commands.hpp"
 #include "app/output/output_style.hpp"
-#include "app/checkpoint/trained_model.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/model_files.hpp"
-#include "checkpoint/catalogue/read_choice.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "deck/files/resumed_run.hpp"
 

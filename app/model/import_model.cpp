@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <string>
 
+#include "app/command_line/version.hpp"
 #include "app/commands.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
-#include "app/command_line/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/looked_in.hpp"
@@ -138,11 +138,10 @@ int import_model(const Arguments& arguments) {
     const auto begin_ns = monotonic_ns();
     const auto config = deck::read_published_config(arguments.source);
     if (config.is_missing) {
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("cannot read '{}' (no such file in {}). Name the folder of a model in the "
-                        "Hugging Face format.",
-                        printable(config.file), looked_in(config.file))};
+        throw Error{ErrorKind::deck,
+                    fmt::format("cannot read '{}' (no such file in {}). Name the folder of a model in the "
+                                "Hugging Face format.",
+                                printable(config.file), looked_in(config.file))};
     }
     const auto& folder = arguments.target;
     const auto published = load(

@@ -55,16 +55,16 @@ CommandRow export_row() {
                                    &Arguments::folder),
                         positional("DIR", "a new folder, for config.json and safetensors files",
                                    &Arguments::target)},
-        .options =
-            {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
-                    "number type of the files: bf16 or f32 (default: that of the imported model, else "
-                    "precision.compute)"),
-             text_option("--base", "NAME", &Arguments::base, "a name of the Hugging Face Hub, or a folder",
-                         "base model that is named in adapter files (default: the one the run began with)"),
-             shard_row(),
-             flag("--merge", &Arguments::merge,
-                  "add adapters (train.lora) to their weights (default: write the adapters only, in "
-                  "PEFT's layout)")},
+        .options = {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
+                           "number type of the files: bf16 or f32 (default: that of the imported model, else "
+                           "precision.compute)"),
+                    text_option(
+                        "--base", "NAME", &Arguments::base, "a name of the Hugging Face Hub, or a folder",
+                        "base model that is named in adapter files (default: the one the run began with)"),
+                    shard_row(),
+                    flag("--merge", &Arguments::merge,
+                         "add adapters (train.lora) to their weights (default: write the adapters only, in "
+                         "PEFT's layout)")},
         .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint"},
                      {"ziggurat export runs/pythia/ckpt/step-000000000 models/same --dtype f32",
                       "one checkpoint, in single precision"},
@@ -73,9 +73,8 @@ CommandRow export_row() {
         .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
             return arguments.folder.empty()
                        ? "no checkpoint is given. Name the folder of a run, or one checkpoint."
-                   : arguments.target.empty()
-                       ? "no target is given. Name a new folder after the checkpoint."
-                       : "";
+                   : arguments.target.empty() ? "no target is given. Name a new folder after the checkpoint."
+                                              : "";
         }};
 }
 

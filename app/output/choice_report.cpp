@@ -48,8 +48,8 @@ std::string choice_table(const ChoiceReport& report) {
         }
     }
     if (counts.undecided > 0) {
-        text += fmt::format("not finite  {} task{} without a choice\n",
-                            format_grouped(counts.undecided), counts.undecided == 1 ? "" : "s");
+        text += fmt::format("not finite  {} task{} without a choice\n", format_grouped(counts.undecided),
+                            counts.undecided == 1 ? "" : "s");
     }
     return text + fmt::format("tokens      {} of endings, {} read\ntime        {}, {} tokens/s\n",
                               format_grouped(report.ending_tokens), format_grouped(report.read_tokens),

@@ -75,7 +75,8 @@ std::vector<std::string> command_of(const Converter& converter,
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason, const char* remedy) {
-    throw Error{ErrorKind::resource, fmt::format("cannot draw '{}' ({}). {}", printable(path), reason, remedy)};
+    throw Error{ErrorKind::resource,
+                fmt::format("cannot draw '{}' ({}). {}", printable(path), reason, remedy)};
 }
 
 }  // namespace

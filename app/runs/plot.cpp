@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/output/output_style.hpp"
+#include "app/output/svg_to_png.hpp"
 #include "app/runs/plotted_runs.hpp"
 #include "app/runs/run_differences.hpp"
-#include "app/output/svg_to_png.hpp"
-#include "app/output/output_style.hpp"
 #include "plot/comparison.hpp"
 #include "plot/csv.hpp"
 #include "plot/svg/svg.hpp"
@@ -32,8 +32,8 @@ void print_table(const std::vector<plot::History>& histories) {
 }
 
 void submit_numbers(const std::vector<plot::History>& histories,
-                  const plot::XRange& range,
-                  const std::string& file) {
+                    const plot::XRange& range,
+                    const std::string& file) {
     std::vector<plot::History> parts;
     for (const auto& history : histories) {
         parts.push_back(plot::part_of(history, range));

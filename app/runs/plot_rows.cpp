@@ -76,8 +76,7 @@ CommandRow plot_row() {
             .options = with_curve_rows(
                 {file_row("--out", ".svg", &Arguments::out,
                           "output file (default: plot.svg in the folder of the first run's metrics)"),
-                 flag("--terminal", &Arguments::terminal,
-                      "draw in the terminal instead, at its full width"),
+                 flag("--terminal", &Arguments::terminal, "draw in the terminal instead, at its full width"),
                  file_row("--png", ".png", &Arguments::png,
                           "write a PNG file instead, with the first of rsvg-convert, inkscape and cairosvg "
                           "on the PATH"),
@@ -93,37 +92,36 @@ CommandRow plot_row() {
 }
 
 CommandRow report_row() {
-    return {.command = Command::report,
-            .name = "report",
-            .doc =
-                "Writes a self-contained HTML page of runs: curves, memory, checkpoints, events; no scripts.",
-            .positionals = {runs(
-                "RUN...", "the folder of a run, or its metrics.jsonl; several runs share the curves")},
-            .options = with_curve_rows(
-                {file_row("--out", ".html", &Arguments::out,
-                          "output file (default: report.html in the folder of the first run's metrics)")}),
-            .examples = {{"ziggurat report runs/quickstart", "writes runs/quickstart/report.html"},
-                         {"ziggurat report runs/a runs/b --out both.html", "compare two runs"},
-                         {"ziggurat report runs/*/metrics.jsonl --out all.html", "all runs"}},
-            .problem = [](const Arguments& arguments, const GivenOptions&) { return needs_a_run(arguments); }};
+    return {
+        .command = Command::report,
+        .name = "report",
+        .doc = "Writes a self-contained HTML page of runs: curves, memory, checkpoints, events; no scripts.",
+        .positionals = {runs("RUN...",
+                             "the folder of a run, or its metrics.jsonl; several runs share the curves")},
+        .options = with_curve_rows(
+            {file_row("--out", ".html", &Arguments::out,
+                      "output file (default: report.html in the folder of the first run's metrics)")}),
+        .examples = {{"ziggurat report runs/quickstart", "writes runs/quickstart/report.html"},
+                     {"ziggurat report runs/a runs/b --out both.html", "compare two runs"},
+                     {"ziggurat report runs/*/metrics.jsonl --out all.html", "all runs"}},
+        .problem = [](const Arguments& arguments, const GivenOptions&) { return needs_a_run(arguments); }};
 }
 
 CommandRow top_row() {
-    return {
-        .command = Command::top,
-        .name = "top",
-        .doc = "Monitors a run: steps, speed, stalls, memory, loss. q quits, the run continues.",
-        .positionals = {runs("RUN", "the folder of a run, or its metrics.jsonl")},
-        .options = {flag("--once", &Arguments::once, "print the current state once and exit")},
-        .examples = {{"ziggurat top runs/quickstart",
-                      "until q is pressed, from any machine that mounts the folder"},
-                     {"ziggurat top runs/quickstart --once", "for a script or a mail"},
-                     {"ziggurat top /scratch/me/run/metrics.jsonl", "with the path of the metrics"}},
-        .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
-            return arguments.paths.size() > 1
-                       ? "top shows one run at a time. Name one; ziggurat report compares several."
-                       : needs_a_run(arguments);
-        }};
+    return {.command = Command::top,
+            .name = "top",
+            .doc = "Monitors a run: steps, speed, stalls, memory, loss. q quits, the run continues.",
+            .positionals = {runs("RUN", "the folder of a run, or its metrics.jsonl")},
+            .options = {flag("--once", &Arguments::once, "print the current state once and exit")},
+            .examples = {{"ziggurat top runs/quickstart",
+                          "until q is pressed, from any machine that mounts the folder"},
+                         {"ziggurat top runs/quickstart --once", "for a script or a mail"},
+                         {"ziggurat top /scratch/me/run/metrics.jsonl", "with the path of the metrics"}},
+            .problem = [](const Arguments& arguments, const GivenOptions&) -> std::string {
+                return arguments.paths.size() > 1
+                           ? "top shows one run at a time. Name one; ziggurat report compares several."
+                           : needs_a_run(arguments);
+            }};
 }
 
 }  // namespace ziggurat::app

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/runs/plotted_runs.hpp"
 #include "app/output/output_style.hpp"
+#include "app/runs/plotted_runs.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
 #include "plot/dashboard.hpp"

@@ -108,10 +108,10 @@ std::vector<std::string> core_notes(const comm::Context& world, int threads, tra
     const auto mine = train::usable_cores();
     const auto cores = whole(mine);
     const auto positions = train::gather_placements(world, {.host = comm::machine_name(),
-                                                     .cores = mine,
-                                                     .threads = threads,
-                                                     .whole_cores = {cores.begin(), cores.end()},
-                                                     .job_cores = cores_of_job()});
+                                                            .cores = mine,
+                                                            .threads = threads,
+                                                            .whole_cores = {cores.begin(), cores.end()},
+                                                            .job_cores = cores_of_job()});
     if (world.rank() != 0) {
         return {};
     }

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "app/start/available_cores.hpp"
 #include "app/bench/local_device.hpp"
 #include "app/bench/measure_rates.hpp"
+#include "app/start/available_cores.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/text/message.hpp"
@@ -44,7 +44,8 @@ int fewest_threads(const std::vector<train::RankPlacement>& positions) {
     int fewest = std::numeric_limits<int>::max();
     for (std::size_t rank = 0; rank < positions.size(); ++rank) {
         const int asked = positions[rank].threads;
-        const int share = train::share_of_cores(positions, static_cast<int>(rank), positions[rank].core_limit);
+        const int share =
+            train::share_of_cores(positions, static_cast<int>(rank), positions[rank].core_limit);
         fewest = std::min(fewest, asked > 0 ? asked : share);
     }
     return fewest;

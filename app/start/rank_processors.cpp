@@ -59,8 +59,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     thread_ = std::make_unique<device::HostThread>(&waits_);
     runtime_.emplace(threads, *thread_);
     if constexpr (device::has_cuda) {
-        devices_ = {device::cuda::make_device(mine.index, &waits_),
-                       device::Stream{threads, thread_.get()}};
+        devices_ = {device::cuda::make_device(mine.index, &waits_), device::Stream{threads, thread_.get()}};
     }
 }
 

@@ -31,7 +31,7 @@ class RankProcessors {
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
-    comm::MainThreadWaits waits_;                        ///< used with a GPU
+    comm::MainThreadWaits waits_;                 ///< used with a GPU
     std::unique_ptr<device::HostThread> thread_;  ///< exists with a GPU only
     std::optional<kernels::Runtime> runtime_;
     device::RankDevices devices_;

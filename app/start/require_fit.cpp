@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
-#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/report/memory_report.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 /// Gathers the bytes of all ranks, in rank order, on rank 0.
 std::vector<plan::RankBytes> gather_bytes(const comm::Context& world, const plan::RankBytes& mine) {
     const std::array<double, 4> values{static_cast<double>(mine.tiers[0]), static_cast<double>(mine.tiers[1]),
-                                      static_cast<double>(mine.tiers[2]),
-                                      static_cast<double>(mine.libraries)};
+                                       static_cast<double>(mine.tiers[2]),
+                                       static_cast<double>(mine.libraries)};
     const auto all = comm::gather(world, values);
     std::vector<plan::RankBytes> by_rank;
     for (std::size_t i = 0; i + values.size() <= all.size(); i += values.size()) {

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "data/file_probe.hpp"
-#include "data/train_validation_overlap.hpp"
 #include "data/token_source.hpp"
+#include "data/train_validation_overlap.hpp"
 
 namespace ziggurat::app {
 
@@ -49,7 +49,7 @@ bool has_token(const spec::Source& source, const std::string& key, std::int64_t 
 }
 
 std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
-                                                 const std::vector<std::string>& trained) {
+                                                             const std::vector<std::string>& trained) {
     std::vector<deck::FileOverlap> shared;
     for (const auto& file : data::find_train_validation_overlap(validated, trained)) {
         shared.push_back({file.validated, file.trained, file.is_copy});

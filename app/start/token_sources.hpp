@@ -13,10 +13,10 @@ namespace ziggurat::app {
 /// Errors: those of data::open_source()
 deck::SourceFacts read_source(const spec::Source& source, const std::string& key);
 
-/// Returns files that are in both lists, or copies of each other; for LoadOptions::find_train_validation_overlap.
-/// Errors: those of data::find_train_validation_overlap()
+/// Returns files that are in both lists, or copies of each other; for
+/// LoadOptions::find_train_validation_overlap. Errors: those of data::find_train_validation_overlap()
 std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
-                                                 const std::vector<std::string>& trained);
+                                                             const std::vector<std::string>& trained);
 
 /// Returns true if the token is among the first 2^26 of the source; for LoadOptions::has_token.
 ///

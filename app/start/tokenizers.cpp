@@ -34,10 +34,9 @@ void print_tokenizer_notes(const data::TextTokenizer& tokenizer, spec::AddBos ad
     if (const auto begin = data::added_begin_token(tokenizer, add_bos)) {
         std::string text;
         tokenizer.decode(std::span{&*begin, 1}, text);
-        print_note(
-            fmt::format("each text begins with token {}{}{} ({}). --add-bos false turns it off", *begin,
-                        text.empty() ? "" : " ", printable(text),
-                        add_bos == spec::AddBos::yes ? "data.add_bos" : "from the tokenizer's files"));
+        print_note(fmt::format("each text begins with token {}{}{} ({}). --add-bos false turns it off",
+                               *begin, text.empty() ? "" : " ", printable(text),
+                               add_bos == spec::AddBos::yes ? "data.add_bos" : "from the tokenizer's files"));
     }
 }
 
@@ -82,11 +81,10 @@ std::unique_ptr<const data::TextTokenizer> open_tokenizer_of(const spec::RunSpec
     }
     auto tokenizer = data::open_tokenizer(tokenizer_of(run.data.tokenizer, named));
     if (!tokenizer) {
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("the run has no tokenizer ('{}' was trained on token numbers). Give "
-                        "the tokenizer that made them: --tokenizer PATH.",
-                        printable(checkpoint))};
+        throw Error{ErrorKind::deck,
+                    fmt::format("the run has no tokenizer ('{}' was trained on token numbers). Give "
+                                "the tokenizer that made them: --tokenizer PATH.",
+                                printable(checkpoint))};
     }
     return tokenizer;
 }

@@ -3,24 +3,24 @@
 #include <optional>
 #include <string>
 
-#include "app/commands.hpp"
-#include "app/start/available_cores.hpp"
-#include "app/start/require_fit.hpp"
-#include "app/bench/peak_cache.hpp"
-#include "app/start/job_start.hpp"
 #include "app/bench/measure_rates.hpp"
-#include "app/start/rank_processors.hpp"
-#include "app/output/output_style.hpp"
+#include "app/bench/peak_cache.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/command_line/version.hpp"
+#include "app/commands.hpp"
+#include "app/output/output_style.hpp"
+#include "app/start/available_cores.hpp"
+#include "app/start/job_start.hpp"
+#include "app/start/rank_processors.hpp"
+#include "app/start/require_fit.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/machine/job_deadline.hpp"
+#include "train/console/console.hpp"
 #include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/on_ranks.hpp"
-#include "train/console/console.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::app {

@@ -59,7 +59,8 @@ pid_t start(const std::vector<std::string>& command, int output) {
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     pid_t process = -1;
-    const int failure = ::posix_spawnp(&process, arguments.front(), &files, &attributes, arguments.data(), environ);
+    const int failure =
+        ::posix_spawnp(&process, arguments.front(), &files, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return failure == 0 ? process : -1;

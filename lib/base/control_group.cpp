@@ -23,7 +23,7 @@ struct GroupFiles {
     const char* limit;
     const char* usage;
     const char* given_back;  ///< key of memory.stat
-    const char* events;  ///< file that has the key oom_kill
+    const char* events;      ///< file that has the key oom_kill
 };
 constexpr GroupFiles version_1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
                                "total_inactive_file", "memory.oom_control"};

@@ -9,8 +9,8 @@ namespace ziggurat {
 /// Control group with the lowest memory limit among the process's own group and its ancestors.
 struct MemoryGroup {
     std::int64_t granted_bytes = INT64_MAX;  ///< INT64_MAX: no limit
-    std::int64_t used_bytes = 0;  ///< without file pages that the kernel can reclaim
-    std::string folder = {};  ///< folder of its files, for messages; empty if no group was found
+    std::int64_t used_bytes = 0;             ///< without file pages that the kernel can reclaim
+    std::string folder = {};       ///< folder of its files, for messages; empty if no group was found
     std::string events_file = {};  ///< file that counts out-of-memory kills
     /// Processes of the group that the kernel has killed because memory ran out.
     std::int64_t kills = 0;

@@ -15,12 +15,12 @@ namespace ziggurat {
 ///
 /// The value of an enumerator is the exit code of the process.
 enum class ErrorKind {
-    deck = 2,  ///< the deck or the command line is invalid: the user edits it
-    resource = 3,  ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
+    deck = 2,        ///< the deck or the command line is invalid: the user edits it
+    resource = 3,    ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
     checkpoint = 4,  ///< no usable checkpoint exists where one was requested: the user decides
-    numerics = 5,  ///< the training diverged
+    numerics = 5,    ///< the training diverged
     communication = 6,  ///< MPI, NCCL or a peer failed or hangs: the job may be tried again
-    internal = 70,  ///< a broken invariant: a bug in Ziggurat
+    internal = 70,      ///< a broken invariant: a bug in Ziggurat
 };
 
 /// Exit code (EX_TEMPFAIL) of a run that stopped on request before it was complete. Not an error.

@@ -15,8 +15,7 @@ Failure current_failure() {
     } catch (const Error& error) {
         return {error.what(), error.exit_code()};
     } catch (const std::bad_alloc&) {
-        return {"out of memory. Free some, or use a smaller model or fewer ranks on this node.",
-                lacking};
+        return {"out of memory. Free some, or use a smaller model or fewer ranks on this node.", lacking};
     } catch (const std::system_error& error) {
         return {std::string{"system call failed: "} + error.what() + ". Provide the resource it names.",
                 lacking};

@@ -47,9 +47,9 @@ constexpr std::array beginnings{
               {FileKind::wide_text, "text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE."}},
 };
 
-constexpr RecognisedFile web_page{
-    FileKind::web_page, "a web page, which a server may send instead of the file",
-    "Fetch the file again, with its direct address and the required access."};
+constexpr RecognisedFile web_page{FileKind::web_page,
+                                  "a web page, which a server may send instead of the file",
+                                  "Fetch the file again, with its direct address and the required access."};
 constexpr RecognisedFile tar{FileKind::archive, "a tar archive", unpack};
 constexpr RecognisedFile weights{FileKind::archive, "weights of a model (safetensors)",
                                  "Import its model, the folder with config.json: ziggurat import MODEL RUN."};

@@ -10,10 +10,10 @@ namespace ziggurat {
 enum class FileKind {
     gzip,
     zstd,
-    archive,  ///< other archive, or a container such as Parquet
-    pointer,  ///< small text file in place of the content, which is not fetched yet: Git LFS, git-annex
+    archive,    ///< other archive, or a container such as Parquet
+    pointer,    ///< small text file in place of the content, which is not fetched yet: Git LFS, git-annex
     wide_text,  ///< UTF-16 or UTF-32
-    web_page  ///< HTML, or an XML error of an object store
+    web_page    ///< HTML, or an XML error of an object store
 };
 
 struct RecognisedFile {

@@ -107,9 +107,9 @@ void check_progress(const TrainingProgress& progress) {
     const bool has_token_of_each_sample = tokens >= next_sample || pace.is_known();
     if (skipped > step || in_a_row > skipped || next_sample < step || !has_token_of_each_sample ||
         (step == 0 && tokens > 0)) {
-        refuse(fmt::format(
-            "its progress is inconsistent: {} steps, {} of them skipped, {} samples, {} tokens", step,
-            skipped, next_sample, tokens));
+        refuse(
+            fmt::format("its progress is inconsistent: {} steps, {} of them skipped, {} samples, {} tokens",
+                        step, skipped, next_sample, tokens));
     }
     if (pace.is_known()) {
         check_pace(progress);

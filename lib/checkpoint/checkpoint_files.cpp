@@ -89,8 +89,8 @@ const FileHandle* CheckpointFiles::held(const FileEntry& entry) const {
 std::optional<std::string> CheckpointFiles::size_problem(const FileEntry& entry) const {
     struct stat status = {};
     const auto* file = held(entry);
-    const bool is_known =
-        file != nullptr ? ::fstat(file->get(), &status) == 0 : ::stat(fd_path_of(entry).c_str(), &status) == 0;
+    const bool is_known = file != nullptr ? ::fstat(file->get(), &status) == 0
+                                          : ::stat(fd_path_of(entry).c_str(), &status) == 0;
     return is_known ? problem_of(status, entry) : reason(errno);
 }
 

@@ -12,10 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/text/units.hpp"
-#include "checkpoint/convert.hpp"
 #include "checkpoint/checkpoint_files.hpp"
-#include "checkpoint/shard/range_reader.hpp"
+#include "checkpoint/convert.hpp"
 #include "checkpoint/read_plan.hpp"
+#include "checkpoint/shard/range_reader.hpp"
 #include "checkpoint/shard/shard_file.hpp"
 #include "checkpoint/verify.hpp"
 
@@ -39,7 +39,9 @@ using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
                     file, what)};
 }
 
-void expect_none(const std::optional<std::string>& problem, const CheckpointFiles& files, const FileEntry& entry) {
+void expect_none(const std::optional<std::string>& problem,
+                 const CheckpointFiles& files,
+                 const FileEntry& entry) {
     if (problem) {
         refuse(files.path() + "/" + entry.name, *problem);
     }
@@ -103,9 +105,9 @@ Copies end_of_run(Copies first, Copies end) {
 
 /// Converts contiguous elements of a block and stores them in the target.
 void scatter(std::span<const std::byte> block,
-           spec::DType stored_type,
-           std::span<const BlockCopy> copies,
-           const PieceTarget& target) {
+             spec::DType stored_type,
+             std::span<const BlockCopy> copies,
+             const PieceTarget& target) {
     const auto width = element_bytes(target.piece.type);
     auto offset = copies.front().offset_in_target * width;
     if (target.bytes != nullptr) {
@@ -181,14 +183,18 @@ std::string describe_block(const StoredPiece& stored, std::int64_t number) {
 }
 
 CheckpointReader::CheckpointReader(std::string path)
-    : path_{std::move(path)}, files_{std::make_unique<CheckpointFiles>(path_)}, manifest_{files_->read_manifest()} {
+    : path_{std::move(path)},
+      files_{std::make_unique<CheckpointFiles>(path_)},
+      manifest_{files_->read_manifest()} {
     for (const FileEntry& entry : manifest_.files) {
         expect_none(files_->size_problem(entry), *files_, entry);
     }
 }
 
 CheckpointReader::CheckpointReader(std::string path, Manifest manifest)
-    : path_{std::move(path)}, files_{std::make_unique<CheckpointFiles>(path_)}, manifest_{std::move(manifest)} {}
+    : path_{std::move(path)},
+      files_{std::make_unique<CheckpointFiles>(path_)},
+      manifest_{std::move(manifest)} {}
 
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
@@ -214,8 +220,7 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
     if (plans.empty()) {
         return;
     }
-    const auto reader = [this,
-                         max = largest_transfer(manifest_, plans)](std::size_t thread) -> RangeReader& {
+    const auto reader = [this, max = largest_transfer(manifest_, plans)](std::size_t thread) -> RangeReader& {
         auto& ranges = ranges_[thread];
         if (ranges == nullptr || !ranges->takes(max)) {
             ranges = std::make_unique<RangeReader>(max);

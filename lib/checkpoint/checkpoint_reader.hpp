@@ -65,7 +65,9 @@ class CheckpointReader {
     ///
     /// read() calls it for each block, on its reader threads, with block bytes done and in total. The
     /// callback must remain valid for the lifetime of this object.
-    void set_progress_callback(std::function<void(std::int64_t, std::int64_t)> on_progress) { on_progress_ = std::move(on_progress); }
+    void set_progress_callback(std::function<void(std::int64_t, std::int64_t)> on_progress) {
+        on_progress_ = std::move(on_progress);
+    }
 
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }

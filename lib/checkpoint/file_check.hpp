@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/shard/range_reader.hpp"
 

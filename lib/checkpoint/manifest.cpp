@@ -76,29 +76,29 @@ Json to_json(const Manifest& manifest) {
     }
     const TrainingProgress& progress = manifest.progress;
     Json on_progress = {{"step", progress.step},
-                 {"tokens", progress.tokens},
-                 {"next_sample", progress.next_sample},
-                 {"skipped", progress.skipped},
-                 {"skipped_in_a_row", progress.skipped_in_a_row},
-                 {"seconds", progress.seconds}};
+                        {"tokens", progress.tokens},
+                        {"next_sample", progress.next_sample},
+                        {"skipped", progress.skipped},
+                        {"skipped_in_a_row", progress.skipped_in_a_row},
+                        {"seconds", progress.seconds}};
     if (const StepIncrements& pace = progress.pace; pace.is_known()) {
         on_progress["pace"] = {{"from_step", pace.from_step},
-                        {"from_tokens", pace.from_tokens},
-                        {"from_sample", pace.from_sample},
-                        {"samples_per_step", pace.samples_per_step},
-                        {"tokens_per_step", pace.tokens_per_step}};
+                               {"from_tokens", pace.from_tokens},
+                               {"from_sample", pace.from_sample},
+                               {"samples_per_step", pace.samples_per_step},
+                               {"tokens_per_step", pace.tokens_per_step}};
     }
     if (const RecentSteps& recent = progress.recent; !recent.losses.empty()) {
         on_progress["recent"] = {{"losses", recent.losses},
-                          {"grad_norms", recent.grad_norms},
-                          {"spikes_in_a_row", recent.spikes_in_a_row}};
+                                 {"grad_norms", recent.grad_norms},
+                                 {"spikes_in_a_row", recent.spikes_in_a_row}};
     }
     if (const LrScheduleState& course = progress.course; course.is_known()) {
         on_progress["course"] = {{"begin_step", course.begin_step},
-                          {"begin_tokens", course.begin_tokens},
-                          {"end_step", course.end_step},
-                          {"end_tokens", course.end_tokens},
-                          {"next_rate", course.next_rate}};
+                                 {"begin_tokens", course.begin_tokens},
+                                 {"end_step", course.end_step},
+                                 {"end_tokens", course.end_tokens},
+                                 {"next_rate", course.next_rate}};
     }
     if (progress.order.is_known()) {
         on_progress["order"] = to_json(progress.order);
@@ -123,7 +123,9 @@ std::string hex_of_hash(std::uint64_t hash) {
     return fmt::format("{:016x}", hash);
 }
 
-StepIncrements increments_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step) {
+StepIncrements increments_from(const TrainingProgress& before,
+                               std::int64_t samples_per_step,
+                               std::int64_t tokens_per_step) {
     const StepIncrements& known = before.pace;
     if (known.samples_per_step == samples_per_step && known.tokens_per_step == tokens_per_step) {
         return known;

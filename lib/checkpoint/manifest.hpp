@@ -66,7 +66,9 @@ struct TrainingProgress {
 };
 
 /// Returns the pace of a run that resumes from `before`: the same, or a new one that begins there.
-StepIncrements increments_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step);
+StepIncrements increments_from(const TrainingProgress& before,
+                               std::int64_t samples_per_step,
+                               std::int64_t tokens_per_step);
 
 /// A stored piece: its file and its position in that file.
 struct StoredPiece {

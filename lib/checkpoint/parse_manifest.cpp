@@ -120,9 +120,9 @@ data::DataOrderState parse_order(const Json& progress) {
     }
     const Json& json = progress["order"];
     data::DataOrderState order{.first_sample = whole_number(json.at("first_sample")),
-                            .seq = whole_number(json.at("seq")),
-                            .seed = json.at("seed").get<std::uint64_t>(),
-                            .is_shuffled = json.at("shuffle").get<bool>()};
+                               .seq = whole_number(json.at("seq")),
+                               .seed = json.at("seed").get<std::uint64_t>(),
+                               .is_shuffled = json.at("shuffle").get<bool>()};
     for (const Json& source : json.at("sources")) {
         order.sources.push_back(
             {source.at("weight").get<double>(),

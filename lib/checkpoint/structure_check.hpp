@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/manifest.hpp"
 
 namespace ziggurat::checkpoint {

@@ -34,8 +34,8 @@ void check_entries(const CheckpointFiles& files, const Manifest& manifest, std::
         known.insert(entry.name);
     }
     std::error_code problem;
-    for (fs::directory_iterator entry{files.fd_path(), problem}; !problem && entry != fs::directory_iterator{};
-         entry.increment(problem)) {
+    for (fs::directory_iterator entry{files.fd_path(), problem};
+         !problem && entry != fs::directory_iterator{}; entry.increment(problem)) {
         const std::string name = entry->path().filename().string();
         if (!known.contains(name)) {
             defects.push_back({name, "it does not belong to the checkpoint"});

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/manifest.hpp"
 
 namespace ziggurat::checkpoint {

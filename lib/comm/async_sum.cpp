@@ -16,7 +16,8 @@ AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node, i
       num_sums_{static_cast<std::size_t>(num_words - num_maxima)} {
     ZG_EXPECTS(0 <= num_maxima && num_maxima <= num_words);
     // These values are the same on all members.
-    const bool fits = static_cast<std::int64_t>(words_.size() * sizeof(std::int64_t)) <= MemberSlot::payload_bytes;
+    const bool fits =
+        static_cast<std::int64_t>(words_.size() * sizeof(std::int64_t)) <= MemberSlot::payload_bytes;
     if (node != nullptr && node->is_shared() && fits && node->is_on_this_node(group_)) {
         if (auto seats = node->make_seats(group_)) {
             seats_.emplace(std::move(seats->seats));

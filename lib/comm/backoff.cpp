@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "comm/node/event_count.hpp"
-#include "comm/node/yield_core.hpp"
 #include "comm/node/node_memory.hpp"
+#include "comm/node/yield_core.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -20,7 +20,7 @@ void check_mpi(int code, const char* call, std::source_location where) {
         length = 0;
     }
     const std::string message_text = length > 0 ? std::string(text.data(), static_cast<std::size_t>(length))
-                                        : "error code " + std::to_string(code);
+                                                : "error code " + std::to_string(code);
     throw Error{
         ErrorKind::communication,
         std::string{"MPI call '"} + call + "' failed (" + message_text +

@@ -51,12 +51,12 @@ struct CollectiveCall {
     std::byte* output = nullptr;
     std::int64_t input_offset_bytes = 0;
     std::int64_t output_offset_bytes = 0;
-    std::vector<Block> blocks = {};  ///< one per member; one in total for broadcast, send, receive
+    std::vector<Block> blocks = {};         ///< one per member; one in total for broadcast, send, receive
     std::vector<Block> output_blocks = {};  ///< all_to_all: blocks of `out`, one per sending member
     int peer = -1;
-    int tag = 0;  ///< send, receive: distinguishes messages of the same pair, >= 0
-    int sum_group = 0;  ///< members summed together before groups are; 0: all (flat)
-    std::string label = {};                 ///< for messages
+    int tag = 0;             ///< send, receive: distinguishes messages of the same pair, >= 0
+    int sum_group = 0;       ///< members summed together before groups are; 0: all (flat)
+    std::string label = {};  ///< for messages
 };
 
 /// Throws `Error{internal}` that names the call and its first defect.

@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "comm/check_mpi.hpp"
 #include "comm/backoff.hpp"
+#include "comm/check_mpi.hpp"
 #include "comm/watch/board_exchange.hpp"
 
 namespace ziggurat::comm {

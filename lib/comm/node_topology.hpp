@@ -13,8 +13,8 @@ struct NodeTopology {
     std::vector<int> node_of;  ///< by rank
     int num_nodes = 1;
     int node = 0;            ///< of this rank
-    int rank_in_node = 0;  ///< index of this rank among those of its node
-    int ranks_on_node = 1;  ///< number of ranks on this rank's node
+    int rank_in_node = 0;    ///< index of this rank among those of its node
+    int ranks_on_node = 1;   ///< number of ranks on this rank's node
     bool is_uniform = true;  ///< every node has the same number of ranks, and they are consecutive
 };
 

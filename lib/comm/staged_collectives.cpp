@@ -31,8 +31,8 @@ std::byte* StagedCollectives::staging_of(const std::byte* address) const noexcep
     return nullptr;
 }
 
-std::vector<StagedCollectives::StagingPair> StagedCollectives::copies_of(std::byte* vector,
-                                                                  std::span<const Block> blocks) const {
+std::vector<StagedCollectives::StagingPair> StagedCollectives::copies_of(
+    std::byte* vector, std::span<const Block> blocks) const {
     std::vector<StagingPair> copies;
     auto* const staged = staging_of(vector);
     if (staged == nullptr) {

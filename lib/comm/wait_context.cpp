@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "comm/background.hpp"
-#include "comm/watch/process_abort.hpp"
 #include "comm/watch/liveness.hpp"
+#include "comm/watch/process_abort.hpp"
 
 namespace ziggurat::comm {
 

@@ -12,7 +12,7 @@ class Liveness;
 
 /// Kind of work that a rank waits for.
 enum class WaitTarget {
-    others,  ///< work of other ranks, or a transfer
+    others,      ///< work of other ranks, or a transfer
     own_device,  ///< work of the rank's own device or compute thread
 };
 

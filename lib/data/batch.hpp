@@ -12,16 +12,15 @@ struct Batch {
 
     std::int64_t batch;
     std::int64_t seq;
-    std::vector<std::int32_t> tokens;           ///< [batch, seq]
+    std::vector<std::int32_t> tokens;   ///< [batch, seq]
     std::vector<std::int32_t> targets;  ///< [batch, seq] the next token of each token
-    std::vector<std::uint8_t> mask;             ///< [batch, seq] 1: this target counts in the loss
+    std::vector<std::uint8_t> mask;     ///< [batch, seq] 1: this target counts in the loss
     /// [batch, seq] position in its sequence of the first token that each token may attend to
     std::vector<std::int32_t> document_starts;
     /// [batch, seq] distance from that position; without documents 0 .. seq - 1
-    std::vector<std::int32_t>
-        positions;
+    std::vector<std::int32_t> positions;
     std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, fully masked
-    std::int64_t num_targets = 0;  ///< number of ones in mask
+    std::int64_t num_targets = 0;       ///< number of ones in mask
 };
 
 }  // namespace ziggurat::data

@@ -13,7 +13,7 @@ namespace ziggurat::data {
 
 /// Handling of document boundaries in sequences.
 struct DocumentRule {
-    bool is_reset = false;  ///< attention and positions restart at each document
+    bool is_reset = false;          ///< attention and positions restart at each document
     std::int64_t start_token = -1;  ///< begins a document in sources without an index; -1: no such token
 };
 

@@ -84,8 +84,8 @@ std::optional<FileProbe> certain_look(std::string_view bytes) {
     }
     if (bytes.starts_with(megatron_magic)) {
         return FileProbe{.what = "an index of Megatron-LM",
-                        .remedy = "Use format: megatron, and the path without its suffix.",
-                        .is_certain = true};
+                         .remedy = "Use format: megatron, and the path without its suffix.",
+                         .is_certain = true};
     }
     const auto magic = bytes.size() >= 4 ? number_at<std::int32_t>(bytes, 0) : 0;
     if (llmc_type(magic)) {
@@ -101,10 +101,10 @@ FileProbe look_at_bytes(std::string_view bytes) {
     auto probed = certain_look(bytes);
     const double share = share_of_text(bytes);
     if (!probed && share >= min_text) {
-        probed = FileProbe{
-            .what = "text",
-            .remedy = "Use format: text and tokenizer: bytes, or encode it with ziggurat tokenize.",
-            .is_text = true};
+        probed =
+            FileProbe{.what = "text",
+                      .remedy = "Use format: text and tokenizer: bytes, or encode it with ziggurat tokenize.",
+                      .is_text = true};
     } else if (!probed && are_wide_numbers(bytes)) {
         probed = look_of_numbers(spec::RawType::uint32);
     } else if (!probed && are_narrow_numbers(bytes)) {
@@ -123,22 +123,24 @@ std::optional<FormatWarning> doubt_text(const MappedFile& file, const FileProbe&
     const auto share = fmt::format("{:.0f}% of its first {} bytes are not UTF-8 text",
                                    100 * (1 - probed.share_of_text), std::min(file.bytes(), max_looked_at));
     return FormatWarning{.path = file.path(),
-                 .reason = probed.is_certain     ? "it begins like " + probed.what
-                        : probed.what.empty() ? share
-                                            : share + "; it looks like " + probed.what,
-                 .remedy = probed.remedy.empty() ? "Name files of text." : probed.remedy,
-                 .is_certain = probed.is_certain};
+                         .reason = probed.is_certain     ? "it begins like " + probed.what
+                                   : probed.what.empty() ? share
+                                                         : share + "; it looks like " + probed.what,
+                         .remedy = probed.remedy.empty() ? "Name files of text." : probed.remedy,
+                         .is_certain = probed.is_certain};
 }
 
 /// Returns the reason why a file that is read as numbers of `type` looks like another kind of file.
-std::optional<FormatWarning> doubt_numbers(const MappedFile& file, const FileProbe& probed, spec::RawType type) {
+std::optional<FormatWarning> doubt_numbers(const MappedFile& file,
+                                           const FileProbe& probed,
+                                           spec::RawType type) {
     if (!probed.is_certain && !probed.is_text && (!probed.numbers || probed.numbers == type)) {
         return std::nullopt;
     }
     return FormatWarning{.path = file.path(),
-                 .reason = (probed.is_certain ? "it begins like " : "it looks like ") + probed.what,
-                 .remedy = probed.remedy,
-                 .is_certain = probed.is_certain};
+                         .reason = (probed.is_certain ? "it begins like " : "it looks like ") + probed.what,
+                         .remedy = probed.remedy,
+                         .is_certain = probed.is_certain};
 }
 
 }  // namespace
@@ -155,8 +157,8 @@ std::optional<FormatWarning> check_format(const spec::Source& source, const Toke
     }
     for (const SourceFile& file : opened.files()) {
         const auto probed = probe_content(file.file->content());
-        if (auto doubt =
-                is_text ? doubt_text(*file.file, probed) : doubt_numbers(*file.file, probed, source.raw_type)) {
+        if (auto doubt = is_text ? doubt_text(*file.file, probed)
+                                 : doubt_numbers(*file.file, probed, source.raw_type)) {
             return doubt;
         }
     }

@@ -16,12 +16,12 @@ namespace ziggurat::data {
 inline constexpr std::int64_t max_looked_at = std::int64_t{16} << 10;
 
 struct FileProbe {
-    std::string what = {};  ///< `a gzip archive`; empty: unknown
-    std::string remedy = {};  ///< a sentence that describes how to read it
+    std::string what = {};                      ///< `a gzip archive`; empty: unknown
+    std::string remedy = {};                    ///< a sentence that describes how to read it
     std::optional<spec::RawType> numbers = {};  ///< it looks like bare token numbers of that type
-    bool is_text = false;  ///< it looks like text
-    double share_of_text = 0;  ///< share of its first bytes that belong to UTF-8 characters
-    bool is_certain = false;  ///< its beginning is unique to this format
+    bool is_text = false;                       ///< it looks like text
+    double share_of_text = 0;                   ///< share of its first bytes that belong to UTF-8 characters
+    bool is_certain = false;                    ///< its beginning is unique to this format
 };
 
 /// Guesses the format of a file that is not empty.
@@ -34,7 +34,7 @@ FileProbe probe_content(std::span<const std::byte> content);
 /// Reason why a source that can be opened may have another format.
 struct FormatWarning {
     std::string path;         ///< the file
-    std::string reason;  ///< the reason, for the message
+    std::string reason;       ///< the reason, for the message
     std::string remedy;       ///< a sentence
     bool is_certain = false;  ///< the beginning is unique to files of another kind
 };

@@ -29,7 +29,7 @@ class FileWatch {
     struct PlanningProgress {
         NamedFile file;
         FileFingerprint fingerprint;
-        FileStamp stamp;  ///< at the last check
+        FileStamp stamp;       ///< at the last check
         bool is_gone = false;  ///< its path names no file or another file
     };
     std::vector<PlanningProgress> files_;

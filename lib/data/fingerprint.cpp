@@ -23,8 +23,7 @@ struct Sample {
     std::int64_t block_bytes = 0;
 
     Sample(std::int64_t bytes, std::int64_t max)
-        : blocks{bytes <= max ? 1 : max / block_of(max)},
-          block_bytes{bytes <= max ? bytes : block_of(max)} {}
+        : blocks{bytes <= max ? 1 : max / block_of(max)}, block_bytes{bytes <= max ? bytes : block_of(max)} {}
 
     static std::int64_t block_of(std::int64_t max) { return std::max(min_block, max / max_blocks); }
     std::int64_t bytes() const { return blocks * block_bytes; }

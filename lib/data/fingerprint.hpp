@@ -26,7 +26,7 @@ struct FileFingerprint {
     std::string path;
     std::int64_t bytes = 0;
     std::int64_t hashed_bytes = 0;  ///< less than `bytes` if only evenly spaced blocks are hashed
-    std::uint64_t hash = 0;  ///< XXH3-64 of the hashed bytes, in order
+    std::uint64_t hash = 0;         ///< XXH3-64 of the hashed bytes, in order
 
     /// True if the files match. If they were hashed in different blocks, only the sizes are compared.
     bool is_of_same_bytes(const FileFingerprint& other) const noexcept {
@@ -54,7 +54,7 @@ struct FileChange {
     std::string key;
     std::string path;
     std::int64_t bytes_before = -1;  ///< -1: not in the first list
-    std::int64_t bytes_after = -1;  ///< -1: not in the second list
+    std::int64_t bytes_after = -1;   ///< -1: not in the second list
 
     bool operator==(const FileChange&) const = default;
 };

@@ -44,7 +44,8 @@ extern "C" void name_lost_page(int number, siginfo_t* info, void*) {
         if (begin > 1 && begin <= address && address < mapping.end) {
             write_stderr("ziggurat: error: cannot read '");
             write_stderr(mapping.path.data());
-            write_stderr("' (it was truncated while it was in use, or its disk failed). Restore it, then start "
+            write_stderr(
+                "' (it was truncated while it was in use, or its disk failed). Restore it, then start "
                 "the job again.\n");
             ::_exit(static_cast<int>(ErrorKind::resource));
         }

@@ -43,8 +43,8 @@ void expect_plain_text(const MappedFile& file, const std::string& key) {
     } else {
         return;
     }
-    throw Error{ErrorKind::deck,
-                fmt::format("{}: '{}' is not plain text ({}). {}", key, printable(file.path()), reason, remedy)};
+    throw Error{ErrorKind::deck, fmt::format("{}: '{}' is not plain text ({}). {}", key,
+                                             printable(file.path()), reason, remedy)};
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ TokenFileHeader megatron_head(const std::string& prefix) {
     MappedFile index{prefix + ".idx", prefix + ".idx"};
     MappedFile tokens{prefix + ".bin", prefix + ".bin"};
     TokenFileHeader head{.format = spec::TokenFormat::megatron,
-                   .paths = {index.path(), tokens.path()},
-                   .bytes = {index.bytes(), tokens.bytes()}};
+                         .paths = {index.path(), tokens.path()},
+                         .bytes = {index.bytes(), tokens.bytes()}};
     head.problem = problem_of({.format = head.format, .path = prefix});
     if (!is_megatron_index(index)) {
         return head;
@@ -83,10 +83,10 @@ std::optional<TokenFileHeader> llmc_head(MappedFile& file) {
         return std::nullopt;
     }
     TokenFileHeader head{.format = spec::TokenFormat::llmc,
-                   .paths = {file.path()},
-                   .bytes = {file.bytes()},
-                   .magic = std::to_string(magic),
-                   .header_bytes = llmc_header_bytes};
+                         .paths = {file.path()},
+                         .bytes = {file.bytes()},
+                         .magic = std::to_string(magic),
+                         .header_bytes = llmc_header_bytes};
     head.problem = problem_of({.format = head.format, .path = file.path()});
     if (file.bytes() >= 12) {
         head.version = file.load<std::uint32_t>(4);

@@ -88,7 +88,7 @@ class TrainedFiles {
 }  // namespace
 
 std::vector<SharedFile> find_train_validation_overlap(std::span<const std::string> validated,
-                                          std::span<const std::string> trained) {
+                                                      std::span<const std::string> trained) {
     TrainedFiles files{trained, validated.size() + trained.size()};
     std::vector<SharedFile> shared;
     for (std::size_t v = 0; v < validated.size(); ++v) {

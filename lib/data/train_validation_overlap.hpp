@@ -11,8 +11,8 @@ namespace ziggurat::data {
 /// A validation file and the training file that it equals.
 struct SharedFile {
     std::size_t validated = 0;  ///< index among the validation files
-    std::size_t trained = 0;  ///< index among the training files
-    bool is_copy = false;  ///< two files with equal bytes; else one file, possibly under two names
+    std::size_t trained = 0;    ///< index among the training files
+    bool is_copy = false;       ///< two files with equal bytes; else one file, possibly under two names
 
     bool operator==(const SharedFile&) const = default;
 };
@@ -25,6 +25,6 @@ struct SharedFile {
 ///
 /// Errors: Error{deck} if a file of equal size cannot be read
 std::vector<SharedFile> find_train_validation_overlap(std::span<const std::string> validated,
-                                          std::span<const std::string> trained);
+                                                      std::span<const std::string> trained);
 
 }  // namespace ziggurat::data

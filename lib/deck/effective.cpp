@@ -57,7 +57,8 @@ class DeckText {
         if (value == nullptr) {
             return {};
         }
-        const std::string line = key + ": " + (secrets_ == SecretPolicy::exposed ? value->written : value->shown());
+        const std::string line =
+            key + ": " + (secrets_ == SecretPolicy::exposed ? value->written : value->shown());
         return fmt::format("{:<{}} # {}\n", line, comment_column, printable(value->origin.comment()));
     }
 

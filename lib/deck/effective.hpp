@@ -13,15 +13,17 @@ namespace ziggurat::deck {
 
 /// Treatment of secrets of the environment in an effective deck.
 enum class SecretPolicy {
-    masked,  ///< as variables: for files and messages
-    exposed,    ///< as values: for other ranks, whose environment may lack them
+    masked,   ///< as variables: for files and messages
+    exposed,  ///< as values: for other ranks, whose environment may lack them
 };
 
 /// Returns `values` as a deck: every key with its resolved value, and its origin as a comment.
 ///
 /// On the same number of ranks it loads to the same run. It needs no other file, and no variables except
 /// hidden secrets.
-std::string effective_deck(const Schema& schema, const Values& values, SecretPolicy secrets = SecretPolicy::masked);
+std::string effective_deck(const Schema& schema,
+                           const Values& values,
+                           SecretPolicy secrets = SecretPolicy::masked);
 
 /// Returns the origin in the comment of line `line` (from 1); nullopt if it has no comment.
 std::optional<Origin> origin_in(std::string_view text, int line);

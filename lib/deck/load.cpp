@@ -15,8 +15,8 @@
 #include "deck/rules/not_built.hpp"
 #include "deck/rules/rules.hpp"
 #include "deck/run_record.hpp"
-#include "deck/values/reader.hpp"
 #include "deck/values/quantities.hpp"
+#include "deck/values/reader.hpp"
 #include "deck/values/working_folder.hpp"
 
 namespace ziggurat::deck {
@@ -39,8 +39,8 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
 
 /// Returns the effective deck for other ranks: with secrets, and with the paths in `left`.
 std::string effective_for_other_folder(const Schema& schema,
-                                Values values,
-                                const std::vector<std::optional<std::string>>& left) {
+                                       Values values,
+                                       const std::vector<std::optional<std::string>>& left) {
     leave_working_folder(values);
     if (std::ranges::none_of(left, [](const auto& path) { return path.has_value(); })) {
         return effective_deck(schema, values, SecretPolicy::exposed);

@@ -26,9 +26,10 @@ struct LoadedDeck {
     /// as defaults.
     std::string effective_for_other_folder;
     std::string time_limit_source = "run.time_limit";  ///< or, for auto, `the end of Slurm job 812331`
-    bool sets_threads = false;     ///< true if a user has set parallel.threads to a number
-    bool reports_of_record = false;  ///< true if notes list differences from the recorded run (run_record.hpp)
-    std::string only_planned;      ///< features that can be planned but not trained; see refuse_not_built
+    bool sets_threads = false;  ///< true if a user has set parallel.threads to a number
+    bool reports_of_record =
+        false;                 ///< true if notes list differences from the recorded run (run_record.hpp)
+    std::string only_planned;  ///< features that can be planned but not trained; see refuse_not_built
     std::string depths;  ///< one line with the reasons for transfer depths; empty if all is on the device
 
     bool ok() const { return found.ok(); }
@@ -37,7 +38,8 @@ struct LoadedDeck {
 /// Loads the deck at `path`, or that of the run in the folder `path`, and applies overrides.
 ///
 /// Reads, resolves and checks it. All problems are in `found`; invalid decks never cause an exception.
-/// Collective: local. On several ranks, rank 0 loads the deck, and the others load its `effective_for_other_folder`.
+/// Collective: local. On several ranks, rank 0 loads the deck, and the others load its
+/// `effective_for_other_folder`.
 LoadedDeck load(const std::string& path,
                 const std::vector<std::string>& overrides,
                 const LoadOptions& options);

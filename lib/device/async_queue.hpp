@@ -10,8 +10,8 @@ namespace ziggurat::device {
 
 /// Queue interface for streams whose space is MemorySpace::emulated_host, used by `kernels`.
 ///
-/// The only implementation is that of EmulatedDevice. Tests link it; the program does only if the build requests
-/// it. It exposes errors that would fail on a device.
+/// The only implementation is that of EmulatedDevice. Tests link it; the program does only if the build
+/// requests it. It exposes errors that would fail on a device.
 class AsyncQueue : public Queue {
   public:
     /// Runs `work` after all earlier calls.

@@ -21,7 +21,8 @@ std::vector<RankDevice> spread_ranks(const std::vector<VisibleDevices>& by_rank)
     }
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
         const auto& [host, ids] = by_rank[rank];
-        devices[rank].ranks_on_device = ranks_of_device[{host, ids[static_cast<std::size_t>(devices[rank].index)]}];
+        devices[rank].ranks_on_device =
+            ranks_of_device[{host, ids[static_cast<std::size_t>(devices[rank].index)]}];
     }
     return devices;
 }

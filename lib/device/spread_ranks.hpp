@@ -15,7 +15,7 @@ struct VisibleDevices {
 };
 
 struct RankDevice {
-    int index = 0;  ///< index among the devices visible to the rank
+    int index = 0;            ///< index among the devices visible to the rank
     int ranks_on_device = 1;  ///< ranks of its host that use the same device, including itself
 
     bool operator==(const RankDevice&) const = default;

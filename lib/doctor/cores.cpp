@@ -87,9 +87,9 @@ Diagnosis diagnose_node(const NodeCores& node) {
                        remedy, Scope::node);
     }
     return ok_diagnosis(check,
-                fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s", node.used(),
-                            node.all()),
-                Scope::node);
+                        fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s",
+                                    node.used(), node.all()),
+                        Scope::node);
 }
 
 }  // namespace

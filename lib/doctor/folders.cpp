@@ -57,10 +57,8 @@ Diagnosis diagnose_folder(const FolderFacts& facts) {
                           "Free some space there. " + move_it + " another disk if that is not enough."));
     }
     if (facts.is_memory) {
-        return of(
-            facts,
-            warning(check, found + ": it is memory, not a disk",
-                    move_it + " a disk: files here use memory, and a reboot deletes them."));
+        return of(facts, warning(check, found + ": it is memory, not a disk",
+                                 move_it + " a disk: files here use memory, and a reboot deletes them."));
     }
     if (facts.is_network && facts.use == FolderUse::nvme) {
         return of(facts, warning(check, found + ": it is reached over a network",
@@ -77,7 +75,7 @@ Diagnosis diagnose_direct(const FolderFacts& facts) {
     }
     if (facts.not_direct_reason.empty()) {
         return of(facts, ok_diagnosis(check, fmt::format("'{}': a block was written and read with O_DIRECT",
-                                                 facts.path)));
+                                                         facts.path)));
     }
     return of(facts, warning(check,
                              fmt::format("'{}': {}, so all I/O goes through the page cache", facts.path,
@@ -94,8 +92,8 @@ Diagnosis diagnose_shared_folder(const SharedFolderFacts& facts) {
     constexpr std::size_t max_named = 3;
     Diagnosis made;
     if (facts.unseen.empty()) {
-        made =
-            ok_diagnosis(check, fmt::format("'{}': one on all {} nodes", facts.path, facts.num_nodes), Scope::job);
+        made = ok_diagnosis(check, fmt::format("'{}': one on all {} nodes", facts.path, facts.num_nodes),
+                            Scope::job);
     } else {
         std::string named;
         for (std::size_t i = 0; i < std::min(max_named, facts.unseen.size()); ++i) {
@@ -129,9 +127,11 @@ Diagnosis diagnose_locks(const LockFacts& facts) {
                                  "Set it to TRUE, FALSE or BEST_EFFORT, or unset it.", Scope::rank));
     }
     if (facts.problem.empty()) {
-        return with_path(ok_diagnosis(check, fmt::format("'{}': files can be locked; {}", facts.path, output)));
+        return with_path(
+            ok_diagnosis(check, fmt::format("'{}': files can be locked; {}", facts.path, output)));
     }
-    const auto found = fmt::format("'{}': files cannot be locked ({}); {}", facts.path, facts.problem, output);
+    const auto found =
+        fmt::format("'{}': files cannot be locked ({}); {}", facts.path, facts.problem, output);
     if (is_off || (is_lenient && facts.has_no_locks)) {
         return with_path(ok_diagnosis(check, found));
     }

@@ -27,10 +27,10 @@ struct FolderFacts {
     bool is_network = false;
     bool is_memory = false;
     std::int64_t free_bytes = 0;
-    bool has_size = true;           ///< the file system reports its size
-    std::int64_t needed_bytes = 0;  ///< 0: unknown
+    bool has_size = true;                ///< the file system reports its size
+    std::int64_t needed_bytes = 0;       ///< 0: unknown
     std::string not_direct_reason = {};  ///< reason; empty if a block was written and read with O_DIRECT
-    std::string damage = {};          ///< difference between the data written and read back; empty if equal
+    std::string damage = {};  ///< difference between the data written and read back; empty if equal
 };
 
 /// Checks that the folder is writable and has enough space, and the kind of its disk.

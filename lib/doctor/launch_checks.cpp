@@ -64,12 +64,13 @@ Diagnosis diagnose_launcher(const std::string& path, const std::string& output, 
     }
     if (!fit(release, linked)) {
         return error(launcher,
-                     fmt::format("{} is {}, the program runs with {}: its ranks cannot connect",
-                                 path, release.text(), linked.text()),
+                     fmt::format("{} is {}, the program runs with {}: its ranks cannot connect", path,
+                                 release.text(), linked.text()),
                      put_first);
     }
-    return ok_diagnosis(launcher, fmt::format("{} is {}{}", path, release.text(),
-                                      release == linked ? "" : "; the program runs with " + linked.text()));
+    return ok_diagnosis(launcher,
+                        fmt::format("{} is {}{}", path, release.text(),
+                                    release == linked ? "" : "; the program runs with " + linked.text()));
 }
 
 Diagnoses diagnose_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked) {
@@ -102,13 +103,14 @@ Diagnosis diagnose_trial(const std::string& output, const std::vector<std::strin
                           fmt::join(settings, " and "));
     return error(trial,
                  output.empty() ? "two ranks started by mpirun did not finish within a minute"
-                              : fmt::format("two ranks started by mpirun failed: '{}'", for_display),
+                                : fmt::format("two ranks started by mpirun failed: '{}'", for_display),
                  remedy);
 }
 
 Diagnoses list_settings(const std::vector<std::string>& settings) {
-    return settings.empty() ? Diagnoses{}
-                            : Diagnoses{ok_diagnosis("MPI settings", fmt::format("{}", fmt::join(settings, ", ")))};
+    return settings.empty()
+               ? Diagnoses{}
+               : Diagnoses{ok_diagnosis("MPI settings", fmt::format("{}", fmt::join(settings, ", ")))};
 }
 
 Diagnosis diagnose_mpi(const Release& built, const Release& linked, const std::string& output) {
@@ -137,9 +139,9 @@ Diagnosis diagnose_clocks(const std::vector<double>& ahead_seconds, const std::v
     const double max = ahead_seconds.empty() ? 0 : ahead_seconds[worst];
     if (off == 0) {
         return ok_diagnosis(check,
-                    fmt::format("clocks of {} rank{} agree within 1 s", ahead_seconds.size(),
-                                ahead_seconds.size() == 1 ? "" : "s"),
-                    Scope::job);
+                            fmt::format("clocks of {} rank{} agree within 1 s", ahead_seconds.size(),
+                                        ahead_seconds.size() == 1 ? "" : "s"),
+                            Scope::job);
     }
     return warning(
         check,
@@ -162,9 +164,9 @@ Diagnosis diagnose_builds(const std::vector<std::string>& builds, const std::vec
         }
     }
     if (num_others == 0) {
-        return ok_diagnosis(check,
-                    builds[0] + (builds.size() > 1 ? fmt::format(", on all {} ranks", builds.size()) : ""),
-                    Scope::job);
+        return ok_diagnosis(
+            check, builds[0] + (builds.size() > 1 ? fmt::format(", on all {} ranks", builds.size()) : ""),
+            Scope::job);
     }
     return error(check,
                  fmt::format("rank 0 on {} has {}; {}{}", hosts[0], builds[0], others,
@@ -180,10 +182,11 @@ Diagnosis diagnose_sharing(int num_ranks, int num_nodes, const std::string& obst
         return ok_diagnosis(check, found, Scope::job);
     }
     if (obstacle.empty()) {
-        return ok_diagnosis(check,
-                    found + ", each rank received a message from its neighbour" +
-                        (num_ranks > num_nodes ? ", and ranks of one node read each other's memory" : ""),
-                    Scope::job);
+        return ok_diagnosis(
+            check,
+            found + ", each rank received a message from its neighbour" +
+                (num_ranks > num_nodes ? ", and ranks of one node read each other's memory" : ""),
+            Scope::job);
     }
     return warning(check,
                    fmt::format("{}; ranks of one node cannot read each other's memory ({})", found, obstacle),

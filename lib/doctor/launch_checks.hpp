@@ -40,8 +40,8 @@ Diagnoses diagnose_root(bool is_root, bool may_run, bool may_run_confirmed, cons
 
 /// Checks a trial launch of two ranks by mpirun.
 ///
-/// \param output      output of mpirun and the ranks; rank 0 prints a diagnosis as JSON; empty after a timeout
-/// \param settings  MPI settings of the environment (`OMPI_MCA_pml=ucx`)
+/// \param output      output of mpirun and the ranks; rank 0 prints a diagnosis as JSON; empty after a
+/// timeout \param settings  MPI settings of the environment (`OMPI_MCA_pml=ucx`)
 Diagnosis diagnose_trial(const std::string& output, const std::vector<std::string>& settings);
 
 /// Lists the MPI settings of the environment; empty if there are no settings.

@@ -23,21 +23,27 @@ Diagnosis diagnose_library(const LibraryFacts& facts) {
     return ok_diagnosis(facts.name, fmt::format("{}, built with {}", facts.running, facts.headers));
 }
 
-Diagnosis diagnose_devices(bool is_built_for, int count, const std::string& unavailable_reason, bool is_present) {
+Diagnosis diagnose_devices(bool is_built_for,
+                           int count,
+                           const std::string& unavailable_reason,
+                           bool is_present) {
     constexpr const char* check = "devices";
     if (count > 0) {
         return ok_diagnosis(check, fmt::format("{} GPU{} can be used", count, count == 1 ? "" : "s"));
     }
     if (is_built_for && is_present) {
-        return error(check, fmt::format("this machine has GPUs, but none can be used ({})", unavailable_reason),
+        return error(check,
+                     fmt::format("this machine has GPUs, but none can be used ({})", unavailable_reason),
                      "Load the driver, and check CUDA_VISIBLE_DEVICES and the output of nvidia-smi.");
     }
     if (is_present) {
-        return warning(check, fmt::format("GPUs were found, but the program ignores them ({})", unavailable_reason),
+        return warning(check,
+                       fmt::format("GPUs were found, but the program ignores them ({})", unavailable_reason),
                        "Build the preset 'cuda' to compute on them.");
     }
-    return ok_diagnosis(check, is_built_for ? fmt::format("no GPU ({}); computes on the host's cores", unavailable_reason)
-                                    : "computes on the host's cores");
+    return ok_diagnosis(
+        check, is_built_for ? fmt::format("no GPU ({}); computes on the host's cores", unavailable_reason)
+                            : "computes on the host's cores");
 }
 
 }  // namespace ziggurat::doctor

@@ -23,6 +23,9 @@ Diagnosis diagnose_library(const LibraryFacts& facts);
 /// \param count         number of GPUs that can be used
 /// \param unavailable_reason      reason why `count` is 0
 /// \param is_present      true if the system lists GPUs
-Diagnosis diagnose_devices(bool is_built_for, int count, const std::string& unavailable_reason, bool is_present);
+Diagnosis diagnose_devices(bool is_built_for,
+                           int count,
+                           const std::string& unavailable_reason,
+                           bool is_present);
 
 }  // namespace ziggurat::doctor

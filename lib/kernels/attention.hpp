@@ -20,8 +20,7 @@ namespace ziggurat::kernels {
 struct AttentionShape {
     std::int64_t batch, seq, heads, kv_heads, head_dim;
     /// Global index of query head 0 if heads are sharded over ranks; for dropout.
-    std::int64_t first_head =
-        0;
+    std::int64_t first_head = 0;
 };
 
 /// Computes out = softmax(scale q k^T + causal mask) v for every sequence and head.
@@ -90,7 +89,7 @@ AttentionKernel prepare_attention(const device::Stream& stream,
 
 /// A library that can compute attention on GPUs.
 struct AttentionLibrary {
-    std::string name = {};  ///< with its version; empty: this build or this machine has no library
+    std::string name = {};             ///< with its version; empty: this build or this machine has no library
     std::string unusable_reason = {};  ///< reason why a library of this build cannot be used
 };
 

@@ -16,7 +16,7 @@ namespace ziggurat::kernels {
 struct LinearShape {
     std::int64_t rows, in, out;
     bool has_bias;
-    bool is_tile = false;  ///< a tile of a weight's rows: also prepared for backward_input_sum
+    bool is_tile = false;    ///< a tile of a weight's rows: also prepared for backward_input_sum
     bool with_gelu = false;  ///< also prepared for forward_gelu and backward_input_gelu
 
     auto operator<=>(const LinearShape&) const = default;

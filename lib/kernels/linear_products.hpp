@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/linear.hpp"
 #include "kernels/launch/kernel_backend.hpp"
+#include "kernels/linear.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels {

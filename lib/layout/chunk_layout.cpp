@@ -7,7 +7,6 @@
 
 namespace ziggurat::layout {
 
-
 ChunkLayout::ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements, std::int64_t alignment)
     : shards_{std::move(shards)} {
     ZG_EXPECTS(chunk_elements >= 0 && alignment > 0 && alignment % FlatLayout::block == 0);

@@ -16,8 +16,8 @@ namespace ziggurat::layout {
 struct ParameterCount {
     std::int64_t embedding = 0;  ///< token table and, if positions are learned, position table
     std::int64_t layer = 0;      ///< one decoder layer
-    std::int64_t layers = 0;  ///< all decoder layers
-    std::int64_t head = 0;  ///< last norm and, unless tied, the output projection
+    std::int64_t layers = 0;     ///< all decoder layers
+    std::int64_t head = 0;       ///< last norm and, unless tied, the output projection
     std::int64_t total = 0;
 
     bool operator==(const ParameterCount&) const = default;

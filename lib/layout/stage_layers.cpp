@@ -23,9 +23,9 @@ std::int64_t sum(Costs costs) {
 /// Every stage has at least one layer; the last entry is the number of layers. Empty if the stages cannot
 /// hold all layers within that cost.
 std::optional<std::vector<std::size_t>> min_begins(Costs layers,
-                                                     std::int64_t head,
-                                                     int stages,
-                                                     std::int64_t max) {
+                                                   std::int64_t head,
+                                                   int stages,
+                                                   std::int64_t max) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(stages) + 1, layers.size());
     for (auto stage = static_cast<std::size_t>(stages); stage-- > 0;) {
         auto begin = begins[stage + 1];

@@ -40,13 +40,13 @@ enum class Presence {
     trained,          ///< trained tensors, from step to step
     trained_if_bf16,  ///< the same if the compute type is not f32; otherwise parameters are the master
     frozen,           ///< tensors that train.only leaves out, from step to step
-    within_step,  ///< never between steps: a pass creates it and its last reader ends it
+    within_step,      ///< never between steps: a pass creates it and its last reader ends it
 };
 
 /// Values before the first step.
 enum class InitialContent {
     drawn,    ///< by state::set_initial_values
-    zero,  ///< as new memory and files are
+    zero,     ///< as new memory and files are
     written,  ///< by the first step, before any op reads them
 };
 
@@ -55,8 +55,8 @@ enum class Restore {
     read,  ///< from the checkpoint; a checkpoint without them is rejected
     /// The same, but rounded from the master if it exists; then only the master is saved.
     read_or_rounded,
-    read_or_zero,     ///< from the checkpoint; zero for tensors that were frozen when it was written
-    written,  ///< by the next step, before any op reads them
+    read_or_zero,  ///< from the checkpoint; zero for tensors that were frozen when it was written
+    written,       ///< by the next step, before any op reads them
 };
 
 /// One row of the table.

@@ -13,7 +13,7 @@ namespace ziggurat::layout {
 /// A part of a unit's parameters that is gathered, released and reduced together.
 struct Segment {
     int phase = -1;
-    ElementRange rows;  ///< of the phase's weight, as this rank holds it; empty: no tile
+    ElementRange rows;                 ///< of the phase's weight, as this rank holds it; empty: no tile
     std::vector<ElementRange> ranges;  ///< of the unit's flat range, ascending
 };
 

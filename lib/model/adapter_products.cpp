@@ -49,7 +49,8 @@ void Adapters<T>::project_input(TensorAddress<const T, 2> x) const {
 }
 
 template <class T>
-TensorAddress<const T, 2> Adapters<T>::columns_of(TensorAddress<const T, 2> matrix, const AdapterPair& one) const {
+TensorAddress<const T, 2> Adapters<T>::columns_of(TensorAddress<const T, 2> matrix,
+                                                  const AdapterPair& one) const {
     if (one.position.columns == matrix.extent(1)) {
         return matrix;
     }

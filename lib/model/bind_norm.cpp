@@ -1,7 +1,7 @@
 /// Norms, fused with a preceding residual sum if there is one, and the residual sum at a layer's end.
 #include "kernels/norm/layer_norm.hpp"
-#include "kernels/residual.hpp"
 #include "kernels/norm/rms_norm.hpp"
+#include "kernels/residual.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 

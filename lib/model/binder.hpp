@@ -12,8 +12,8 @@
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/linear.hpp"
 #include "kernels/launch/step_inputs.hpp"
+#include "kernels/linear.hpp"
 #include "layout/families/family.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"

@@ -9,8 +9,8 @@ namespace ziggurat::optim {
 ///
 /// Positions are fractions if the schedule counts tokens and earlier steps had another batch size.
 struct SchedulePoint {
-    double step = 0;  ///< steps before this one
-    double steps = 0;  ///< length of the schedule, >= 1
+    double step = 0;         ///< steps before this one
+    double steps = 0;        ///< length of the schedule, >= 1
     double warmup_step = 0;  ///< warm-up steps before this one, as the warm-up counts them
 };
 

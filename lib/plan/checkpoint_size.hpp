@@ -9,8 +9,8 @@ namespace ziggurat::plan {
 
 /// Sizes of the checkpoints of a run that saves.
 struct CheckpointSize {
-    std::int64_t bytes = 0;  ///< tensors of one checkpoint; metadata adds up to 4 KiB for each tensor
-    std::int64_t kept = 0;   ///< maximum number that remains at the end
+    std::int64_t bytes = 0;          ///< tensors of one checkpoint; metadata adds up to 4 KiB for each tensor
+    std::int64_t kept = 0;           ///< maximum number that remains at the end
     std::int64_t bytes_kept = 0;     ///< bytes of those
     std::int64_t bytes_at_most = 0;  ///< bytes of those and of the one that is being written
 };

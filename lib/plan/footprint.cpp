@@ -57,7 +57,7 @@ Footprint footprint_of(const spec::RunSpec& spec,
                    spec.tiers.nvme_budget_bytes};
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes : spec::unlimited; };
     made.available = {machine.has_device ? left_by(libraries, known(machine.device_bytes)) : spec::unlimited,
-                  known(machine.host_bytes), machine.nvme_bytes};
+                      known(machine.host_bytes), machine.nvme_bytes};
     made.memory = machine.has_device ? 0 : machine.host_bytes;
     return made;
 }

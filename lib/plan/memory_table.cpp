@@ -15,8 +15,8 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::MemoryCategory;
 using schedule::Lifetime;
+using schedule::MemoryCategory;
 
 /// First and last op that use a transient buffer.
 struct BufferUse {

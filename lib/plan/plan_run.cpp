@@ -142,7 +142,7 @@ class Planner {
     layout::Mesh mesh_;
     RunPlan plan_;
     std::vector<RankBytes> by_rank_;  ///< zeros if not built
-    std::vector<RankBytes> max_;     ///< by stage: maximum over the built ranks
+    std::vector<RankBytes> max_;      ///< by stage: maximum over the built ranks
     RepresentativeStages stages_;
     bool keeps_stages_ = false;
 };

@@ -44,7 +44,7 @@ struct RunPlan {
     Footprint footprint;
     std::vector<PlannedStage> stages;  ///< in order; only the fullest for PlannedRanks::first
     std::int64_t built_layers = 0;     ///< layers that have ops; buffers have the sizes for all (scale_up)
-    std::string accuracy_note;             ///< not empty if a smaller run was planned (see accuracy_note)
+    std::string accuracy_note;         ///< not empty if a smaller run was planned (see accuracy_note)
 
     /// Returns the stage with most device memory.
     const PlannedStage& fullest() const;

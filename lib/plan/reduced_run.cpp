@@ -50,7 +50,8 @@ RepresentativeLayers fewer_layers(const spec::RunSpec& spec, Size size) {
     if (stages > 1) {
         max = std::min(max, max_layers_of_stage(spec, weight, size));
     }
-    return spec.model.layers <= max * stages ? RepresentativeLayers{spec} : RepresentativeLayers{spec, max / 2 * stages};
+    return spec.model.layers <= max * stages ? RepresentativeLayers{spec}
+                                             : RepresentativeLayers{spec, max / 2 * stages};
 }
 
 }  // namespace
@@ -101,8 +102,7 @@ std::string accuracy_note(const ReducedRun& built, const spec::RunSpec& whole, i
                                     format_grouped(chunk_elements(built.spec)),
                                     format_grouped(chunk_elements(whole))));
     }
-    return parts.empty() ? ""
-                         : fmt::format("{}: may be up to a fifth too high", fmt::join(parts, " and "));
+    return parts.empty() ? "" : fmt::format("{}: may be up to a fifth too high", fmt::join(parts, " and "));
 }
 
 }  // namespace ziggurat::plan

@@ -28,7 +28,7 @@ std::int64_t enough_micro_batches(const spec::Parallel& parallel);
 /// Reduced run that is built instead of a larger one.
 struct ReducedRun {
     spec::RunSpec spec;
-    RepresentativeLayers layers;                        ///< sample of the larger run
+    RepresentativeLayers layers;               ///< sample of the larger run
     std::vector<spec::TileRule> larger_tiles;  ///< rules of the larger run, with the number of built tiles
 };
 

@@ -52,8 +52,9 @@ bool may_distinguish_layers(std::string_view pattern) {
 class LayerMarks {
   public:
     explicit LayerMarks(const spec::RunSpec& spec) : spec_{spec}, names_{names_after_layer(spec.model)} {
-        distinguishes_ = std::ranges::any_of(spec.train.only, may_distinguish_layers) ||
-                       std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match);
+        distinguishes_ =
+            std::ranges::any_of(spec.train.only, may_distinguish_layers) ||
+            std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match);
         of_first_ = found_for(0);
     }
 
@@ -165,9 +166,10 @@ void RepresentativeLayers::find_groups(const spec::RunSpec& spec) {
         first_trained = LayerMarks::is_any_trained(found) ? std::min(first_trained, layer) : first_trained;
         mark_of.push_back(known_marks.try_emplace(found, static_cast<int>(known_marks.size())).first->second);
     }
-    are_identical_ = known_marks.size() == 1 && std::ranges::all_of(states, [&](const spec::StageState& state) {
-                     return state.recompute.every == states.front().recompute.every;
-                 });
+    are_identical_ =
+        known_marks.size() == 1 && std::ranges::all_of(states, [&](const spec::StageState& state) {
+            return state.recompute.every == states.front().recompute.every;
+        });
 
     std::map<std::tuple<std::int64_t, bool, std::vector<int>>, int> kinds;
     std::int64_t begin = 0;

@@ -111,7 +111,9 @@ class TileBuffers {
         bool is_tile() const { return segment >= 0 && !is_shared; }
     };
 
-    static bool is_staging(const Buffer& buffer) { return buffer.consumer == schedule::MemoryCategory::transfers; }
+    static bool is_staging(const Buffer& buffer) {
+        return buffer.consumer == schedule::MemoryCategory::transfers;
+    }
 
     static bool may_hold_tile(const Buffer& buffer) {
         return buffer.consumer == schedule::MemoryCategory::leases ||

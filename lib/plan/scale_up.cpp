@@ -7,14 +7,14 @@
 
 #include "layout/mesh.hpp"
 #include "plan/arena_sizes.hpp"
-#include "plan/scale_tiles.hpp"
 #include "plan/reduced_run.hpp"
+#include "plan/scale_tiles.hpp"
 #include "schedule/expand/expand.hpp"
-#include "schedule/residency/homes.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "schedule/residency/homes.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {

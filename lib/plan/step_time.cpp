@@ -38,8 +38,8 @@ class Race {
             const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
             lanes_[lane].shared = shared_by(engine(lane));
             lanes_[lane].positions = schedule::overlaps_itself(engine(lane))
-                                      ? std::min<std::int64_t>(schedule::max_in_flight, num_ops)
-                                      : 1;
+                                         ? std::min<std::int64_t>(schedule::max_in_flight, num_ops)
+                                         : 1;
         }
         hold_layers();
     }

@@ -102,7 +102,9 @@ Curve make_curve(const History& history, const CurveStyle& style, const ValueOf&
 }
 
 ValueOf loss_value() {
-    return [](const Step& step) { return step.loss ? std::optional{WeightedValue{*step.loss, 1}} : std::nullopt; };
+    return [](const Step& step) {
+        return step.loss ? std::optional{WeightedValue{*step.loss, 1}} : std::nullopt;
+    };
 }
 
 ValueOf lr_value() {

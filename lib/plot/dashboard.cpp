@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t latest_steps = 50;  ///< steps over which speed and waits are averaged
 constexpr int min_rows = 12;
 constexpr int min_columns = 40;
-constexpr int rows_of_curve = 12;     ///< rows that terminal_text() uses for a panel of height 2
+constexpr int rows_of_curve = 12;      ///< rows that terminal_text() uses for a panel of height 2
 constexpr int rows_next_to_curve = 6;  ///< rows of its title, legend and axis
 constexpr int bar_columns = 20;
 

@@ -30,7 +30,7 @@ struct Step {
     std::int64_t tokens = 0;  ///< since the training began
     /// By MemoryTier. Maximum over ranks if each rank has its own tier.
     std::array<double, tiers.size()> tier_bytes{};
-    double mfu = 0;    ///< 0: the peak is unknown
+    double mfu = 0;  ///< 0: the peak is unknown
     double lr = 0;
     double grad_norm = 0;
     std::vector<double> loss_by_source = {};  ///< by History::train_sources; NaN: no loss in this step

@@ -48,8 +48,8 @@ class Drawing {
         std::string row = indent;
         int taken = text_width(indent);
         for (std::size_t i = 0; i < names.size(); ++i) {
-            const auto name = shortened_from_left(
-                names[i], std::max(style_.columns, min_columns) - text_width(indent) - 3);
+            const auto name =
+                shortened_from_left(names[i], std::max(style_.columns, min_columns) - text_width(indent) - 3);
             const int needed = text_width(name) + 4;
             if (taken > text_width(indent) && taken + needed > std::max(style_.columns, min_columns)) {
                 end_row(row);
@@ -98,7 +98,8 @@ class Drawing {
         fill(canvas, figure, panel);
         std::vector<std::string> labels(static_cast<std::size_t>(rows));
         for (const auto& tick : is_empty ? std::vector<Tick>{} : panel.y.ticks((2 * rows + 1) / 3)) {
-            const auto row = static_cast<int>(std::lround((1 - panel.y.position_of(tick.value)) * rows - 0.5));
+            const auto row =
+                static_cast<int>(std::lround((1 - panel.y.position_of(tick.value)) * rows - 0.5));
             labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = tick.text;
         }
         for (int row = 0; row < rows; ++row) {

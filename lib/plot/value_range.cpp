@@ -8,7 +8,7 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr std::size_t peak_reach = 4;      ///< points on each side that a peak is compared with
-constexpr std::size_t min_points = 60;   ///< of a line; shorter lines are drawn with all peaks
+constexpr std::size_t min_points = 60;     ///< of a line; shorter lines are drawn with all peaks
 constexpr double share_of_spreads = 0.99;  ///< share of points whose spread is within the axis
 
 /// Returns the value that `share` of `values` do not exceed.

@@ -9,8 +9,8 @@
 #include "base/enumerators.hpp"
 #include "base/exact_sum.hpp"
 #include "base/small_vector.hpp"
-#include "layout/flat_layout.hpp"
 #include "layout/families/role.hpp"
+#include "layout/flat_layout.hpp"
 #include "layout/state_kinds.hpp"
 #include "spec/run_spec.hpp"
 
@@ -147,9 +147,9 @@ struct Buffer {
     int microbatch = -1;
     std::int64_t first_element = 0;  ///< persistent shards: index in the unit's flat range of byte 0
     spec::DType type = spec::DType::f32;
-    bool is_replicated = false;     ///< an activation that is replicated on all ranks of a tensor axis above 1
-    bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
-    std::int64_t offset = -1;  ///< in its arena; set by place_buffers
+    bool is_replicated = false;  ///< an activation that is replicated on all ranks of a tensor axis above 1
+    bool is_shared = false;      ///< in an arena that other ranks of the node read; set by place_buffers
+    std::int64_t offset = -1;    ///< in its arena; set by place_buffers
 };
 
 /// Number of arenas of a rank.

@@ -11,12 +11,12 @@
 namespace ziggurat::schedule {
 
 enum class OpKind {
-    compute,   ///< a phase in some direction
-    loss,      ///< cross-entropy over a block of rows
-    fill,      ///< zeroes its writes
-    add,       ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
-    update,    ///< the optimizer on one chunk's runs
-    norm,      ///< adds squares of gradients to the step's exact sum
+    compute,  ///< a phase in some direction
+    loss,     ///< cross-entropy over a block of rows
+    fill,     ///< zeroes its writes
+    add,      ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
+    update,   ///< the optimizer on one chunk's runs
+    norm,     ///< adds squares of gradients to the step's exact sum
     /// Global norm, clip factor and skip flag from the exact sums. Runs on the host and contains an
     /// all_reduce of integers.
     step_end,

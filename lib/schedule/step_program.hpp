@@ -77,7 +77,7 @@ struct Op {
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;
-    std::vector<int> waits_for;  ///< ops of this step; of its own lane only if overlaps_itself
+    std::vector<int> waits_for;                ///< ops of this step; of its own lane only if overlaps_itself
     std::vector<int> waits_for_previous_step;  ///< the same for the previous step
     std::string label;
 };

@@ -25,7 +25,9 @@ struct Depths {
     std::string prefetch_reason, optimizer_prefetch_reason, chunk_reason;
 
     /// Returns the reason to which text about both depths is added.
-    std::string& ahead_reason(AutoDepths open) { return open.prefetch ? prefetch_reason : optimizer_prefetch_reason; }
+    std::string& ahead_reason(AutoDepths open) {
+        return open.prefetch ? prefetch_reason : optimizer_prefetch_reason;
+    }
 };
 
 /// Returns the chunk elements to use if no state is transferred.

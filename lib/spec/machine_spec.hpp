@@ -12,7 +12,7 @@ constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 
 struct MachineSpec {
     std::string name = "this machine";
-    bool has_device = false;         ///< GPUs; without them the device tier is part of host memory
+    bool has_device = false;            ///< GPUs; without them the device tier is part of host memory
     std::string no_device_reason = {};  ///< human-readable reason, if known
     /// True if this machine lists GPUs that cannot be used.
     bool is_device_broken = false;

@@ -84,8 +84,8 @@ struct Model {
     double dropout = 0;          ///< of embedding, attention weights and both branches of a layer
     /// Factor of the token table's gradient from lookups; does not apply to a tied head's part.
     double embedding_gradient = 1;
-    double init_std = 0.02;      ///< projections into the residual stream: init_std / sqrt(2 layers)
-    std::string init_path = {};  ///< checkpoint or run with the initial weights; empty: random
+    double init_std = 0.02;          ///< projections into the residual stream: init_std / sqrt(2 layers)
+    std::string init_path = {};      ///< checkpoint or run with the initial weights; empty: random
     bool is_init_published = false;  ///< true if init_path is a folder in the Hugging Face format
     RopeScaling rope_scaling = {};
     Lora lora = {};  ///< if on, train.only lists exactly the adapters' tensors

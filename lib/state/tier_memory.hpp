@@ -23,7 +23,7 @@ struct NvmeSpace {
     std::vector<std::string> folders = {};
     std::int64_t stripe_bytes = std::int64_t{1} << 20;
     bool is_checked = false;  ///< every read is compared with a checksum of the written bytes
-    bool is_near = false;  ///< use only the folders on the NUMA node of this rank
+    bool is_near = false;     ///< use only the folders on the NUMA node of this rank
 };
 
 /// Reserves the memory that the programs of a run need, once, and locates their buffers in it.

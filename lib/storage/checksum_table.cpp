@@ -35,9 +35,9 @@ std::uint32_t half(std::uint64_t checksum) {
 }  // namespace
 
 ChecksumTable::ChecksumTable(std::int64_t bytes,
-                         std::vector<std::int64_t> cuts,
-                         std::int64_t max_bytes,
-                         std::int64_t stripe_bytes) {
+                             std::vector<std::int64_t> cuts,
+                             std::int64_t max_bytes,
+                             std::int64_t stripe_bytes) {
     ZG_EXPECTS(bytes > 0 && max_bytes > 0);
     cuts.push_back(0);
     cuts.push_back(bytes);
@@ -94,9 +94,9 @@ void ChecksumTable::note_written(std::int64_t offset, std::span<const std::byte>
 }
 
 void ChecksumTable::check(std::int64_t offset,
-                        std::span<const std::byte> bytes,
-                        const std::string& path,
-                        std::int64_t offset_in_file) const {
+                          std::span<const std::byte> bytes,
+                          const std::string& path,
+                          std::int64_t offset_in_file) const {
     const auto end = offset + std::ssize(bytes);
     auto i = index_of(offset);
     ZG_EXPECTS(begins_[i] == offset);
@@ -114,20 +114,20 @@ void ChecksumTable::check(std::int64_t offset,
 }
 
 void ChecksumTable::refuse(const Cell& cell,
-                         std::uint64_t found,
-                         std::int64_t bytes,
-                         const std::string& path,
-                         std::int64_t offset_in_file) const {
+                           std::uint64_t found,
+                           std::int64_t bytes,
+                           const std::string& path,
+                           std::int64_t offset_in_file) const {
     const bool is_old = cell.times_written > 1 && half(found) == cell.checksum_before;
-    const auto reason = cell.times_written == 0
-                         ? fmt::format("their checksum is {:016x}, but nothing was written there", found)
-                     : is_old
-                         ? fmt::format(
-                               "they are those of write {} with checksum {:016x}, but write {} with checksum "
-                               "{:016x} was the last",
-                               cell.times_written - 1, found, cell.times_written, cell.checksum)
-                         : fmt::format("their checksum is {:016x}, that of write {} was {:016x}", found,
-                                       cell.times_written, cell.checksum);
+    const auto reason =
+        cell.times_written == 0
+            ? fmt::format("their checksum is {:016x}, but nothing was written there", found)
+        : is_old ? fmt::format(
+                       "they are those of write {} with checksum {:016x}, but write {} with checksum "
+                       "{:016x} was the last",
+                       cell.times_written - 1, found, cell.times_written, cell.checksum)
+                 : fmt::format("their checksum is {:016x}, that of write {} was {:016x}", found,
+                               cell.times_written, cell.checksum);
     throw Error{
         ErrorKind::resource,
         fmt::format("the {} bytes read at offset {} of '{}' are not what was written there ({}). {}",

@@ -25,9 +25,9 @@ class ChecksumTable {
     ///
     /// With `stripe_bytes` above 0, no cell crosses a multiple of it.
     ChecksumTable(std::int64_t bytes,
-                std::vector<std::int64_t> cuts,
-                std::int64_t max_bytes,
-                std::int64_t stripe_bytes = 0);
+                  std::vector<std::int64_t> cuts,
+                  std::int64_t max_bytes,
+                  std::int64_t stripe_bytes = 0);
 
     /// Returns false if there are no cells, so that checks are disabled.
     bool is_on() const noexcept { return !begins_.empty(); }

@@ -27,7 +27,8 @@ bool leads_to(const std::string& path, int descriptor) {
 
 }  // namespace
 
-DirectoryHandle::DirectoryHandle(const std::string& name) : name_{name}, folder_{open_folder(name)}, fd_path_{name} {
+DirectoryHandle::DirectoryHandle(const std::string& name)
+    : name_{name}, folder_{open_folder(name)}, fd_path_{name} {
     const std::string fd_path = "/proc/self/fd/" + std::to_string(folder_.get());
     if (folder_ && leads_to(fd_path, folder_.get())) {
         fd_path_ = fd_path;  // otherwise /proc does not exist, and the name must be used
@@ -64,8 +65,7 @@ PathStatus DirectoryHandle::path_status() const {
         return PathStatus::unchanged;
     }
     // A directory without links was removed. A file server may report an error instead.
-    return ::fstat(folder_.get(), &held) != 0 || held.st_nlink == 0 ? PathStatus::removed
-                                                                    : PathStatus::moved;
+    return ::fstat(folder_.get(), &held) != 0 || held.st_nlink == 0 ? PathStatus::removed : PathStatus::moved;
 }
 
 void DirectoryHandle::reopen(const DirectoryHandle& now) {

@@ -11,17 +11,18 @@ namespace ziggurat::storage {
 /// Status of an open directory, compared with the name by which it was opened.
 enum class PathStatus {
     unchanged,
-    moved,  ///< it was renamed; another directory may have its name now
-    removed        ///< it was removed
+    moved,   ///< it was renamed; another directory may have its name now
+    removed  ///< it was removed
 };
 
 /// Handle of an open directory.
 ///
-/// Paths that begin with fd_path() keep pointing into it after it is renamed or replaced. Collective: local; each
-/// rank that writes has its own handle.
+/// Paths that begin with fd_path() keep pointing into it after it is renamed or replaced. Collective: local;
+/// each rank that writes has its own handle.
 class DirectoryHandle {
   public:
-    /// Opens the directory. If that fails, fd_path() is the name itself, and writing there reports the reason.
+    /// Opens the directory. If that fails, fd_path() is the name itself, and writing there reports the
+    /// reason.
     explicit DirectoryHandle(const std::string& name);
 
     bool is_held() const noexcept { return static_cast<bool>(folder_); }

@@ -22,9 +22,9 @@ FileSystem file_system_of(const std::string& folder) noexcept;
 struct DirectoryProbe {
     std::string no_file_reason = {};
     std::string not_direct_reason = {};
-    std::string damage = {};       ///< difference between the written block and the block that was read
+    std::string damage = {};          ///< difference between the written block and the block that was read
     std::string no_lock_reason = {};  ///< reason why flock() failed; HDF5 locks files with flock()
-    bool has_no_locks = false;     ///< this reason is ENOSYS
+    bool has_no_locks = false;        ///< this reason is ENOSYS
 };
 
 /// Probes a folder with one block of a file, which is removed in any case.

@@ -149,7 +149,8 @@ Sweep sweep(const SweepOptions& options) {
     for (const auto block : options.block_bytes) {
         for (const int depth : options.depths) {
             tell();
-            made.points.push_back({block, depth, files.move(Direction::read, block, depth, options.seconds).rate(),
+            made.points.push_back({block, depth,
+                                   files.move(Direction::read, block, depth, options.seconds).rate(),
                                    files.move(Direction::write, block, depth, options.seconds).rate()});
         }
     }

@@ -99,8 +99,8 @@ std::optional<int> numa_node_of_process(const std::string& system) {
 }
 
 NumaLocalFolders choose_near(const std::vector<std::string>& folders,
-                        std::span<const std::optional<int>> nodes,
-                        std::optional<int> node) {
+                             std::span<const std::optional<int>> nodes,
+                             std::optional<int> node) {
     if (!node) {
         return {folders, "a rank may run on CPUs of several NUMA nodes; bind each rank to one NUMA node"};
     }

@@ -25,8 +25,8 @@ struct NumaLocalFolders {
 ///
 /// \param nodes  node of each folder
 NumaLocalFolders choose_near(const std::vector<std::string>& folders,
-                        std::span<const std::optional<int>> nodes,
-                        std::optional<int> node);
+                             std::span<const std::optional<int>> nodes,
+                             std::optional<int> node);
 
 /// Returns choose_near() for this process. On a machine with one NUMA node, all folders are local.
 NumaLocalFolders near_folders(const std::vector<std::string>& folders, const std::string& system = "/sys");

@@ -47,8 +47,9 @@ std::vector<double> score_rows(const data::ChoiceSequences& sequences,
         const std::span<const float> losses = assembly.evaluate_slot().losses;
         for (std::int64_t slot = 0; model.counts_losses() && slot < slots; ++slot) {
             for (const auto& position : sequences.target_positions(first + slot)) {
-                const auto of_ending = losses.subspan(static_cast<std::size_t>(slot * seq + position.first_loss),
-                                                      static_cast<std::size_t>(position.losses));
+                const auto of_ending =
+                    losses.subspan(static_cast<std::size_t>(slot * seq + position.first_loss),
+                                   static_cast<std::size_t>(position.losses));
                 words[static_cast<std::size_t>(position.row)] =
                     std::bit_cast<std::uint64_t>(log_probability(of_ending));
             }

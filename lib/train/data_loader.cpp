@@ -48,10 +48,10 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
 }
 
 DataLoader::DataLoader(const spec::RunSpec& spec,
-               data::BatchSource source,
-               int data_rank,
-               bool counts,
-               const checkpoint::TrainingProgress& progress)
+                       data::BatchSource source,
+                       int data_rank,
+                       bool counts,
+                       const checkpoint::TrainingProgress& progress)
     : spec_{spec},
       source_{std::move(source)},
       batch_{spec.train.micro_batch, spec.data.seq},
@@ -59,7 +59,9 @@ DataLoader::DataLoader(const spec::RunSpec& spec,
       counts_{counts},
       samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch} {}
 
-std::int64_t DataLoader::fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world) {
+std::int64_t DataLoader::fill(std::int64_t step,
+                              std::span<const BatchSlot> slots,
+                              const comm::Context& world) {
     std::int64_t targets = 0;
     for (std::size_t m = 0; m < slots.size(); ++m) {
         source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.data, step,

@@ -22,10 +22,10 @@ class DataLoader {
     /// \param progress  progress of a resumed run: its samples follow those that it was trained on, for any
     ///                  earlier batch size
     DataLoader(const spec::RunSpec& spec,
-           data::BatchSource source,
-           int data_rank,
-           bool counts,
-           const checkpoint::TrainingProgress& progress = {});
+               data::BatchSource source,
+               int data_rank,
+               bool counts,
+               const checkpoint::TrainingProgress& progress = {});
 
     /// Fills `slots` with the micro-batches of a step; returns the target tokens of the whole global batch.
     ///

@@ -9,8 +9,8 @@
 #include "base/exact_sum.hpp"
 #include "base/philox.hpp"
 #include "comm/control.hpp"
-#include "train/draw_token.hpp"
 #include "train/data_loader.hpp"
+#include "train/draw_token.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {

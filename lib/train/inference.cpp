@@ -7,8 +7,8 @@
 #include "data/corpus.hpp"
 #include "schedule/build_program.hpp"
 #include "train/choice_scores.hpp"
-#include "train/save/held_pieces.hpp"
 #include "train/ops/late_failure.hpp"
+#include "train/save/held_pieces.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -23,7 +23,9 @@ Programs forward_alone(const spec::RunSpec& run, int world_rank) {
 
 }  // namespace
 
-spec::RunSpec evaluating(const spec::RunSpec& trained, const InferenceRanks& unchanged, std::int64_t micro_batch) {
+spec::RunSpec evaluating(const spec::RunSpec& trained,
+                         const InferenceRanks& unchanged,
+                         std::int64_t micro_batch) {
     spec::RunSpec run = trained;
     run.parallel = {};
     run.parallel.ranks = run.parallel.data = unchanged.ranks;
@@ -58,9 +60,7 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const InferenceRanks& unc
     return run;
 }
 
-Inference::Inference(const spec::RunSpec& run,
-                     const comm::Context& world,
-                     const device::RankDevices& devices)
+Inference::Inference(const spec::RunSpec& run, const comm::Context& world, const device::RankDevices& devices)
     : run_{run},
       world_{world},
       model_{run, world.rank()},

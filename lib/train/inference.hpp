@@ -31,7 +31,9 @@ struct InferenceRanks {
 /// parameters stay.
 ///
 /// Collective: local; pure
-spec::RunSpec evaluating(const spec::RunSpec& trained, const InferenceRanks& unchanged, std::int64_t micro_batch);
+spec::RunSpec evaluating(const spec::RunSpec& trained,
+                         const InferenceRanks& unchanged,
+                         std::int64_t micro_batch);
 
 /// Evaluation-only state of a model: its parameters and the buffers of a forward pass.
 class Inference {

@@ -4,8 +4,8 @@
 #include "comm/context.hpp"
 #include "device/device.hpp"
 #include "spec/run_spec.hpp"
-#include "train/control/stop_signals.hpp"
 #include "train/console/console.hpp"
+#include "train/control/stop_signals.hpp"
 #include "train/report/run_context.hpp"
 
 namespace ziggurat::train {

@@ -11,9 +11,9 @@
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "train/ops/late_failure.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
-#include "train/ops/late_failure.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -49,14 +49,14 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
       world_{assembly_.world()},
       model_{spec_, world.rank()},
       resumed_{after_spike(resume(spec_,
-                                   context.effective_deck,
-                                   world_,
-                                   assembly_.state(),
-                                   reporter,
-                                   {for_manifest(data.files(), context.secrets), corpus.order()}),
-                            back)},
+                                  context.effective_deck,
+                                  world_,
+                                  assembly_.state(),
+                                  reporter,
+                                  {for_manifest(data.files(), context.secrets), corpus.order()}),
+                           back)},
       tracker_{spec_, world_, checkpoint_root(spec_),
-             resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
+               resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},
       feeder_{spec_, corpus.training(order_), model_.data_rank, model_.counts_losses(), resumed_.progress},
@@ -80,10 +80,11 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         try {
             keep_companions_of_start(spec.model, resumed_, checkpointer_.fd_path() + "/ckpt");
         } catch (const Error& error) {
-            reporter_.print_line(message(Severity::warning,
-                                  fmt::format("an export of this run will lack the tokenizer's files and the "
-                                              "generation settings of its model ({})",
-                                              error.what())));
+            reporter_.print_line(
+                message(Severity::warning,
+                        fmt::format("an export of this run will lack the tokenizer's files and the "
+                                    "generation settings of its model ({})",
+                                    error.what())));
         }
     }
     if (was_finished()) {
@@ -173,7 +174,8 @@ LoopEnd TrainingLoop::train() {
 }
 
 bool TrainingLoop::was_finished() const {
-    return resumed_.is_own && (resumed_.progress.step >= spec_.train.steps || !tracker_.stop_reason().empty());
+    return resumed_.is_own &&
+           (resumed_.progress.step >= spec_.train.steps || !tracker_.stop_reason().empty());
 }
 
 checkpoint::TrainingProgress TrainingLoop::progress() const {
@@ -184,7 +186,7 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
             .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns()),
             .skipped_in_a_row = skips_.in_a_row(),
             .pace = checkpoint::increments_from(resumed_.progress, spec_.train.global_batch,
-                                          spec_.train.global_batch * spec_.data.seq),
+                                                spec_.train.global_batch * spec_.data.seq),
             .recent = spikes_.recent(),
             .course = course_.record(step_, tokens_),
             .order = order_};

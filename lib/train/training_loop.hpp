@@ -21,14 +21,14 @@
 #include "train/control/spike_detector.hpp"
 #include "train/control/training_schedule.hpp"
 #include "train/control/validation_trigger.hpp"
-#include "train/evaluation.hpp"
 #include "train/data_loader.hpp"
+#include "train/evaluation.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/run_context.hpp"
 #include "train/report/slow_path_watch.hpp"
+#include "train/resume/resume.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
-#include "train/resume/resume.hpp"
 #include "train/save/validation_tracker.hpp"
 #include "train/step/assembly.hpp"
 
@@ -118,7 +118,7 @@ class TrainingLoop {
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
     std::optional<RollBack> back_;       ///< rollback that is due after this step
-    std::string ended_reason_;              ///< reason of an early end by validation losses
+    std::string ended_reason_;           ///< reason of an early end by validation losses
     std::vector<SourceLoss> by_source_;  ///< losses of the latest step, if there are several sources
     std::int64_t process_peak_bytes_ = 0;
     std::array<std::int64_t, 3> max_bytes_{};  ///< by tier: largest arena bytes of any rank

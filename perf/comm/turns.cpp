@@ -45,8 +45,7 @@ std::vector<Timing> time_in_turn(const comm::Communicator& world,
     std::vector<Timing> timings;
     for (auto& of_one : samples) {
         std::ranges::sort(of_one);
-        timings.push_back(
-            {.median = of_one[of_one.size() / 2], .min = of_one.front(), .max = of_one.back()});
+        timings.push_back({.median = of_one[of_one.size() / 2], .min = of_one.front(), .max = of_one.back()});
     }
     return timings;
 }

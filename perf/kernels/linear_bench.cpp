@@ -3,8 +3,8 @@
 /// Prints GFLOP/s, and the share of plain oneDNN products of the same shape in the same run.
 #include <benchmark/benchmark.h>
 
-#include "kernels/linear.hpp"
 #include "kernels/launch/runtime.hpp"
+#include "kernels/linear.hpp"
 #include "layout/host_workspaces.hpp"
 #include "perf/kernels/plain_products.hpp"
 #include "tensor/bfloat16.hpp"

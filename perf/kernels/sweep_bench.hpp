@@ -92,7 +92,7 @@ class SweepBench {
         std::int64_t max = 0;
         for (const auto width : {hidden, ffn}) {
             max = std::max({max, layout::HostWorkspaces::column_sum_bytes(width),
-                             layout::CudaWorkspaces::column_sum_bytes(width)});
+                            layout::CudaWorkspaces::column_sum_bytes(width)});
         }
         workspace = {take(max), static_cast<std::size_t>(max)};
     }

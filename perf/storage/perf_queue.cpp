@@ -216,7 +216,9 @@ void measure(Bench& bench, TransferKind kind, int round, Times& times) {
 
 void print(const Choice& choice, TransferKind kind, const Times& times, bool is_right) {
     const auto rate = [&](const std::string& direction) {
-        return times.contains(direction) ? static_cast<double>(choice.bytes()) / median(times.at(direction)) * 1e-9 : 0.0;
+        return times.contains(direction)
+                   ? static_cast<double>(choice.bytes()) / median(times.at(direction)) * 1e-9
+                   : 0.0;
     };
     for (const auto& [direction, seconds] : times) {
         nlohmann::json line{{"measurement", "nvme_queue"},

@@ -332,7 +332,7 @@ TEST_F(CheckAsJson, SaysWhatIsWrongAndWhere) {
     bool is_reported = false;
     for (const auto& problem : printed["problems"]) {
         is_reported = is_reported || (problem["severity"] == "error" && problem["file"] == "command line" &&
-                              problem["line"] == 2 && problem["column"] == 20);
+                                      problem["line"] == 2 && problem["column"] == 20);
         EXPECT_EQ(problem["text"].get<std::string>().find('\x1b'), std::string::npos);
     }
     EXPECT_TRUE(is_reported) << out_;

@@ -14,10 +14,10 @@
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
 #include "layout/counts.hpp"
+#include "plan/plan_run.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_homes.hpp"
-#include "plan/report/memory_report.hpp"
-#include "plan/plan_run.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -158,7 +158,8 @@ TEST_F(SystemDecks, ATrillionFitsThreeAxesAndNotTwo) {
     const auto whole = at({});
     expect_to_need(whole, at({"parallel.pipeline={stages: 1}"}), spec::Tier::device);
     const auto without = at({"parallel.tensor=1"});
-    EXPECT_GT(plan::plan_run(without.run, without.machine).footprint.add_resource_error(spec::Tier::device), 0);
+    EXPECT_GT(plan::plan_run(without.run, without.machine).footprint.add_resource_error(spec::Tier::device),
+              0);
 }
 
 TEST_F(SystemDecks, ATrillionFitsWhereTensorRanksShareTokens) {

@@ -39,7 +39,7 @@ void pause(State state) {
 void check_place(const Place& first, const Place& mine, const char* of) {
     if (!is_same(first, mine)) {
         print_kernel_end_reason("threads of one " + std::string{of} + " wait at " + at(first) + " and at " +
-                            at(mine));
+                                at(mine));
         end_kernel(cudaErrorLaunchFailure);
     }
 }

@@ -18,7 +18,7 @@ thread_local Touched last_touched;
 /// Continuation of a kernel that accessed memory outside of its allocations.
 void end_by_fault() {
     print_kernel_end_reason("byte " + std::to_string(last_touched.byte) + " of " +
-                        std::to_string(last_touched.bytes) + " of a GPU's memory was touched");
+                            std::to_string(last_touched.bytes) + " of a GPU's memory was touched");
     end_kernel(cudaErrorIllegalAddress);
 }
 

@@ -30,7 +30,7 @@ struct Piece {
     std::size_t bytes;
     std::byte* mapping;
     std::size_t mapped_bytes;  ///< including guard pages
-    std::size_t reported;          ///< index in the table of the signal handler
+    std::size_t reported;      ///< index in the table of the signal handler
 
     std::byte* usable() const { return mapping + guard_bytes; }
     std::size_t usable_bytes() const { return mapped_bytes - 2 * guard_bytes; }

@@ -170,7 +170,8 @@ cudaError_t cudaFree(void* address) {
 
 cudaError_t cudaHostRegister(void* address, std::size_t bytes, unsigned) {
     count(Counted::reserving);
-    return report_error(is_to_fail(Fault::pin) ? injected(cudaErrorMemoryAllocation) : register_host(address, bytes));
+    return report_error(is_to_fail(Fault::pin) ? injected(cudaErrorMemoryAllocation)
+                                               : register_host(address, bytes));
 }
 
 cudaError_t cudaHostUnregister(void* address) {

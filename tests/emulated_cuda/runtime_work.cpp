@@ -203,7 +203,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
     const auto owned = owner_of(to, bytes);
     if ((owned.owner == Owner::gpu && owned.device != stream->device) || !owned.is_all) {
         return report_error({cudaErrorInvalidValue,
-                     "what is to be filled is not in one piece of memory that the GPU reaches"});
+                             "what is to be filled is not in one piece of memory that the GPU reaches"});
     }
     push(stream, [=] {
         std::memset(to, value, bytes);

@@ -20,8 +20,8 @@ struct Settings {
     Mode mode;
     std::uint64_t seed;
     std::size_t memory;
-    int devices;  ///< number that a process sees
-    int first;    ///< index of the first GPU that a process sees; `rank`: the rank in mpirun
+    int devices;               ///< number that a process sees
+    int first;                 ///< index of the first GPU that a process sees; `rank`: the rank in mpirun
     std::size_t shared_bytes;  ///< maximum per block, if its kernel requests it
 };
 /// Returns the settings, read once. An invalid value ends the process.

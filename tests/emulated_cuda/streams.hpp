@@ -23,10 +23,10 @@ struct Piece {
     enum class Kind { work, record, wait, outside };
     Kind kind = Kind::work;
     std::function<Failure()> run = {};
-    std::function<bool()> advance = {};              ///< for work that waits for other processes
+    std::function<bool()> advance = {};                  ///< for work that waits for other processes
     std::shared_ptr<EmulatedEvent> milestone = nullptr;  ///< for a record and a wait
-    std::uint64_t number = 0;                        ///< number of the record
-    std::unique_ptr<char> given = {};  ///< address for order() and follow() with the host
+    std::uint64_t number = 0;                            ///< number of the record
+    std::unique_ptr<char> given = {};                    ///< address for order() and follow() with the host
 };
 
 }  // namespace emulated_cuda
@@ -40,7 +40,8 @@ struct CUstream_st {
 
 struct CUevent_st {
     int device = 0;
-    std::shared_ptr<emulated_cuda::EmulatedEvent> milestone = std::make_shared<emulated_cuda::EmulatedEvent>();
+    std::shared_ptr<emulated_cuda::EmulatedEvent> milestone =
+        std::make_shared<emulated_cuda::EmulatedEvent>();
 };
 
 namespace emulated_cuda {

@@ -50,7 +50,8 @@ TEST_P(FuzzForATierBug, FindsIt) {
         const auto group = world().group().split(takes_part ? 1 : 0);
         const auto mine = takes_part ? difference_in(deck, GetParam(), world().in(group)) : std::string{};
         for (const auto& by_rank : comm::gather(world(), mine)) {
-            printed = printed.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : printed;
+            printed =
+                printed.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : printed;
         }
         printed = comm::broadcast(world(), printed);
     }

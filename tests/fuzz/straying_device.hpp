@@ -10,7 +10,7 @@ namespace ziggurat::test {
 /// Order that a kernel on the wrong stream keeps. On the right stream it would not need waits.
 enum class KeptOrder {
     all,      ///< no bug: another stream with full ordering, which has no effect
-    after,   ///< begins after the calls before it; the calls after it do not wait for it
+    after,    ///< begins after the calls before it; the calls after it do not wait for it
     in_front  ///< ends before the calls after it begin; does not wait for the calls before it
 };
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "comm/control.hpp"
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
 #include "tests/support/test_processors.hpp"

@@ -28,7 +28,8 @@ struct TrainingOutcome {
     std::vector<double> grad_norms;
     std::vector<std::int64_t> skipped_steps;
     bool changed_state_in_a_skipped_step = false;
-    std::uint64_t validation_hash = 0;  ///< hash of the losses of a batch after LrScheduleState::validated_after
+    std::uint64_t validation_hash =
+        0;  ///< hash of the losses of a batch after LrScheduleState::validated_after
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< hash for this rank's micro-batch, without dropout
     schedule::BytesByPurpose bytes_moved{};   ///< over all steps, as counted by the collectives

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/control.hpp"
 #include "comm/backoff.hpp"
+#include "comm/control.hpp"
 #include "comm/make_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "comm/control.hpp"
 #include "comm/backoff.hpp"
+#include "comm/control.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
 #include "comm/wait_context.hpp"

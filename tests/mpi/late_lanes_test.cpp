@@ -15,8 +15,8 @@
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/ops/bind_transfers.hpp"
-#include "train/step/executor.hpp"
 #include "train/ops/throttle.hpp"
+#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -176,9 +176,10 @@ Programs with_a_last_copy(const spec::RunSpec& run) {
 TEST(LateLanes, OfAnEvaluationGoOnWhileRanksAgreeWhetherToStop) {
     auto run = test::tiny_run("gpt2", 1, 1, 1);
     run.tiers.parameters = {0, 1, 0};
-    const device::RankDevices devices{std::make_shared<device::EmulatedDevice>(device::EmulatedDevice::Options{
-                                            .mode = device::EmulatedDevice::Mode::polled, .seed = 1}),
-                                        device::Stream{1}};
+    const device::RankDevices devices{
+        std::make_shared<device::EmulatedDevice>(
+            device::EmulatedDevice::Options{.mode = device::EmulatedDevice::Mode::polled, .seed = 1}),
+        device::Stream{1}};
     Assembly assembly{run, with_a_last_copy(run), test::world(), devices};
     auto& evaluator = assembly.evaluator();
     int left_over = 0;

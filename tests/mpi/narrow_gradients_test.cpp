@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string>
 
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "spec/narrow_sums.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/test_processors.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -213,7 +213,8 @@ TEST_P(Execution, RoundsTheSumOfEachMicrobatchOnce) {
     run.precision.gradient = spec::DType::bf16;
     for (const auto& path : {Spans{}, Spans{ranks(), ranks(), ranks()}}) {
         SCOPED_TRACE(path.text());
-        const auto narrow = test::train_tiny(sharded(run, path), test::world(), test::Keep::tensors).gradients;
+        const auto narrow =
+            test::train_tiny(sharded(run, path), test::world(), test::Keep::tensors).gradients;
         for (const auto& [name, values] : in_full) {
             auto rounded = values;
             std::ranges::transform(values, rounded.begin(),

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/control.hpp"
 #include "comm/backoff.hpp"
+#include "comm/control.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/shared_collectives.hpp"
 #include "comm/wait_context.hpp"

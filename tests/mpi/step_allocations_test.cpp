@@ -20,8 +20,8 @@
 #include "deck/load.hpp"
 #include "device/device.hpp"
 #include "tests/support/rank_test.hpp"
-#include "train/control/stop_signals.hpp"
 #include "train/console/console.hpp"
+#include "train/control/stop_signals.hpp"
 #include "train/trainer.hpp"
 
 extern "C" void* __libc_malloc(std::size_t bytes);

@@ -13,9 +13,9 @@
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/step/executor.hpp"
 #include "train/ops/layer_throttle.hpp"
 #include "train/ops/throttle.hpp"
+#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tensor_file.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/adamw.hpp"
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/tensor_file.hpp"
 

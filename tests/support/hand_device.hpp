@@ -73,7 +73,9 @@ class HandDevice::HandQueue final : public device::Queue {
     void copy(std::byte*, const std::byte*, std::int64_t) override {
         call([] {}, 0);
     }
-    std::unique_ptr<device::EventHandle> record_event() override { return std::make_unique<HandEventHandle>(owner_); }
+    std::unique_ptr<device::EventHandle> record_event() override {
+        return std::make_unique<HandEventHandle>(owner_);
+    }
     void record(device::EventHandle& mark) override {
         owner_.ask();
         auto state = static_cast<HandEventHandle&>(mark).state;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "layout/families/adapters.hpp"
 #include "layout/counts.hpp"
+#include "layout/families/adapters.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 #include "spec/stage_state.hpp"

@@ -30,8 +30,7 @@ class ScratchFolder {
 /// Returns all bytes of a file; empty if it does not exist.
 inline std::string contents_of(const std::string& path) {
     std::ostringstream contents;
-    contents
-        << std::ifstream{path, std::ios::binary}.rdbuf();  // not by bytes: slow under sanitizers
+    contents << std::ifstream{path, std::ios::binary}.rdbuf();  // not by bytes: slow under sanitizers
     return std::move(contents).str();
 }
 

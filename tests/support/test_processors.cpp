@@ -69,9 +69,9 @@ device::RankDevices processors_for_tests(int num_threads) {
     using Mode = device::EmulatedDevice::Mode;
     return {std::make_shared<device::EmulatedDevice>(
                 device::EmulatedDevice::Options{.mode = thread != nullptr ? Mode::threads : Mode::polled,
-                                             .seed = the_kernels->seed_++,
-                                             .num_threads = num_threads,
-                                             .thread = thread}),
+                                                .seed = the_kernels->seed_++,
+                                                .num_threads = num_threads,
+                                                .thread = thread}),
             device::Stream{num_threads, thread}};
 }
 

@@ -2,8 +2,8 @@
 
 #include "layout/families/family_descriptor.hpp"
 #include "layout/mesh.hpp"
-#include "optim/learning_rate.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "optim/learning_rate.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/test_processors.hpp"
 

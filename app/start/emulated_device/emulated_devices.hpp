@@ -15,14 +15,14 @@ namespace ziggurat::app {
 /// \param thread  runs kernels; must outlive the result
 /// \param watch   notified of waits for streams; must outlive the result
 inline device::RankDevices emulated_devices(int num_threads,
-                                             device::HostThread& thread,
-                                             device::WaitObserver& watch) {
+                                            device::HostThread& thread,
+                                            device::WaitObserver& watch) {
     return {std::make_shared<device::EmulatedDevice>(
                 device::EmulatedDevice::Options{.mode = device::EmulatedDevice::Mode::threads,
-                                             .seed = static_cast<std::uint64_t>(getpid()),
-                                             .num_threads = num_threads,
-                                             .thread = &thread,
-                                             .watch = &watch}),
+                                                .seed = static_cast<std::uint64_t>(getpid()),
+                                                .num_threads = num_threads,
+                                                .thread = &thread,
+                                                .watch = &watch}),
             device::Stream{num_threads, &thread}};
 }
 

@@ -12,9 +12,9 @@
 #include "base/error.hpp"
 #include "base/text/looked_in.hpp"
 #include "base/text/printable.hpp"
+#include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/validation_record.hpp"
 
 namespace ziggurat::checkpoint {
@@ -104,9 +104,9 @@ CatalogueEntry examine(const std::string& path, std::optional<Name> name) {
 CatalogueEntry no_folder(const std::string& path, const Name& name) {
     std::error_code error;
     const bool is_present = fs::exists(path, error);
-    const std::string reason = error      ? error.message()
-                            : is_present ? "it is not a folder"
-                                       : "a dangling symbolic link";
+    const std::string reason = error        ? error.message()
+                               : is_present ? "it is not a folder"
+                                            : "a dangling symbolic link";
     CatalogueEntry entry;
     entry.path = path;
     entry.step = name.step;
@@ -159,8 +159,7 @@ std::vector<CatalogueEntry> entries_of(const std::string& root) {
 std::string advice_on(const std::string& path) {
     const auto name = printable(path);
     if (kind_of_folder(path) == FolderKind::published) {
-        return fmt::format("It is a Hugging Face model: run ziggurat import {} RUN, then name RUN.",
-                           name);
+        return fmt::format("It is a Hugging Face model: run ziggurat import {} RUN, then name RUN.", name);
     }
     if (path.ends_with(".safetensors")) {
         return fmt::format("It holds model weights: run ziggurat import {} RUN, then name RUN.",
@@ -181,8 +180,8 @@ void expect_folder(const std::string& path) {
     const bool is_missing = status.type() == fs::file_type::not_found;
     const bool is_other = !is_missing && !error;
     const std::string reason = is_missing ? "there is no such folder in " + looked_in(path)
-                            : is_other ? "it is not a folder"
-                                       : error.message();
+                               : is_other ? "it is not a folder"
+                                          : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
                 fmt::format("cannot list '{}' ({}). {}", printable(path), reason, advice_on(path))};
 }

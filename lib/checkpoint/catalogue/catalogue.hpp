@@ -21,7 +21,7 @@ struct CatalogueEntry {
     std::string path;
     std::int64_t step = 0;
     EntryState state = EntryState::damaged;
-    std::string obstacle;               ///< empty if complete
+    std::string obstacle;              ///< empty if complete
     std::int64_t bytes = 0;            ///< total of all files
     double written = 0;                ///< seconds since 1970 of the last change of COMPLETE; 0: unknown
     std::optional<Manifest> manifest;  ///< set if COMPLETE could be read
@@ -29,10 +29,10 @@ struct CatalogueEntry {
 
 /// A folder and the checkpoints in it.
 struct Catalogue {
-    std::string root;                     ///< a `ckpt` folder, or the checkpoint that was named
+    std::string root;  ///< a `ckpt` folder, or the checkpoint that was named
     /// Ascending by step; a `.tmp` precedes the complete one of its step.
     std::vector<CatalogueEntry> entries;
-    bool is_one_step = false;             ///< true if the name was that of one checkpoint
+    bool is_one_step = false;  ///< true if the name was that of one checkpoint
 
     /// Returns the complete entry with the highest step; nullptr if no entry is complete.
     const CatalogueEntry* newest() const;

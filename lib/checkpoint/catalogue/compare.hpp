@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/deck_changes.hpp"
 #include "checkpoint/catalogue/tensor_list.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 
 namespace ziggurat::checkpoint {
 

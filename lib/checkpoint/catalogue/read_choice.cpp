@@ -22,14 +22,15 @@ constexpr const char* remedy =
 }  // namespace
 
 Error removed_meanwhile(const std::string& path) {
-    return {
-        ErrorKind::checkpoint,
-        fmt::format("'{}' was removed while it was being read (a running training keeps only the newest "
-                    "checkpoints). Name the run to read its newest one, or {}.",
-                    printable(path), remedy)};
+    return {ErrorKind::checkpoint,
+            fmt::format("'{}' was removed while it was being read (a running training keeps only the newest "
+                        "checkpoints). Name the run to read its newest one, or {}.",
+                        printable(path), remedy)};
 }
 
-CheckpointSelector::CheckpointSelector(std::string named, ReadCheck check, std::function<void(const std::string&)> note)
+CheckpointSelector::CheckpointSelector(std::string named,
+                                       ReadCheck check,
+                                       std::function<void(const std::string&)> note)
     : named_{std::move(named)}, check_{check}, note_{std::move(note)} {}
 
 CheckpointReader CheckpointSelector::open() {

@@ -156,8 +156,7 @@ void keep_companions(const std::string& source, const std::string& base, const s
                     fmt::format("cannot create '{}' ({}). Free disk space, or make the folder writable.",
                                 printable(folder), problem.message())};
     }
-    copy_whole_file(fs::path{source} / deck::hf_config_name,
-                    fs::path{folder} / deck::hf_config_name);
+    copy_whole_file(fs::path{source} / deck::hf_config_name, fs::path{folder} / deck::hf_config_name);
     copy_companions(source, folder);
     write_text(folder + "/" + origin_name,
                Json{{base_key, base.empty() ? Json(nullptr) : Json(base)}}.dump() + "\n");

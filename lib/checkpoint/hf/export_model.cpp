@@ -9,10 +9,10 @@
 
 #include "checkpoint/hf/config_text.hpp"
 #include "checkpoint/hf/file_types.hpp"
+#include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/merged_weights.hpp"
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/model_folder.hpp"
-#include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
 #include "deck/files/hf_config.hpp"
 #include "storage/directory.hpp"
@@ -110,8 +110,8 @@ class TensorStream {
 
 /// Distributes tensors, by name, over files of at most `max_bytes`.
 std::vector<std::vector<HfLayout>> share_out(std::vector<HfLayout> layouts,
-                                                    spec::DType type,
-                                                    std::int64_t max_bytes) {
+                                             spec::DType type,
+                                             std::int64_t max_bytes) {
     std::ranges::sort(layouts, {}, &HfLayout::name);
     std::vector<std::vector<HfLayout>> files;
     std::int64_t bytes = 0;

@@ -39,9 +39,9 @@ bool is_of_a_layer(const std::string& name) {
 }
 
 HfLayout layout_of(const layout::HfTensor& published,
-                          std::int64_t layer,
-                          const spec::Model& model,
-                          const Shapes& shapes) {
+                   std::int64_t layer,
+                   const spec::Model& model,
+                   const Shapes& shapes) {
     HfLayout made;
     made.name = with_layer(published.name, layer);
     made.is_transposed = published.is_transposed;

@@ -68,8 +68,7 @@ void for_each_run(const HfLayout& layout, const HfPart& part, const Box& box, co
             use(HfRun{there * columns, rows * columns, unchanged, 1});
         } else {
             for (std::int64_t r = 0; r < rows; ++r) {
-                use(HfRun{(there + r) * layout.columns + first_column, columns, unchanged + r * columns,
-                                 1});
+                use(HfRun{(there + r) * layout.columns + first_column, columns, unchanged + r * columns, 1});
             }
         }
         row += rows;

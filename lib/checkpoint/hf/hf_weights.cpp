@@ -69,7 +69,7 @@ HfWeights::HfWeights(const std::string& folder, const spec::Model& model)
     for (const auto& [name, at] : folder_.tensors()) {
         if (!known.contains(name)) {
             unsupported(folder, fmt::format("it has a tensor '{}', which {} does not have here",
-                                          printable(name), family.name));
+                                            printable(name), family.name));
         }
     }
     if (model.tie_embeddings) {
@@ -119,7 +119,7 @@ void HfWeights::expect_known(const LocatedTensor& at, const HfLayout& layout) co
     }
     if (!is_read(at.tensor.type)) {
         unsupported(path(), fmt::format("'{}' is of type {}; {} are read", at.tensor.name,
-                                      printable(at.tensor.type), types_that_are_read()));
+                                        printable(at.tensor.type), types_that_are_read()));
     }
 }
 
@@ -201,9 +201,9 @@ void HfWeights::read(std::span<const PieceTarget> targets) {
 }
 
 void HfWeights::read_box(const Place& place,
-                                const PieceTarget& target,
-                                const Box& box,
-                                std::int64_t offset_bytes) {
+                         const PieceTarget& target,
+                         const Box& box,
+                         std::int64_t offset_bytes) {
     const auto& layout = layouts_[place.layout];
     const auto& tensor = place.at.tensor;
     const auto& file = folder_.files()[place.at.file];

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/hf/hf_layout.hpp"
+#include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/piece.hpp"
 #include "spec/run_spec.hpp"
 
@@ -43,7 +43,9 @@ class HfWeights {
 
     /// Sets a progress callback. read() calls it with bytes done and in total, in the targets' types. The
     /// callback must remain valid for the lifetime of this object.
-    void set_progress_callback(std::function<void(std::int64_t, std::int64_t)> on_progress) { on_progress_ = std::move(on_progress); }
+    void set_progress_callback(std::function<void(std::int64_t, std::int64_t)> on_progress) {
+        on_progress_ = std::move(on_progress);
+    }
 
     /// Bytes read from files since construction, without headers.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }

@@ -31,9 +31,8 @@ void make_empty_folder(const std::string& folder) {
     std::error_code problem;
     fs::create_directories(folder, problem);
     if (problem) {
-        throw Error{ErrorKind::resource,
-                    fmt::format("cannot create '{}' ({}). Name a writable folder.",
-                                printable(folder), problem.message())};
+        throw Error{ErrorKind::resource, fmt::format("cannot create '{}' ({}). Name a writable folder.",
+                                                     printable(folder), problem.message())};
     }
     for (const auto& entry : fs::directory_iterator{folder, problem}) {
         const auto name = entry.path().filename().string();

@@ -23,8 +23,8 @@ constexpr int deepest_index = 6;
 constexpr std::size_t max_files = 10'000;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
+    throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' ({}). Fetch or export the model again.",
+                                                   printable(path), reason)};
 }
 
 bool is_plain_name(const std::string& name) {

@@ -24,8 +24,8 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 constexpr std::int64_t length_bytes = 8;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
+    throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' ({}). Fetch or export the model again.",
+                                                   printable(path), reason)};
 }
 
 }  // namespace

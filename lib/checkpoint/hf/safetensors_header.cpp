@@ -47,8 +47,8 @@ constexpr std::array<std::pair<std::string_view, int>, 19> bits_of_types{{{"BOOL
                                                                           {"U64", 64}}};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    throw Error{ErrorKind::checkpoint,
-                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), reason)};
+    throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' ({}). Fetch or export the model again.",
+                                                   printable(path), reason)};
 }
 
 /// Callback of the JSON parser that throws if an object has a key twice.
@@ -135,8 +135,8 @@ class Entry {
         const auto bytes = bytes_of(tensor);
         if (bytes != tensor.end_bytes - tensor.begin_bytes) {
             fail(fmt::format("has {} bytes at offset {}, but its type {} and shape need {}",
-                             tensor.end_bytes - tensor.begin_bytes, tensor.begin_bytes, for_display(tensor.type),
-                             bytes));
+                             tensor.end_bytes - tensor.begin_bytes, tensor.begin_bytes,
+                             for_display(tensor.type), bytes));
         }
         return tensor;
     }

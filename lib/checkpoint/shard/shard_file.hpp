@@ -38,8 +38,8 @@ std::int64_t shard_bytes(std::span<const PieceSource> sources);
 ///
 /// Each source becomes one contiguous dataset /<kind>/<tensor>/<number of the box within this file> with
 /// attributes `shape` and `begin`. The dataset `<number>.xxh3` holds the XXH3-64 of each block. Uses O_DIRECT
-/// if the file system supports it. `sources` must not change during the call, and no box is empty. `request_cancel`
-/// is polled between blocks; once it is set, the call fails with an error.
+/// if the file system supports it. `sources` must not change during the call, and no box is empty.
+/// `request_cancel` is polled between blocks; once it is set, the call fails with an error.
 ///
 /// Errors: Error{resource} with path, offset and the system's reason (disk full, I/O, aborted); the file is
 /// then removed

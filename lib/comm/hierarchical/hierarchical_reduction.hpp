@@ -54,7 +54,7 @@ class HierarchicalReduction {
         int owner = 0;
         std::size_t stream = 0;
         std::vector<Addend> inputs;  ///< of the first piece; empty: the own input is sent unchanged
-        std::int64_t made = 0;  ///< pieces that were written to the ring so far
+        std::int64_t made = 0;       ///< pieces that were written to the ring so far
     };
     /// Addend of the own block.
     struct OwnAddend {
@@ -81,11 +81,11 @@ class HierarchicalReduction {
     std::vector<RemoteAddend> departures_;
     std::vector<OwnAddend> own_addends_;
     std::vector<std::size_t> arriving_;  // indices of streams
-    std::vector<Addend> addends_;  // of the current piece
+    std::vector<Addend> addends_;        // of the current piece
     std::byte* to_;
     std::int64_t own_bytes_ = 0;
     std::int64_t num_neighbours_ = 0;  // without this member
-    std::int64_t num_pieces_ = 0;  // of the own block
+    std::int64_t num_pieces_ = 0;      // of the own block
     std::int64_t summed_ = 0;
 };
 

@@ -50,7 +50,8 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
     for (std::size_t i = 0; i < 2 && neighbours.size() > 1; ++i) {
         const auto& [vector, part] = shown[i];
         if (part.bytes > 0) {
-            const ArenaAddress arena_address = neighbours.arena_address_of(vector + part.offset_bytes, part.bytes);
+            const ArenaAddress arena_address =
+                neighbours.arena_address_of(vector + part.offset_bytes, part.bytes);
             mine.is_shared = arena_address.is_shared() ? mine.is_shared : 0;
             mine.arenas[i] = arena_address.arena;
             mine.offsets[i] = arena_address.offset_bytes - part.offset_bytes;

@@ -49,8 +49,8 @@ struct HierarchicalTask {
     const HierarchicalPlan* plan = nullptr;  ///< outlives the task
     int rank = 0;
     NeighbourVectors vectors;
-    int tag = 0;  ///< this tag and the next belong to the call
-    int threads = 1;  ///< threads of this rank for copies and sums
+    int tag = 0;                       ///< this tag and the next belong to the call
+    int threads = 1;                   ///< threads of this rank for copies and sums
     Stores stores = Stores::ordinary;  ///< kind of stores for results
 
     int node() const { return plan->node_of(rank); }

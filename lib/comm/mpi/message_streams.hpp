@@ -18,13 +18,13 @@ struct MessageStream {
     int peer = 0;
     int tag = 0;
     bool is_send = false;
-    bool is_staged = false;  ///< is in a ring of `window` pieces instead of the whole vector
+    bool is_staged = false;     ///< is in a ring of `window` pieces instead of the whole vector
     std::byte* base = nullptr;  ///< start of the bytes or of the ring
     std::int64_t bytes = 0;
     std::int64_t piece_bytes = 0;
     int window = 0;
     int bytes_per_counted = 1;  ///< of a send: partial sums count as bytes of their elements
-    std::int64_t allowed = 0;  ///< number of pieces that may be posted
+    std::int64_t allowed = 0;   ///< number of pieces that may be posted
     std::int64_t posted = 0;
     std::int64_t done = 0;  ///< pieces 0 .. done - 1 are sent or received
     std::size_t first_request = 0;

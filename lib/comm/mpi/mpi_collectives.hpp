@@ -59,10 +59,10 @@ class MpiCollectives final : public Collectives {
     Communicator group_;
     Communicator between_two_;
     std::vector<std::unique_ptr<MpiExchange>> calls_;
-    std::vector<int> running_;  // in the order of starts
+    std::vector<int> running_;        // in the order of starts
     std::vector<std::byte> staging_;  // calls_at_a_time areas, allocated when the first sum is prepared
     std::vector<const MpiExchange*> area_users_;  // by area: the call that receives into it
-    std::vector<std::int64_t> bytes_moved_;  // by call
+    std::vector<std::int64_t> bytes_moved_;       // by call
     int num_group_calls_ = 0;
 };
 

@@ -64,10 +64,10 @@ class MpiExchange {
         std::size_t receive;
         std::size_t send;  ///< reads the memory that `receive` writes
     };
-    std::vector<std::size_t> arriving_;  // addends of this member's block
+    std::vector<std::size_t> arriving_;            // addends of this member's block
     std::vector<std::size_t> arriving_of_member_;  // same indices, by member
     std::vector<std::size_t> departing_sums_;
-    std::vector<AfterSend> overwrites_;  // all_reduce in place
+    std::vector<AfterSend> overwrites_;      // all_reduce in place
     std::vector<const std::byte*> addends_;  // by member
     const std::byte* own_addend_ = nullptr;
     std::byte* sum_to_ = nullptr;

@@ -6,11 +6,11 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "comm/backoff.hpp"
 #include "comm/call_agreement.hpp"
 #include "comm/call_shape.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/control.hpp"
-#include "comm/backoff.hpp"
 #include "comm/nccl/sum_pieces_cuda.hpp"
 #include "layout/nccl_blocks.hpp"
 #include "layout/nccl_sums.hpp"

@@ -40,7 +40,7 @@ struct NcclMessages::Channel {
     MPI_Request id_request = MPI_REQUEST_NULL;
     int note = 0;
     MPI_Request note_request = MPI_REQUEST_NULL;  ///< persistent
-    std::vector<int> notes = {};  ///< received, but not yet matched with a message
+    std::vector<int> notes = {};                  ///< received, but not yet matched with a message
 };
 
 NcclMessages::NcclMessages(const Communicator& group, const std::string& name, device::Device& device)
@@ -63,23 +63,23 @@ NcclMessages::Channel& NcclMessages::way_with(int peer, bool sends) {
     if (known != ways_.end()) {
         return **known;
     }
-    auto made = std::unique_ptr<Channel>{
-        new Channel{.peer = peer,
-                .sends = sends,
-                .lane{name_, device_.make_urgent_stream(), 2, sends ? 0 : 1, layout::max_blocks_of_pair}}};
+    auto made = std::unique_ptr<Channel>{new Channel{
+        .peer = peer,
+        .sends = sends,
+        .lane{name_, device_.make_urgent_stream(), 2, sends ? 0 : 1, layout::max_blocks_of_pair}}};
     auto& channel = *made;
     const auto comm = group_.native();
     if (sends) {
         channel.id = NcclCommunicator::make_id(name_);
-        ZG_MPI(
-            MPI_Isend(channel.id.internal, NCCL_UNIQUE_ID_BYTES, MPI_BYTE, peer, id_tag, comm, &channel.id_request));
+        ZG_MPI(MPI_Isend(channel.id.internal, NCCL_UNIQUE_ID_BYTES, MPI_BYTE, peer, id_tag, comm,
+                         &channel.id_request));
         channel.lane.begin(channel.id);
     } else {
-        ZG_MPI(
-            MPI_Irecv(channel.id.internal, NCCL_UNIQUE_ID_BYTES, MPI_BYTE, peer, id_tag, comm, &channel.id_request));
+        ZG_MPI(MPI_Irecv(channel.id.internal, NCCL_UNIQUE_ID_BYTES, MPI_BYTE, peer, id_tag, comm,
+                         &channel.id_request));
     }
-    ZG_MPI(
-        MPI_Recv_init(&channel.note, 1, MPI_INT, peer, sends ? asked_tag : offer_tag, comm, &channel.note_request));
+    ZG_MPI(MPI_Recv_init(&channel.note, 1, MPI_INT, peer, sends ? asked_tag : offer_tag, comm,
+                         &channel.note_request));
     ZG_MPI(MPI_Start(&channel.note_request));
     ways_.push_back(std::move(made));
     return channel;
@@ -93,7 +93,8 @@ int NcclMessages::prepare(const CollectiveCall& call, NcclCall& prepared) {
             message.peer = sends ? 1 : 0;  // rank in the communicator of the two members
         }
     }
-    messages_.push_back(std::make_unique<Message>(Message{.call = &prepared, .channel = &channel, .tag = call.tag}));
+    messages_.push_back(
+        std::make_unique<Message>(Message{.call = &prepared, .channel = &channel, .tag = call.tag}));
     channel.lane.reserve(messages_.size());
     channel.notes.reserve(messages_.size());
     return static_cast<int>(messages_.size()) - 1;
@@ -102,8 +103,8 @@ int NcclMessages::prepare(const CollectiveCall& call, NcclCall& prepared) {
 void NcclMessages::send_note(Message& message) const {
     // The previous note was answered, or its send completes soon.
     ZG_MPI(MPI_Wait(&message.note, MPI_STATUS_IGNORE));
-    ZG_MPI(MPI_Isend(&message.tag, 1, MPI_INT, message.channel->peer, message.channel->sends ? offer_tag : asked_tag,
-                     group_.native(), &message.note));
+    ZG_MPI(MPI_Isend(&message.tag, 1, MPI_INT, message.channel->peer,
+                     message.channel->sends ? offer_tag : asked_tag, group_.native(), &message.note));
 }
 
 void NcclMessages::start(int message) {

@@ -19,12 +19,12 @@ struct NcclMessage {
 
 struct NcclStep {
     enum class Kind {
-        messages,  ///< all of them at once
-        all_gather,  ///< this and the next three are NCCL calls: `bytes` are those of one member
+        messages,        ///< all of them at once
+        all_gather,      ///< this and the next three are NCCL calls: `bytes` are those of one member
         reduce_scatter,  ///<
-        all_reduce,  ///< `bytes` are those of the vector
-        broadcast,  ///<
-        sum,  ///< of `from` and the pieces received in the scratch
+        all_reduce,      ///< `bytes` are those of the vector
+        broadcast,       ///<
+        sum,             ///< of `from` and the pieces received in the scratch
         copy,
     };
     Kind kind;

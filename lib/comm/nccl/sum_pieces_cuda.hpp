@@ -13,9 +13,9 @@ namespace ziggurat::comm {
 struct PieceAddends {
     const std::byte* own;
     const std::byte* received;  ///< pieces of the other members, in rank order
-    std::int64_t apart_bytes;  ///< distance between these pieces
-    int size;  ///< number of members
-    int rank;  ///< rank of this member
+    std::int64_t apart_bytes;   ///< distance between these pieces
+    int size;                   ///< number of members
+    int rank;                   ///< rank of this member
     int sum_group;
 };
 

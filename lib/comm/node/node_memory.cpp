@@ -156,7 +156,8 @@ std::optional<GroupSlots> NodeMemory::make_seats(const Communicator& group) {
     const auto size = static_cast<std::size_t>(group.size());
     std::string problem;
     auto segment = CommonSegment::make(
-        world_.in(group), static_cast<std::int64_t>(size * sizeof(MemberSlot) + size * size * sizeof(Mailbox)),
+        world_.in(group),
+        static_cast<std::int64_t>(size * sizeof(MemberSlot) + size * size * sizeof(Mailbox)),
         "the seats of a group", true, problem);
     if (!segment) {
         throw Error{ErrorKind::resource, "cannot share the seats of a group of " + std::to_string(size) +

@@ -47,11 +47,11 @@ class NodeMemory {
   public:
     struct Options {
         int pretended_nodes = 0;  ///< debug.nodes: number of emulated nodes; 0: the real ones
-        int threads = 1;  ///< of each rank, for large pulls
-        bool may_share = true;  ///< false: behave as on a system that denies sharing
+        int threads = 1;          ///< of each rank, for large pulls
+        bool may_share = true;    ///< false: behave as on a system that denies sharing
         std::optional<WaitPolicy> wait = {};
         std::int64_t longest_sleep_ns = 100'000'000;  ///< on a bell
-        std::uint32_t first_operation = 0;  ///< start value of the counters of groups
+        std::uint32_t first_operation = 0;            ///< start value of the counters of groups
     };
 
     /// \param world  its group outlives this
@@ -139,7 +139,7 @@ class NodeMemory {
 
     std::optional<CommonSegment> bell_segment_;
     std::optional<device::Arena> own_bell_;  // if memory is not shared
-    EventCount* bells_ = nullptr;  // by local rank
+    EventCount* bells_ = nullptr;            // by local rank
     int me_ = 0;
     int num_bells_ = 1;
 

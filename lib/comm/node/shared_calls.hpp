@@ -18,7 +18,7 @@ struct PullSettings {
     /// Maximum size of vectors stored inside the seats; equal on all members.
     std::int64_t inline_bytes = 1024;
     std::int64_t cache_bytes = last_level_cache_bytes();  ///< calls that touch more use non-temporal stores
-    std::string group = "group";  ///< for messages
+    std::string group = "group";                          ///< for messages
 };
 
 /// Calls of all kinds except send and receive, for members that can access each other's memory.
@@ -102,7 +102,7 @@ class SharedCalls {
     SharedChannel channel_;
     PullSettings settings_;
     std::vector<Call> calls_;
-    std::vector<int> queue_;  ///< started and not yet pulled, in the order of starts
+    std::vector<int> queue_;      ///< started and not yet pulled, in the order of starts
     std::size_t num_posted_ = 0;  ///< number of posted calls, at the front of queue_
     std::vector<const std::byte*> inputs_;
     std::vector<std::byte*> outputs_;

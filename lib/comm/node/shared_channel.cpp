@@ -58,7 +58,7 @@ std::span<std::byte> SharedChannel::next_payload() noexcept {
 }
 
 SharedChannel::Operation SharedChannel::post(const PostedCall& call,
-                                         std::span<const std::byte> payload) noexcept {
+                                             std::span<const std::byte> payload) noexcept {
     MemberSlot& seat = *group_.seats[static_cast<std::size_t>(group_.me)];
     ++last_;
     MemberSlot::Slot& slot = seat.notify[last_ % MemberSlot::ring_operations];

@@ -55,8 +55,8 @@ struct ChannelGroup {
     std::vector<MemberSlot*> seats = {};
     std::vector<EventCount*> bells = {};
     std::vector<int> local_rank_of = {};  ///< member -> local rank, for `arenas`
-    const PeerArenas* arenas = nullptr;  ///< outlives the channel; may grow
-    std::uint32_t first_operation = 0;  ///< start value of all counters of the seats
+    const PeerArenas* arenas = nullptr;   ///< outlives the channel; may grow
+    std::uint32_t first_operation = 0;    ///< start value of all counters of the seats
 
     int size() const noexcept { return static_cast<int>(seats.size()); }
 };
@@ -121,7 +121,8 @@ class SharedChannel {
 
   private:
     const MemberSlot::Slot& slot(int member, Operation operation) const noexcept {
-        return group_.seats[static_cast<std::size_t>(member)]->notify[operation % MemberSlot::ring_operations];
+        return group_.seats[static_cast<std::size_t>(member)]
+            ->notify[operation % MemberSlot::ring_operations];
     }
     void wake_others() noexcept;
 

@@ -69,8 +69,7 @@ class SharedMessages {
     std::vector<Traffic> messages_;
     std::vector<int> running_;  ///< in the order of starts
     /// By receiver: slots whose end was not yet observed.
-    std::vector<std::array<bool, Mailbox::num_slots>>
-        is_occupied_;
+    std::vector<std::array<bool, Mailbox::num_slots>> is_occupied_;
     std::uint64_t num_started_ = 0;
 };
 

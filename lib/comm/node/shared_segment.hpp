@@ -58,8 +58,11 @@ class CommonSegment {
     ///
     /// \param is_allowed  false: behave as on a system that denies sharing
     /// Collective: over `group`
-    static std::optional<CommonSegment> make(
-        const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& obstacle);
+    static std::optional<CommonSegment> make(const Context& group,
+                                             std::int64_t bytes,
+                                             const char* purpose,
+                                             bool is_allowed,
+                                             std::string& obstacle);
 
     std::byte* data() const noexcept { return own_ ? own_->data() : peer_->bytes().data(); }
 

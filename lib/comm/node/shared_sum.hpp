@@ -17,7 +17,7 @@ enum class Stores { ordinary, non_temporal };
 /// Sum written to each output: one for a reduce-scatter, those of all members for an all-reduce.
 struct SharedSum {
     std::span<const std::byte* const> inputs;  ///< by member; any alignment
-    std::span<std::byte* const> outputs;  ///< each overlaps no input, or is one of them
+    std::span<std::byte* const> outputs;       ///< each overlaps no input, or is one of them
     spec::DType type = spec::DType::f32;
     int sum_group = 0;  ///< as in `fold`
     Stores stores = Stores::ordinary;

@@ -10,8 +10,8 @@
 #include <span>
 
 #include "base/contract.hpp"
-#include "comm/unaligned_element.hpp"
 #include "comm/node/shared_sum.hpp"
+#include "comm/unaligned_element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm::shared_sum {

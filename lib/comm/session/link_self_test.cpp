@@ -8,9 +8,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "comm/backoff.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/control.hpp"
-#include "comm/backoff.hpp"
 #include "comm/node/node_memory.hpp"
 #include "device/arena.hpp"
 

@@ -14,8 +14,7 @@ namespace ziggurat::comm {
 struct LaunchEnvironment {
     std::optional<int> slurm_tasks = {};  ///< SLURM_STEP_NUM_TASKS, which only srun sets
     /// Size of the world according to mpirun, mpiexec or srun --mpi=pmi2.
-    std::optional<int> launcher_ranks =
-        {};
+    std::optional<int> launcher_ranks = {};
 
     /// Reads the environment of this process.
     static LaunchEnvironment of_process();

@@ -21,7 +21,7 @@ std::string death_reason(std::optional<int> signal, bool was_memory_short) {
         const auto group = memory_group();
         return " (killed by the system: the memory limit of its control group '" + group.folder + "', " +
                format_bytes(group.granted_bytes) +
-                ", was reached). Raise that limit, or reduce tiers.host.budget and tiers.device.budget.";
+               ", was reached). Raise that limit, or reduce tiers.host.budget and tiers.device.budget.";
     }
     if (!signal) {
         return " (killed, or out of memory?). Check the system log (dmesg), and start the job again.";
@@ -79,8 +79,8 @@ void AbortHandler::dead_peer(std::size_t peer, std::optional<int> signal) {
 void AbortHandler::killed_by_launcher(std::size_t peer, const std::string& launcher) {
     const Peer& killed = list_.peers[peer];
     departure_.abort_process(exit_code_of_loss, "note: " + list_.own_work() + ": exits because " + launcher +
-                                            ", which was asked to end the job, has killed " +
-                                            name_of_rank(killed.rank, killed.pid) + ".");
+                                                    ", which was asked to end the job, has killed " +
+                                                    name_of_rank(killed.rank, killed.pid) + ".");
 }
 
 void AbortHandler::failed_peer(std::size_t peer) {
@@ -119,7 +119,8 @@ void AbortHandler::hang(const HangDiagnosis& verdict) {
     if (is_first && verdict.culprit >= 0) {
         broadcast_abort(exit_code, "on " + list_.host + ", " + verdict.text, false);
     }
-    departure_.abort_process(exit_code, "error: " + list_.own_work() + ": " + verdict.text, kept_if(is_first));
+    departure_.abort_process(exit_code, "error: " + list_.own_work() + ": " + verdict.text,
+                             kept_if(is_first));
 }
 
 void AbortHandler::remote_abort(const RemoteAbort& far) {
@@ -142,7 +143,8 @@ void AbortHandler::lost_launcher() {
     if (is_first) {
         broadcast_abort(exit_code_of_loss, "on " + list_.host + ", " + text, false);
     }
-    departure_.abort_process(exit_code_of_loss, "error: " + list_.own_work() + ": " + text, kept_if(is_first));
+    departure_.abort_process(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
+                             kept_if(is_first));
 }
 
 bool AbortHandler::claim_failure(int exit_code, const std::string& message) {
@@ -150,9 +152,9 @@ bool AbortHandler::claim_failure(int exit_code, const std::string& message) {
     if (is_first) {
         const Peer& self = list_.peers[list_.me];
         broadcast_abort(exit_code,
-                       name_of_rank(self.rank, self.pid) + " on " + list_.host +
-                           " has failed with exit code " + std::to_string(exit_code) + ": " + message,
-                       true);
+                        name_of_rank(self.rank, self.pid) + " on " + list_.host +
+                            " has failed with exit code " + std::to_string(exit_code) + ": " + message,
+                        true);
     }
     return is_first;
 }
@@ -162,7 +164,7 @@ void AbortHandler::own_failure(int exit_code, const std::string& message, bool i
     if (verdict && message.starts_with(verdict->reason)) {
         const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
         departure_.abort_process(exit_code, "note: " + list_.own_name() + ": the same error as on rank " +
-                                        std::to_string(author.rank));
+                                                std::to_string(author.rank));
     }
     departure_.abort_process(exit_code, "error: " + list_.own_name() + ": " + message, ErrorSink::file_too);
 }

@@ -12,8 +12,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "comm/check_mpi.hpp"
 #include "comm/backoff.hpp"
+#include "comm/check_mpi.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/launched_ranks.hpp"
 
@@ -87,8 +87,7 @@ void finish(MPI_Request request, int size, int rank) {
             looked = monotonic_ns();
         }
         if (seconds_between(begin, monotonic_ns()) > Liveness::first_timeout_seconds) {
-            give_up("not all ranks joined the job within " +
-                    seconds_text(Liveness::first_timeout_seconds) +
+            give_up("not all ranks joined the job within " + seconds_text(Liveness::first_timeout_seconds) +
                     " (one hangs during start-up). Check the launcher's messages.");
         }
         idle.idle();
@@ -115,7 +114,9 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
 /// Returns the ranks of other nodes.
 ///
 /// \param asks  true if this rank sends heartbeat requests to the first rank of each node
-std::vector<HeartbeatLink::RemoteRank> far_ranks(const std::vector<Card>& cards, std::int64_t own_machine, bool asks) {
+std::vector<HeartbeatLink::RemoteRank> far_ranks(const std::vector<Card>& cards,
+                                                 std::int64_t own_machine,
+                                                 bool asks) {
     std::set<std::int64_t> machines;
     std::vector<HeartbeatLink::RemoteRank> far;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
@@ -162,18 +163,18 @@ MonitoredRanks find_peers(MPI_Comm world) {
     // All ranks of the node use the board of the first rank.
     const Card& host = cards[static_cast<std::size_t>(first)];
     const bool is_host = first == own_rank;
-    auto board = is_host
-                     ? std::nullopt
-                     : NodeStatusBoard::open(static_cast<pid_t>(host.pid), static_cast<int>(host.board), size);
+    auto board =
+        is_host ? std::nullopt
+                : NodeStatusBoard::open(static_cast<pid_t>(host.pid), static_cast<int>(host.board), size);
     const bool is_shared = agree(world, size, own_rank, is_host || board.has_value());
     own.close_descriptor();
     MonitoredRanks list{.peers = std::move(peers),
-                   .me = me,
-                   .world_size = size,
-                   .host = machine_name(),
-                   .board = is_shared && !is_host ? std::move(*board) : std::move(own),
-                   .is_shared = is_shared,
-                   .launcher = find_launcher()};
+                        .me = me,
+                        .world_size = size,
+                        .host = machine_name(),
+                        .board = is_shared && !is_host ? std::move(*board) : std::move(own),
+                        .is_shared = is_shared,
+                        .launcher = find_launcher()};
     if (list.num_remote() > 0) {
         link->connect(cards.front().link.token, far_ranks(cards, mine.machine, list.asks_remote_nodes()));
         list.link = std::move(link);

@@ -32,8 +32,8 @@ std::int64_t HangWatch::longest_pause_ns(double timeout_seconds) noexcept {
 }
 
 std::optional<HangDiagnosis> HangWatch::poll_once(std::int64_t now_ns,
-                                           double timeout_seconds,
-                                           const std::vector<bool>& ended) {
+                                                  double timeout_seconds,
+                                                  const std::vector<bool>& ended) {
     now_ns_ = now_ns;
     const bool is_stopped = is_launcher_stopped();
     if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(timeout_seconds)) {
@@ -55,7 +55,7 @@ bool HangWatch::is_launcher_stopped() const {
 }
 
 std::optional<HangDiagnosis> HangWatch::check_neighbour(double timeout_seconds,
-                                                      const std::vector<bool>& ended) {
+                                                        const std::vector<bool>& ended) {
     const std::size_t ranks = list_.peers.size();
     std::size_t next = (list_.me + 1) % ranks;
     while (next != list_.me && ended[next]) {
@@ -112,9 +112,8 @@ std::optional<HangDiagnosis> HangWatch::diagnose(double waited, double timeout_s
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         reports.push_back(list_.report_of(p, now_ns_));
         if (const auto& state = reports.back().state) {
-            reports.back().has_moved =
-                static_cast<double>(state->cpu_ticks - ticks_before_[p]) > min_ticks ||
-                list_.sight.io_bytes(list_.peers[p].pid) > io_before_[p];
+            reports.back().has_moved = static_cast<double>(state->cpu_ticks - ticks_before_[p]) > min_ticks ||
+                                       list_.sight.io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
     const std::string silent = list_.link ? list_.board.silent_remote_ranks() : std::string{};

@@ -26,8 +26,8 @@ class HangWatch {
     /// \param ended  by peer: it has finished
     /// \returns the diagnosis that this rank should report or act on, if any
     std::optional<HangDiagnosis> poll_once(std::int64_t now_ns,
-                                    double timeout_seconds,
-                                    const std::vector<bool>& ended);
+                                           double timeout_seconds,
+                                           const std::vector<bool>& ended);
 
     /// Returns the polling interval: short compared with the timeout, but long enough to be cheap.
     static std::int64_t tick_ns(double timeout_seconds) noexcept;
@@ -50,13 +50,13 @@ class HangWatch {
 
     const MonitoredRanks& list_;
     std::vector<std::int64_t> ticks_before_;  ///< CPU time of each peer at noted_ns_
-    std::vector<std::int64_t> io_before_;  ///< bytes that each peer had transferred at noted_ns_
-    std::int64_t now_ns_ = 0;  ///< time of this poll
-    std::int64_t noted_ns_ = 0;  ///< time when these were read; 0: not yet
+    std::vector<std::int64_t> io_before_;     ///< bytes that each peer had transferred at noted_ns_
+    std::int64_t now_ns_ = 0;                 ///< time of this poll
+    std::int64_t noted_ns_ = 0;               ///< time when these were read; 0: not yet
     std::int64_t last_look_ns_;
-    std::int64_t patient_since_ns_ = 0;  ///< start of the time that counts for the timeout
+    std::int64_t patient_since_ns_ = 0;      ///< start of the time that counts for the timeout
     std::int64_t neighbour_stopped_ns_ = 0;  ///< time when it was first seen stopped; 0: it runs
-    std::int64_t diagnosed_wait_ = 0;  ///< wait that rounds_ counts, identified by its start
+    std::int64_t diagnosed_wait_ = 0;        ///< wait that rounds_ counts, identified by its start
     int rounds_ = 0;
 };
 

@@ -148,8 +148,8 @@ std::optional<RemoteAbort> HeartbeatLink::receive() {
         } else if (!verdict) {
             const std::size_t size = ::strnlen(message.text.data(), message.text.size());
             verdict = RemoteAbort{.exit_code = message.exit_code,
-                                 .is_failure = message.kind == MessageKind::failure,
-                                 .text = {message.text.data(), size}};
+                                  .is_failure = message.kind == MessageKind::failure,
+                                  .text = {message.text.data(), size}};
         }
     }
     return verdict;

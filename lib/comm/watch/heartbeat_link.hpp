@@ -19,8 +19,8 @@ namespace ziggurat::comm {
 
 /// Addresses and port of a rank; sent over MPI as plain integers.
 struct HostEndpoint {
-    std::uint64_t token = 0;  ///< token of the job; datagrams with other tokens are ignored
-    std::uint64_t port = 0;  ///< 0: not reachable
+    std::uint64_t token = 0;                   ///< token of the job; datagrams with other tokens are ignored
+    std::uint64_t port = 0;                    ///< 0: not reachable
     std::array<std::uint32_t, 6> addresses{};  ///< IPv4, in network byte order; 0: unused
     std::array<char, 64> host{};
 };
@@ -45,9 +45,9 @@ class HeartbeatLink {
     struct RemoteRank {
         int rank = 0;
         HostEndpoint card;
-        bool is_asked = false;  ///< this rank sends heartbeat requests to it
-        std::int64_t asked_ns = 0;  ///< time of the last request; 0: none yet
-        std::int64_t received_ns = 0;  ///< time of the last answer; 0: none yet
+        bool is_asked = false;            ///< this rank sends heartbeat requests to it
+        std::int64_t asked_ns = 0;        ///< time of the last request; 0: none yet
+        std::int64_t received_ns = 0;     ///< time of the last answer; 0: none yet
         std::uint32_t received_from = 0;  ///< source address of the last answer
     };
     /// Sets the ranks of other nodes, and sends the first heartbeat requests.

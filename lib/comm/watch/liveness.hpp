@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "comm/watch/abort_handler.hpp"
+#include "comm/watch/hang_watch.hpp"
+#include "comm/watch/monitored_ranks.hpp"
 #include "comm/watch/process_abort.hpp"
 #include "comm/watch/remote_heartbeat.hpp"
-#include "comm/watch/hang_watch.hpp"
-#include "comm/watch/abort_handler.hpp"
-#include "comm/watch/monitored_ranks.hpp"
 
 namespace ziggurat::comm {
 
@@ -57,7 +57,9 @@ class Liveness {
     ///
     /// It must be short, because the process ends soon even if it has not returned. It must not access data
     /// that another thread may change.
-    void set_last_message(ProcessAbort::WriteLastMessage last_message) { departure_.set_last_message(std::move(last_message)); }
+    void set_last_message(ProcessAbort::WriteLastMessage last_message) {
+        departure_.set_last_message(std::move(last_message));
+    }
 
     /// Sets a function that returns the launcher's name if the launcher ends this job on request, else "".
     ///
@@ -106,7 +108,7 @@ class Liveness {
 
     MonitoredRanks list_;
     std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and if not supported
-    std::vector<bool> ended_;  ///< by peer: it has finished
+    std::vector<bool> ended_;            ///< by peer: it has finished
     FileHandle launcher_;
     FileHandle wake_;  ///< ends the thread's sleep
     std::atomic<double> timeout_seconds_{first_timeout_seconds};
@@ -114,11 +116,12 @@ class Liveness {
     std::mutex looking_;
     std::function<std::string()> ending_launcher_;
     std::atomic<bool> is_finishing_{false};  ///< announce_exit() was called
-    ActivityState doing_ = ActivityState::works;  ///< cached value of the board, used by the publishing thread
+    ActivityState doing_ =
+        ActivityState::works;  ///< cached value of the board, used by the publishing thread
     ProcessAbort departure_;
     AbortHandler reasons_;
     RemoteHeartbeat questions_;  ///< used by the monitoring thread
-    HangWatch hangs_;  ///< used by the monitoring thread
+    HangWatch hangs_;            ///< used by the monitoring thread
     std::vector<pollfd> asked_;  ///< used by the monitoring thread
     std::thread thread_;
 };

@@ -32,13 +32,14 @@ struct ProcessProbe {
 /// Ranks of this node, its board, its launcher and the link to other nodes, seen from one rank.
 struct MonitoredRanks {
     std::vector<Peer> peers;  ///< all ranks of this node, including this one
-    std::size_t me = 0;  ///< index of this rank in `peers`
+    std::size_t me = 0;       ///< index of this rank in `peers`
     int world_size = 1;
     std::string host;
     NodeStatusBoard board;
-    bool is_shared = true;  ///< all peers share this board
+    bool is_shared = true;          ///< all peers share this board
     std::optional<pid_t> launcher;  ///< process whose death ends the job
-    std::unique_ptr<HeartbeatLink> link = {};  ///< link to ranks of other nodes; nullptr: there are no other nodes
+    std::unique_ptr<HeartbeatLink> link =
+        {};  ///< link to ranks of other nodes; nullptr: there are no other nodes
     ProcessProbe sight = {};
 
     /// True if this rank sends heartbeat requests for all ranks that share its board.

@@ -20,15 +20,15 @@ namespace ziggurat::comm {
 /// Stage of a rank's lifetime.
 enum class Stage : std::int32_t {
     running = 0,
-    failed,  ///< has printed its error, or is about to, and exits with `exit_code`
+    failed,    ///< has printed its error, or is about to, and exits with `exit_code`
     finished,  ///< may exit at any time without a report
 };
 
 /// Kind of activity of a rank.
 enum class ActivityState : std::int32_t {
-    works = 0,  ///< computes, reads, writes ...
+    works = 0,    ///< computes, reads, writes ...
     device_busy,  ///< its main thread waits for its own device or compute thread
-    waits  ///< waits for other ranks, or for a transfer
+    waits         ///< waits for other ranks, or for a transfer
 };
 
 /// Current activity or wait of a rank. Only that rank writes it; ranks that wait for it read it.
@@ -57,7 +57,7 @@ struct alignas(64) RankStatus {
 
 /// Reason why the job is aborted, written by the first rank that detects it.
 struct AbortReason {
-    int author = -1;  ///< index of a line
+    int author = -1;   ///< index of a line
     int culprit = -1;  ///< index of a line; -1: no rank of this node
     int exit_code = 0;
     std::string reason = {};  ///< complete message in one sentence
@@ -65,9 +65,9 @@ struct AbortReason {
 
 /// Verdict in shared memory.
 struct alignas(64) BoardVerdict {
-    std::atomic<std::int32_t> author{0};  ///< index + 1; 0: not claimed
+    std::atomic<std::int32_t> author{0};      ///< index + 1; 0: not claimed
     std::atomic<std::int32_t> is_written{0};  ///< the other members may be read
-    std::atomic<std::int32_t> culprit{0};  ///< index + 1
+    std::atomic<std::int32_t> culprit{0};     ///< index + 1
     std::atomic<std::int32_t> exit_code{0};
     SharedText<504> reason{};
 };

@@ -46,11 +46,15 @@ class ProcessAbort {
     /// True if the job is being aborted.
     bool has_begun() const noexcept { return has_begun_.load(std::memory_order_relaxed); }
 
-    [[noreturn]] void abort_process(int exit_code, const std::string& line, ErrorSink words = ErrorSink::stderr_only);
+    [[noreturn]] void abort_process(int exit_code,
+                                    const std::string& line,
+                                    ErrorSink words = ErrorSink::stderr_only);
     /// Variant of abort_process() that pauses first.
     ///
     /// Launchers report the exit code of the first process that they see end, which should be the failed one.
-    [[noreturn]] void leave_after_others(int exit_code, const std::string& line, ErrorSink words = ErrorSink::stderr_only);
+    [[noreturn]] void leave_after_others(int exit_code,
+                                         const std::string& line,
+                                         ErrorSink words = ErrorSink::stderr_only);
 
   private:
     void begin(int exit_code, const std::string& line, ErrorSink words);

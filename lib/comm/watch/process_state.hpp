@@ -18,7 +18,7 @@ std::string read_proc_file(const std::string& path);
 /// Fields of /proc/<pid>/stat (proc(5)).
 struct ProcessState {
     char code = '?';                      ///< R, S, D, T, t, Z, X ...
-    std::int64_t cpu_ticks = 0;  ///< user and system time of all its threads
+    std::int64_t cpu_ticks = 0;           ///< user and system time of all its threads
     std::optional<int> exit_status = {};  ///< of a dead process, as from wait(2)
     /// Ticks since boot; differs for a later process with the same number.
     std::int64_t started_at = 0;

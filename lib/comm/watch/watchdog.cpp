@@ -31,13 +31,13 @@ std::string with_state(const RankReport& report) {
 
 /// Describes a deadlock: the wait of each rank shows the cycle.
 std::string describe_deadlock(std::span<const RankReport> reports,
-                            std::size_t me,
-                            int num_remote,
-                            const std::string& silent) {
+                              std::size_t me,
+                              int num_remote,
+                              const std::string& silent) {
     std::string text =
-        !silent.empty()     ? "no rank on this node is the cause, and " + silent + " does not respond"
+        !silent.empty()  ? "no rank on this node is the cause, and " + silent + " does not respond"
         : num_remote > 0 ? "no rank on this node is the cause, and the state of the " +
-                                  std::to_string(num_remote) + " ranks on other nodes is unknown here"
+                               std::to_string(num_remote) + " ranks on other nodes is unknown here"
         : reports.size() == 1 ? "this rank " + describe_work(reports[0]) + ", a transfer of its own"
                               : std::string{"deadlock: every rank waits for another rank or for a transfer"};
     constexpr std::size_t max = 4;
@@ -95,15 +95,13 @@ std::string describe_work(const RankReport& report) {
 }
 
 HangDiagnosis diagnose_hang(std::span<const RankReport> reports,
-                       std::size_t me,
-                       int num_remote,
-                       int rounds,
-                       const std::string& silent) {
+                            std::size_t me,
+                            int num_remote,
+                            int rounds,
+                            const std::string& silent) {
     const auto is_stopped = [](const RankReport& r) { return r.state && r.state->is_stopped(); };
     const auto is_traced = [](const RankReport& r) { return r.state && r.state->is_traced(); };
-    const auto is_stuck = [](const RankReport& r) {
-        return !r.is_waiting && !r.device_busy && !r.has_moved;
-    };
+    const auto is_stuck = [](const RankReport& r) { return !r.is_waiting && !r.device_busy && !r.has_moved; };
     const auto is_busy = [](const RankReport& r) { return !r.is_waiting; };
 
     if (const auto* stopped = find_other(reports, me, is_stopped)) {

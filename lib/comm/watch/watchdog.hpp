@@ -17,17 +17,17 @@ struct RankReport {
     int rank = 0;
     pid_t pid = 0;
     std::optional<ProcessState> state = {};  ///< nullopt: the process does not exist
-    bool is_waiting = false;  ///< waits for other ranks, according to the board
+    bool is_waiting = false;                 ///< waits for other ranks, according to the board
     bool device_busy = false;  ///< its device or compute thread does `what`, according to the board
-    double seconds = 0;  ///< duration of the wait or of `what`
-    std::string what = {};  ///< object of the wait, or activity; empty: unknown
-    bool has_moved = true;  ///< has recently used CPU time or accessed files
+    double seconds = 0;        ///< duration of the wait or of `what`
+    std::string what = {};     ///< object of the wait, or activity; empty: unknown
+    bool has_moved = true;     ///< has recently used CPU time or accessed files
 };
 
 /// Diagnosis by a rank that has waited too long.
 struct HangDiagnosis {
     bool leaves = false;  ///< the rank aborts; else it prints a warning and continues to wait
-    int culprit = -1;  ///< a rank; -1: unknown
+    int culprit = -1;     ///< a rank; -1: unknown
     std::string text = {};
     ErrorKind kind = ErrorKind::communication;  ///< kind of error if the rank aborts
 };
@@ -45,10 +45,10 @@ struct HangDiagnosis {
 /// \param rounds        number of diagnoses of this wait so far that only warned; a busy rank is the culprit
 ///                      after `max_rounds`
 HangDiagnosis diagnose_hang(std::span<const RankReport> reports,
-                       std::size_t me,
-                       int num_remote,
-                       int rounds,
-                       const std::string& silent = {});
+                            std::size_t me,
+                            int num_remote,
+                            int rounds,
+                            const std::string& silent = {});
 
 /// Multiple of the timeout that a busy rank may take.
 inline constexpr int max_rounds = 10;

@@ -38,7 +38,7 @@ struct ChoiceRows {
 
 /// Limits of the model that reads the rows.
 struct ChoiceLimits {
-    std::int64_t vocab = 0;  ///< all tokens are below it
+    std::int64_t vocab = 0;     ///< all tokens are below it
     std::int64_t max_read = 0;  ///< maximum number of tokens of a sequence
 };
 

@@ -49,7 +49,7 @@ class ChoiceSequences {
     ChoiceRows rows_;
     std::int64_t seq_;
     std::vector<std::int64_t> first_token_;  ///< by row, in rows_.tokens
-    std::vector<std::int64_t> first_row_;  ///< by sequence, then the number of all rows
+    std::vector<std::int64_t> first_row_;    ///< by sequence, then the number of all rows
     std::vector<Place> places_;              ///< by row
 };
 

@@ -11,7 +11,7 @@ namespace ziggurat::data {
 struct ChoiceTask {
     std::int64_t line = 0;  ///< in its file, from 1
     std::string context;
-    std::vector<std::string> endings;  ///< two or more, all of them not empty
+    std::vector<std::string> endings;   ///< two or more, all of them not empty
     std::optional<std::int64_t> label;  ///< index in `endings` of the correct ending; empty: unknown
 };
 

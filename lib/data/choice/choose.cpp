@@ -63,7 +63,8 @@ std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
 
 double ChoiceCounts::accuracy(Normalisation normalisation) const {
     ZG_EXPECTS(labelled > 0);
-    return static_cast<double>(right[static_cast<std::size_t>(normalisation)]) / static_cast<double>(labelled);
+    return static_cast<double>(right[static_cast<std::size_t>(normalisation)]) /
+           static_cast<double>(labelled);
 }
 
 double ChoiceCounts::standard_error(Normalisation normalisation) const {

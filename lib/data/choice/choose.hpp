@@ -23,7 +23,7 @@ inline constexpr std::size_t num_normalisations = 3;
 
 /// Result of one task.
 struct TaskChoice {
-    std::vector<double> sums;  ///< log-probability of each ending, in nats; NaN: not finite
+    std::vector<double> sums;          ///< log-probability of each ending, in nats; NaN: not finite
     std::vector<std::int32_t> tokens;  ///< of each ending
     /// By Normalisation: the most likely ending, the first one of equals; empty if a sum is not finite.
     std::array<std::optional<std::int64_t>, num_normalisations> chosen;
@@ -50,7 +50,7 @@ std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
 struct ChoiceCounts {
     std::int64_t tasks = 0;
     std::int64_t labelled = 0;
-    std::int64_t undecided = 0;  ///< tasks with a sum that is not finite
+    std::int64_t undecided = 0;                               ///< tasks with a sum that is not finite
     std::array<std::int64_t, num_normalisations> right = {};  ///< by Normalisation
 
     /// Returns the correct share of the tasks with a label. \pre there is such a task

@@ -8,7 +8,7 @@ namespace ziggurat::data {
 
 /// Progress of training in a source.
 struct SourcePosition {
-    std::int64_t epoch = 0;  ///< completed epochs
+    std::int64_t epoch = 0;   ///< completed epochs
     std::int64_t tokens = 0;  ///< tokens of the current epoch that its order has used
 
     bool operator==(const SourcePosition&) const = default;
@@ -24,7 +24,7 @@ struct DataOrderState {
         std::int64_t tokens = 0;  ///< total number
         /// Number of tokens at the start of the source that are trained on; the rest is held out.
         std::int64_t trained = 0;
-        std::uint32_t stream = 0;  ///< selects its shuffles; unique among the sources, and permanent
+        std::uint32_t stream = 0;   ///< selects its shuffles; unique among the sources, and permanent
         SourcePosition begin = {};  ///< position of the source at which the order starts
 
         bool operator==(const Source&) const = default;

@@ -28,7 +28,8 @@ RepeatedTokens repeated_tokens(const TrainingOrder& before,
     for (std::int64_t i = 0; i < looked_at; ++i) {
         const auto passed =
             is_exact ? i : std::min(left - 1, static_cast<std::int64_t>(stride * static_cast<double>(i)));
-        repeated += before.has_passed(part_before, after.token_ahead(part_after, passed), source_position) ? 1 : 0;
+        repeated +=
+            before.has_passed(part_before, after.token_ahead(part_after, passed), source_position) ? 1 : 0;
     }
     return {is_exact ? repeated : std::llround(stride * static_cast<double>(repeated)), is_exact};
 }

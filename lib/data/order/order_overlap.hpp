@@ -15,8 +15,8 @@ struct RepeatedTokens {
 /// Returns the number of tokens that training repeats within an epoch when its order changes.
 ///
 /// They are in the rest of the epoch in which `after` begins, although `before` had used them in that epoch
-/// before it reached `source_position`. About the same number of tokens of that epoch are then never used, because the
-/// length of an epoch does not change.
+/// before it reached `source_position`. About the same number of tokens of that epoch are then never used,
+/// because the length of an epoch does not change.
 ///
 /// \param part   part of both orders with the same tokens
 /// \param source_position  position in that part

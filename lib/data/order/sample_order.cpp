@@ -72,7 +72,8 @@ TrainingOrder::Begin TrainingOrder::begin_of(std::size_t part, const SourcePosit
     }
     const SourcePart& all = parts_[part];
     const std::int64_t passed = std::min(source_position.tokens, all.end - all.begin);
-    return {source_position.epoch, passed, SourcePart{.begin = all.begin + passed, .end = all.end}.num_windows(seq_)};
+    return {source_position.epoch, passed,
+            SourcePart{.begin = all.begin + passed, .end = all.end}.num_windows(seq_)};
 }
 
 std::int64_t TrainingOrder::num_samples() const {
@@ -120,8 +121,9 @@ std::vector<SourcePosition> TrainingOrder::positions(std::int64_t sample) const 
         const Begin& begin = begins_[p];
         const std::int64_t later = counts[p] - begin.windows;
         const std::int64_t windows = orders_[p].size();
-        positions.push_back(later < 0 ? SourcePosition{begin.epoch, begin.tokens + counts[p] * seq_}
-                                   : SourcePosition{begin.epoch + 1 + later / windows, later % windows * seq_});
+        positions.push_back(later < 0
+                                ? SourcePosition{begin.epoch, begin.tokens + counts[p] * seq_}
+                                : SourcePosition{begin.epoch + 1 + later / windows, later % windows * seq_});
     }
     return positions;
 }

@@ -100,7 +100,7 @@ class TrainingOrder final : public SampleOrder {
     /// Start of the order in a part.
     struct Begin {
         std::int64_t epoch = 0;
-        std::int64_t tokens = 0;  ///< used tokens of that epoch; if shuffled: of whole windows
+        std::int64_t tokens = 0;   ///< used tokens of that epoch; if shuffled: of whole windows
         std::int64_t windows = 0;  ///< windows left in that epoch
     };
 

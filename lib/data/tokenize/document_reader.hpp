@@ -69,11 +69,11 @@ class DocumentReader {
     const std::vector<TextInput>& inputs_;
     InputPosition at_;
     std::shared_ptr<const MappedFile> file_;  ///< mapping of at_'s file, once it is open
-    std::shared_ptr<TextStream> stream_;  ///< stream of at_'s file, if it is not mapped
-    std::shared_ptr<std::string> ahead_;  ///< text of the stream from at_ on
+    std::shared_ptr<TextStream> stream_;      ///< stream of at_'s file, if it is not mapped
+    std::shared_ptr<std::string> ahead_;      ///< text of the stream from at_ on
     bool has_ended_ = false;                  ///< `ahead_` is the rest of the stream
-    std::int64_t lines_before_ = 0;  ///< lines of the stream before at_
-    std::int64_t bytes_before_ = 0;  ///< bytes of all earlier files
+    std::int64_t lines_before_ = 0;           ///< lines of the stream before at_
+    std::int64_t bytes_before_ = 0;           ///< bytes of all earlier files
 };
 
 }  // namespace ziggurat::data

@@ -27,7 +27,7 @@ struct BadLine {
 
 /// Options for reading documents from JSON lines.
 struct LineReading {
-    std::string field = "text";  ///< name of the field with the text
+    std::string field = "text";    ///< name of the field with the text
     bool skips_bad_lines = false;  ///< if false, a bad line ends the job
 };
 

@@ -14,10 +14,10 @@ namespace ziggurat::data {
 struct JournalRecord {
     InputPosition next;
     WrittenTokens written;
-    std::int64_t text_bytes = 0;  ///< of all documents before `next`
+    std::int64_t text_bytes = 0;     ///< of all documents before `next`
     std::int64_t skipped_lines = 0;  ///< lines skipped before `next`
-    std::uint64_t hash = 0;  ///< of all texts before `next`, chained by batch
-    bool has_all = false;  ///< only the completion of the files is left
+    std::uint64_t hash = 0;          ///< of all texts before `next`, chained by batch
+    bool has_all = false;            ///< only the completion of the files is left
 
     bool operator==(const JournalRecord&) const = default;
 };

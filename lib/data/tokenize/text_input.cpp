@@ -21,7 +21,8 @@ constexpr std::size_t looked_at_bytes = std::size_t{64} << 10;
 constexpr const char* as_text = "Give --input text if the file itself is the text.";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason, const std::string& remedy) {
-    throw Error{ErrorKind::deck, fmt::format("cannot tokenize '{}' ({}). {}", printable(path), reason, remedy)};
+    throw Error{ErrorKind::deck,
+                fmt::format("cannot tokenize '{}' ({}). {}", printable(path), reason, remedy)};
 }
 
 /// Returns a name in lower case, without compression suffixes: `web.jsonl` of `Web.JSONL.gz`.

@@ -14,7 +14,7 @@ namespace ziggurat::data {
 
 enum class InputKind {
     by_content,  ///< JSON lines if a file's name or its first lines indicate it
-    text,  ///< every file is one document, independent of its content
+    text,        ///< every file is one document, independent of its content
     json_lines
 };
 

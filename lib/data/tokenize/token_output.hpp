@@ -29,7 +29,7 @@ void pack(std::span<const std::int32_t> ids, TokenType type, std::string& bytes)
 
 /// Amount of text that the vocabulary lacks.
 struct UnknownText {
-    std::int64_t runs = 0;  ///< ranges of adjacent unknown tokens in a document
+    std::int64_t runs = 0;    ///< ranges of adjacent unknown tokens in a document
     std::int64_t tokens = 0;  ///< unknown tokens in all ranges
 
     UnknownText& operator+=(const UnknownText& more) {

@@ -52,9 +52,8 @@ std::string description(const TokenizeJob& job,
 void expect_new(const TokenizeJob& job) {
     for (const auto& path : token_paths(job.name, job.format)) {
         if (::access(path.c_str(), F_OK) == 0) {
-            throw Error{
-                ErrorKind::deck,
-                fmt::format("'{}' exists already. Remove it, or set another --out.", printable(path))};
+            throw Error{ErrorKind::deck, fmt::format("'{}' exists already. Remove it, or set another --out.",
+                                                     printable(path))};
         }
     }
 }

@@ -28,7 +28,7 @@ struct TokenizeJob {
 struct TokenizeResult {
     WrittenTokens written;
     TokenType type = TokenType::uint16;
-    std::int64_t text_bytes = 0;  ///< of all inputs, decompressed
+    std::int64_t text_bytes = 0;     ///< of all inputs, decompressed
     std::int64_t earlier_bytes = 0;  ///< of these, bytes that an earlier process had written
     std::int64_t skipped_lines = 0;  ///< including those of earlier processes
     std::vector<BadLine> bad_lines;  ///< the first lines that this call has skipped

@@ -14,9 +14,9 @@ namespace ziggurat::data {
 struct AddedToken {
     std::string content;
     std::int32_t id = 0;
-    bool takes_left_space = false;  ///< lstrip: preceding white space belongs to it
+    bool takes_left_space = false;   ///< lstrip: preceding white space belongs to it
     bool takes_right_space = false;  ///< rstrip: following white space belongs to it
-    bool is_normalized = false;  ///< searched in the normalized text, else in the original text
+    bool is_normalized = false;      ///< searched in the normalized text, else in the original text
 
     bool operator==(const AddedToken&) const = default;
 };

@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
-#include "data/unicode/characters.hpp"
 #include "data/tokenizer/piece_cache.hpp"
+#include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
 namespace {

@@ -19,18 +19,18 @@ namespace ziggurat::data {
 /// Characters that decoding removes from the beginning of a text.
 struct StrippedBeginning {
     char content = ' ';
-    std::int64_t max = 0;  ///< maximum number
+    std::int64_t max = 0;         ///< maximum number
     bool of_first_token = false;  ///< only from the first token
 };
 
 /// Components of a tokenizer of this kind.
 struct BpeParts {
-    std::vector<std::string> bytes_of_token;  ///< by id, as decoded; for an added token its text
+    std::vector<std::string> bytes_of_token;        ///< by id, as decoded; for an added token its text
     std::array<std::int32_t, 256> token_of_byte{};  ///< -1: no token, only if tokens are characters
-    std::vector<std::int32_t> token_of_character;  ///< by code, -1: no token; empty: tokens are bytes
+    std::vector<std::int32_t> token_of_character;   ///< by code, -1: no token; empty: tokens are bytes
     bool falls_back_to_bytes = false;               ///< for characters without a token
-    std::optional<std::int32_t> unknown_token;  ///< for text without another token
-    bool fuses_unknown = false;  ///< one token for adjacent unknown characters
+    std::optional<std::int32_t> unknown_token;      ///< for text without another token
+    bool fuses_unknown = false;                     ///< one token for adjacent unknown characters
     MergeTable merges{0};
     /// Whole pieces that are a token independent of the merges, by their bytes; only with ignore_merges.
     std::unordered_map<std::string, std::int32_t> token_of_piece;

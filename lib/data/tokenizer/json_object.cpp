@@ -75,7 +75,8 @@ std::vector<JsonObject> steps_of(const JsonObject& file, const char* name, const
 JsonObject::JsonObject(const TokenizerJson& json, std::string location, const std::string& path)
     : json_{&json}, location_{std::move(location)}, path_{path} {
     if (!json.is_object()) {
-        refuse_tokenizer(path, fmt::format("its {} is not an object", location_.empty() ? "content" : location_));
+        refuse_tokenizer(path,
+                         fmt::format("its {} is not an object", location_.empty() ? "content" : location_));
     }
 }
 
@@ -131,8 +132,8 @@ std::vector<JsonObject> JsonObject::list(const char* key) const {
     }
     std::vector<JsonObject> objects;
     for (std::size_t i = 0; i < value.size(); ++i) {
-        objects.emplace_back(value[i], fmt::format("{}{}{}[{}]", location_, location_.empty() ? "" : ".", key, i),
-                             path_);
+        objects.emplace_back(
+            value[i], fmt::format("{}{}{}[{}]", location_, location_.empty() ? "" : ".", key, i), path_);
     }
     return objects;
 }

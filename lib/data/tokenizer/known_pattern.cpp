@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "data/unicode/character_classes.hpp"
 #include "data/tokenizer/pattern.hpp"
+#include "data/unicode/character_classes.hpp"
 
 namespace ziggurat::data {
 namespace {

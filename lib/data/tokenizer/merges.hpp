@@ -12,7 +12,7 @@ class MergeTable {
   public:
     struct Merge {
         std::uint32_t rank = no_rank;  ///< lower ranks merge first
-        std::int32_t id = -1;  ///< token that the pair becomes
+        std::int32_t id = -1;          ///< token that the pair becomes
     };
     static constexpr std::uint32_t no_rank = ~std::uint32_t{0};
 

@@ -57,7 +57,8 @@ void choose_begin_token(const JsonObject& file, const TokenizerConfig& config, B
         return;
     }
     if (tokens.size() > 1) {
-        file.unsupported(fmt::format("has a post_processor that adds {} tokens before a text", tokens.size()));
+        file.unsupported(
+            fmt::format("has a post_processor that adds {} tokens before a text", tokens.size()));
     }
     if (!tokens.empty()) {
         parts.begin_token = tokens.front();
@@ -114,8 +115,8 @@ std::unique_ptr<const TextTokenizer> open_hf_tokenizer(const std::string& path) 
             return open_sentencepiece_tokenizer(model.string(), unsupported.what());
         } catch (const Error& error) {
             const std::string reason = unsupported.what();
-            throw Error{error.kind(),
-                        fmt::format("{} Its tokenizer.model cannot be used either: {}", reason, error.what())};
+            throw Error{error.kind(), fmt::format("{} Its tokenizer.model cannot be used either: {}", reason,
+                                                  error.what())};
         }
     }
 }

@@ -70,8 +70,8 @@ std::string hash_text(const TextTokenizer& tokenizer) {
 }
 
 std::string decoded_after(const TextTokenizer& tokenizer,
-                           std::span<const std::int32_t> before,
-                           std::span<const std::int32_t> ids) {
+                          std::span<const std::int32_t> before,
+                          std::span<const std::int32_t> ids) {
     std::vector<std::int32_t> all{before.begin(), before.end()};
     std::string known;
     tokenizer.decode(all, known);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/tokenizer/tokenizer_json_impl.hpp"
 #include "data/unicode/byte_alphabet.hpp"
 #include "data/unicode/characters.hpp"
-#include "data/tokenizer/tokenizer_json_impl.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -40,13 +40,14 @@ Vocabulary read_vocabulary(const JsonObject& model) {
     std::vector<bool> is_taken(vocab.size());
     for (const auto& [text, id] : vocab.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab.size()) {
-            model.refuse(fmt::format("gives '{}' the id {}, but {} tokens have ids 0 to {}", for_display(text),
-                                     for_display(id.dump()), vocab.size(), vocab.size() - 1));
+            model.refuse(fmt::format("gives '{}' the id {}, but {} tokens have ids 0 to {}",
+                                     for_display(text), for_display(id.dump()), vocab.size(),
+                                     vocab.size() - 1));
         }
         const auto number = id.get<std::size_t>();
         if (is_taken[number]) {
-            model.refuse(
-                fmt::format("gives the id {} to two tokens, one of which is '{}'", number, for_display(text)));
+            model.refuse(fmt::format("gives the id {} to two tokens, one of which is '{}'", number,
+                                     for_display(text)));
         }
         is_taken[number] = true;
         vocabulary.emplace(text, static_cast<std::int32_t>(number));
@@ -122,8 +123,8 @@ void read_character_tokens(const JsonObject& model, const Vocabulary& vocabulary
     if (model.has("unk_token")) {
         const auto found = vocabulary.find(model.text("unk_token"));
         if (found == vocabulary.end()) {
-            model.refuse(
-                fmt::format("has unk_token '{}', which is not in its vocab", for_display(model.text("unk_token"))));
+            model.refuse(fmt::format("has unk_token '{}', which is not in its vocab",
+                                     for_display(model.text("unk_token"))));
         }
         parts.unknown_token = found->second;
     }

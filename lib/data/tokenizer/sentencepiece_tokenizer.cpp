@@ -11,10 +11,10 @@
 #include "base/text/printable.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/added_tokens.hpp"
-#include "data/unicode/characters.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
+#include "data/unicode/characters.hpp"
 
 #ifdef ZIGGURAT_SENTENCEPIECE
 #include <sentencepiece_processor.h>
@@ -167,8 +167,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
     bool is_legacy_;
     std::string note_;
     sentencepiece::SentencePieceProcessor processor_;
-    sentencepiece::SentencePieceProcessor
-        inner_;  ///< without the prefix; loaded when parts of texts need it
+    sentencepiece::SentencePieceProcessor inner_;  ///< without the prefix; loaded when parts of texts need it
     std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of added tokens that are not pieces
     std::unordered_set<std::int32_t> plain_added_;                 ///< added tokens that are not special
     std::int64_t vocab_size_ = 0;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/unicode/composed_form.hpp"
 #include "data/tokenizer/pattern.hpp"
+#include "data/unicode/composed_form.hpp"
 
 namespace ziggurat::data {
 

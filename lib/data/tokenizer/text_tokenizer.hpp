@@ -134,7 +134,7 @@ std::string hash_text(const TextTokenizer& tokenizer);
 
 /// Returns the text that `ids` add to the text of `before`.
 std::string decoded_after(const TextTokenizer& tokenizer,
-                           std::span<const std::int32_t> before,
-                           std::span<const std::int32_t> ids);
+                          std::span<const std::int32_t> before,
+                          std::span<const std::int32_t> ids);
 
 }  // namespace ziggurat::data

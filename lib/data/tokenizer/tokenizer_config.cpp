@@ -103,7 +103,8 @@ void read_added_tokens_file(const std::string& path, TokenizerConfig& config) {
     const JsonObject fields{json, "", file.path()};
     for (const auto& [text, id] : json.items()) {
         if (text.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
-            fields.refuse(fmt::format("gives '{}' an id that is not from 0 to 2147483647", for_display(text)));
+            fields.refuse(
+                fmt::format("gives '{}' an id that is not from 0 to 2147483647", for_display(text)));
         }
         const bool is_special = std::ranges::find(config.special, text) != config.special.end();
         config.added.push_back({.content = text, .id = id.get<std::int32_t>(), .is_normalized = !is_special});

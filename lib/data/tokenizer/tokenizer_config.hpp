@@ -12,15 +12,15 @@ namespace ziggurat::data {
 /// Settings from tokenizer_config.json, special_tokens_map.json and added_tokens.json.
 struct TokenizerConfig {
     bool is_present = false;  ///< one of the files exists
-    std::string path;  ///< of tokenizer_config.json, for messages
+    std::string path;         ///< of tokenizer_config.json, for messages
     /// Texts of bos_token, eos_token and unk_token; empty: not defined.
     std::string begin, end, unknown;
     std::vector<std::string> special;  ///< texts of all special tokens in the files
     /// Added tokens with their own ids, by id: from added_tokens_decoder, else from added_tokens.json.
     std::vector<AddedToken> added;
-    std::string tokenizer_class;  ///< empty: not defined
+    std::string tokenizer_class;     ///< empty: not defined
     std::optional<bool> adds_begin;  ///< add_bos_token
-    bool is_legacy = true;  ///< each part of a text between added tokens gets the prefix of a text
+    bool is_legacy = true;           ///< each part of a text between added tokens gets the prefix of a text
 
     /// True for the classes of transformers that read add_bos_token from here. Its default there is true.
     bool decides_on_begin() const;

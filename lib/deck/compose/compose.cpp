@@ -151,7 +151,8 @@ std::optional<std::string> read_file(const std::string& path,
                                      const SourceLocation& at,
                                      Diagnostics& found) {
     const auto refuse = [&](const std::string& reason) {
-        found.error(at, fmt::format("cannot read the {} {}", what, in_quotes(path)), reason, "Check the path.");
+        found.error(at, fmt::format("cannot read the {} {}", what, in_quotes(path)), reason,
+                    "Check the path.");
         return std::nullopt;
     };
     std::error_code error;

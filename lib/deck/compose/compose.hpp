@@ -60,7 +60,7 @@ std::optional<Node> compose_record(const Schema& schema,
 /// Defaults of the kept variables become their values in this environment. Returns nullopt if `text` uses no
 /// environment variable. `root` is the tree of the deck, with its variables.
 std::optional<std::string> keep_env_variables(const Node& root,
-                                             const std::string& text,
-                                             const Environment& environment);
+                                              const std::string& text,
+                                              const Environment& environment);
 
 }  // namespace ziggurat::deck

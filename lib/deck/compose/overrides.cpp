@@ -58,7 +58,7 @@ class Override {
         if (equals == std::string::npos || text.size() > longest_override ||
             text.find('\n') != std::string::npos) {
             report_finding(fmt::format("{} is not an override", in_quotes(text)),
-                     "an override is path.to.key=value");
+                           "an override is path.to.key=value");
             return;
         }
         const DocumentSource source{command_line_name, Writer::command_line, at_.line,
@@ -78,7 +78,7 @@ class Override {
         const auto steps = steps_of(path);
         if (!steps) {
             report_finding(fmt::format("{} is not a path", in_quotes(path)),
-                     "a path is train.steps or data.train[0].path");
+                           "a path is train.steps or data.train[0].path");
             return;
         }
         if (steps->front().key == "include") {
@@ -152,10 +152,10 @@ class Override {
         if (step.index) {
             if (from.kind != NodeKind::list || *step.index >= from.items.size()) {
                 report_finding(fmt::format("{}[{}] does not exist", walked, *step.index),
-                         from.kind == NodeKind::list
-                             ? fmt::format("the list in the deck ends at [{}]",
-                                           static_cast<std::ptrdiff_t>(from.items.size()) - 1)
-                             : "the deck has no list there");
+                               from.kind == NodeKind::list
+                                   ? fmt::format("the list in the deck ends at [{}]",
+                                                 static_cast<std::ptrdiff_t>(from.items.size()) - 1)
+                                   : "the deck has no list there");
                 return nullptr;
             }
             walked += fmt::format("[{}]", *step.index);
@@ -173,7 +173,7 @@ class Override {
         }
         if (from.kind != NodeKind::map) {
             report_finding(fmt::format("'{}.{}' cannot be set", walked, step.key),
-                     fmt::format("{} is not a map in the deck", in_quotes(walked)));
+                           fmt::format("{} is not a map in the deck", in_quotes(walked)));
             return nullptr;
         }
         walked = walked.empty() ? step.key : fmt::format("{}.{}", walked, step.key);
@@ -186,7 +186,8 @@ class Override {
     }
 
     void report_finding(std::string problem, std::string reason) {
-        found_.error(at_, std::move(problem), std::move(reason), "Correct it, or put the value into the deck.");
+        found_.error(at_, std::move(problem), std::move(reason),
+                     "Correct it, or put the value into the deck.");
     }
 
     const Schema& schema_;

@@ -34,7 +34,10 @@ enum class KeptVariables { all, secrets };
 /// Substitutes variables in texts; expands each variable once.
 class Substitution {
   public:
-    Substitution(const Node* variables, const Environment& environment, KeptVariables left, Diagnostics& found)
+    Substitution(const Node* variables,
+                 const Environment& environment,
+                 KeptVariables left,
+                 Diagnostics& found)
         : variables_{variables}, environment_{environment}, left_{left}, found_{found} {}
 
     Expansion expanded(const std::string& text) { return expanded(text, {}); }
@@ -79,7 +82,7 @@ class Substitution {
                 const std::size_t end = text.find('}', i);
                 if (end == std::string::npos) {
                     report_finding(at, "'${' without '}'", "a variable is ${name}",
-                             "Close it, or write $${ for the text itself.");
+                                   "Close it, or write $${ for the text itself.");
                     return out;
                 }
                 out += variable(text.substr(i + 2, end - i - 2), at);
@@ -95,9 +98,9 @@ class Substitution {
         total_ += out.text.size();
         if (out.text.size() > Limits::scalar_bytes || total_ > Limits::expanded_bytes) {
             report_finding(at,
-                     fmt::format("a value of more than {} KiB, or {} KiB in all", Limits::scalar_bytes / 1024,
-                                 Limits::expanded_bytes / 1024),
-                     "variables made it grow", "Shorten them.");
+                           fmt::format("a value of more than {} KiB, or {} KiB in all",
+                                       Limits::scalar_bytes / 1024, Limits::expanded_bytes / 1024),
+                           "variables made it grow", "Shorten them.");
             return {};
         }
         return out;
@@ -124,7 +127,7 @@ class Substitution {
         }
         if (std::find(open_.begin(), open_.end(), name) != open_.end() || open_.size() > deepest_chain) {
             report_finding(node->at, fmt::format("the variable {} contains itself", in_quotes(name)),
-                     "directly or through a long chain of others", "Remove one of the references.");
+                           "directly or through a long chain of others", "Remove one of the references.");
             return values_[name] = {};
         }
         open_.push_back(name);
@@ -141,7 +144,7 @@ class Substitution {
         Diagnostics unused;
         if (is_set && !is_plain_text(*value, {name}, unused)) {
             report_finding(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
-                     "a deck is UTF-8 without control characters", "Set it again.");
+                           "a deck is UTF-8 without control characters", "Set it again.");
             return {};
         }
         if (is_set && left_ == KeptVariables::secrets && is_secret(name)) {
@@ -160,8 +163,8 @@ class Substitution {
             return {default_value, escape_variables(default_value)};
         }
         report_finding(at, fmt::format("the environment has no {}", in_quotes(name)),
-                 "the deck uses it without a default",
-                 fmt::format("Set it, or write ${{env:{}:-default}}.", name));
+                       "the deck uses it without a default",
+                       fmt::format("Set it, or write ${{env:{}:-default}}.", name));
         return {};
     }
 
@@ -174,11 +177,14 @@ class Substitution {
         }
         const std::string meant = nearest(name, names);
         report_finding(at, fmt::format("no variable {}", in_quotes(name)), "`vars` does not have it",
-                 meant.empty() ? "Add it to vars, or write $${ for the text itself."
-                               : fmt::format("Did you mean '{}'?", meant));
+                       meant.empty() ? "Add it to vars, or write $${ for the text itself."
+                                     : fmt::format("Did you mean '{}'?", meant));
     }
 
-    void report_finding(const SourceLocation& at, std::string problem, std::string reason, std::string advice) {
+    void report_finding(const SourceLocation& at,
+                        std::string problem,
+                        std::string reason,
+                        std::string advice) {
         found_.error(at, std::move(problem), std::move(reason), std::move(advice));
     }
 
@@ -230,8 +236,8 @@ std::vector<Secret> substitute_variables(Node& root, const Environment& environm
 }
 
 std::optional<std::string> keep_env_variables(const Node& root,
-                                             const std::string& text,
-                                             const Environment& environment) {
+                                              const std::string& text,
+                                              const Environment& environment) {
     Diagnostics unused;
     auto left = Substitution{root.find("vars"), environment, KeptVariables::all, unused}.expanded(text);
     return left.has_variables ? std::optional{std::move(left.with_variables)} : std::nullopt;

@@ -253,9 +253,9 @@ std::optional<Node> parse_document(std::string_view text, const DocumentSource& 
         return std::nullopt;
     } catch (const YAML::Exception& error) {
         const auto reason = explain_yaml(text,
-                                          {static_cast<std::size_t>(std::max(error.mark.line, 0)),
-                                           static_cast<std::size_t>(std::max(error.mark.column, 0))},
-                                          error.msg);
+                                         {static_cast<std::size_t>(std::max(error.mark.line, 0)),
+                                          static_cast<std::size_t>(std::max(error.mark.column, 0))},
+                                         error.msg);
         const auto line = static_cast<int>(reason.at.line);
         found.error({source.file, source.line + line,
                      static_cast<int>(reason.at.column) + (line == 0 ? source.column : 1)},

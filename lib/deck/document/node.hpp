@@ -20,7 +20,7 @@ enum class NodeKind { null, scalar, list, map };
 /// A null, scalar, list or map.
 struct Node {
     NodeKind kind = NodeKind::null;
-    std::string text;               ///< for scalars
+    std::string text;  ///< for scalars
     /// For scalars with secrets of the environment: the text with their variables; else empty.
     std::string without_secrets;
     bool is_quoted = false;         ///< a quoted '<<' is an ordinary key

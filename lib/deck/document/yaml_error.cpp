@@ -114,8 +114,7 @@ YamlError explain_yaml(std::string_view text, TextPosition at, const std::string
         const auto end = line.find_first_of(" ,]}", at.column);
         const auto value = line.substr(at.column, end == std::string_view::npos ? end : end - at.column);
         return {at, "a text that begins with '*', without quotes",
-                "YAML reads it as the name of an anchor, and no such anchor exists",
-                in_quotes_advice(value)};
+                "YAML reads it as the name of an anchor, and no such anchor exists", in_quotes_advice(value)};
     }
     if (const auto open = OpenAtTheEnd{text}.innermost()) {
         const bool is_quote = open->sign == '"' || open->sign == '\'';
@@ -135,11 +134,10 @@ YamlError explain_yaml(std::string_view text, TextPosition at, const std::string
     }
     if (message.find("map value") != std::string::npos) {
         const bool is_second = line.substr(0, at.column).find(": ") != std::string_view::npos;
-        return {
-            at, is_second ? "a second ':' in one line" : "this is not YAML",
-            is_second ? "a map as a value needs braces or separate lines" : message,
-            is_second ? "Write {key: value}, or put a text in quotes."
-                      : "Begin all keys of one map in the same column."};
+        return {at, is_second ? "a second ':' in one line" : "this is not YAML",
+                is_second ? "a map as a value needs braces or separate lines" : message,
+                is_second ? "Write {key: value}, or put a text in quotes."
+                          : "Begin all keys of one map in the same column."};
     }
     return {at, "this is not YAML", message, "Check the indentation, the quotes and the brackets."};
 }

@@ -34,9 +34,9 @@ void ConfigReading::record(const std::string& deck_key, std::string text, const 
 }
 
 void ConfigReading::report_finding(const std::string& key,
-                             std::string problem,
-                             std::string reason,
-                             std::string advice) {
+                                   std::string problem,
+                                   std::string reason,
+                                   std::string advice) {
     config_.reasons.push_back({std::move(problem), std::move(reason), std::move(advice), line_of(key)});
 }
 
@@ -48,7 +48,7 @@ std::optional<std::string> ConfigReading::text_of(const std::string& key, const 
         return value.dump();
     }
     report_finding(key, fmt::format("{} = {}", key, shown(value)), "a number is expected there",
-             "Fetch or export the model again.");
+                   "Fetch or export the model again.");
     return std::nullopt;
 }
 

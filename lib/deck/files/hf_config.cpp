@@ -44,8 +44,8 @@ class Reading {
     void run() {
         const Json* type = ConfigReading::find_value(reading_.document(), "model_type");
         if (type == nullptr || !type->is_string()) {
-            reading_.report_finding("model_type", "it has no model_type", "it identifies the family of the model",
-                              "Name the folder of a model.");
+            reading_.report_finding("model_type", "it has no model_type",
+                                    "it identifies the family of the model", "Name the folder of a model.");
             return;
         }
         const auto all = layout::families();
@@ -56,9 +56,10 @@ class Reading {
             for (const auto* each : all) {
                 names.emplace_back(each->published.model_type);
             }
-            reading_.report_finding("model_type", fmt::format("model_type {} is not implemented", shown(*type)),
-                              "models of this type have layers that no family here has",
-                              fmt::format("Use a model of type {}.", fmt::join(names, ", ")));
+            reading_.report_finding("model_type",
+                                    fmt::format("model_type {} is not implemented", shown(*type)),
+                                    "models of this type have layers that no family here has",
+                                    fmt::format("Use a model of type {}.", fmt::join(names, ", ")));
             return;
         }
         reading_.record("model.family", (*family)->name, "model_type");
@@ -74,7 +75,7 @@ class Reading {
             if (const Json* value = ConfigReading::find_value(reading_.document(), key);
                 value != nullptr && !prints_nothing(*value)) {
                 reading_.report_finding(key, fmt::format("{} = {} is not implemented", key, shown(*value)),
-                                  "models in Ziggurat do not use it", "Use a model without it.");
+                                        "models in Ziggurat do not use it", "Use a model without it.");
             }
         }
         expect_whole_heads();
@@ -92,11 +93,12 @@ class Reading {
         if (key.alias != nullptr) {
             const Json* other = ConfigReading::find_value(document, key.alias);
             if (other != nullptr && value != nullptr && *value != *other) {
-                reading_.report_finding(key.alias,
-                                  fmt::format("{} = {} contradicts {} = {}", key.alias, shown(*other),
-                                              key.name, shown(*value)),
-                                  fmt::format("both determine {}", key.deck_key),
-                                  "Keep the value that the model was trained with, and remove the other.");
+                reading_.report_finding(
+                    key.alias,
+                    fmt::format("{} = {} contradicts {} = {}", key.alias, shown(*other), key.name,
+                                shown(*value)),
+                    fmt::format("both determine {}", key.deck_key),
+                    "Keep the value that the model was trained with, and remove the other.");
             }
             if (value == nullptr) {
                 value = other;
@@ -119,17 +121,18 @@ class Reading {
             reading_.record(key.deck_key, key.fallback, "");
         } else {
             reading_.report_finding(key.name, fmt::format("it has no {}", key.name),
-                              fmt::format("it determines {}", key.deck_key),
-                              "Fetch or export the model again.");
+                                    fmt::format("it determines {}", key.deck_key),
+                                    "Fetch or export the model again.");
         }
     }
 
     void expect(const layout::HfFact& fact) {
         const Json* value = ConfigReading::find(reading_.document(), fact.name);
-        const bool is_as_built = value == nullptr || std::ranges::any_of(fact.values, [&](const char* known) {
-                                     const auto implemented = Json::parse(known);
-                                     return *value == implemented || (value->is_null() && implemented == false);
-                                 });
+        const bool is_as_built =
+            value == nullptr || std::ranges::any_of(fact.values, [&](const char* known) {
+                const auto implemented = Json::parse(known);
+                return *value == implemented || (value->is_null() && implemented == false);
+            });
         if (!is_as_built) {
             reading_.report_finding(
                 fact.name, fmt::format("{} = {} is not implemented", fact.name, shown(*value)),
@@ -149,9 +152,9 @@ class Reading {
         }
         const auto count = heads->get<std::int64_t>();
         if (count <= 0 || hidden->get<std::int64_t>() / count != channels->get<std::int64_t>()) {
-            reading_.report_finding("head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
-                              "a head has hidden_size / num_attention_heads channels here",
-                              "Use a model that has it.");
+            reading_.report_finding(
+                "head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
+                "a head has hidden_size / num_attention_heads channels here", "Use a model that has it.");
         }
     }
 

@@ -97,10 +97,10 @@ class Positions {
 
     void contradict(const Mention& mention, const std::string& used, const Json& value) {
         reading_.report_finding(mention.key,
-                          fmt::format("{} = {} contradicts {} = {}", mention.path, shown(*mention.value),
-                                      used, shown(value)),
-                          "versions of transformers differ in which of the two they read",
-                          "Keep the value that the model was trained with, and remove the other.");
+                                fmt::format("{} = {} contradicts {} = {}", mention.path,
+                                            shown(*mention.value), used, shown(value)),
+                                "versions of transformers differ in which of the two they read",
+                                "Keep the value that the model was trained with, and remove the other.");
     }
 
     /// Reports each of `mentions` whose value differs from `value`, which is used.
@@ -178,10 +178,10 @@ class Positions {
         const bool is_by_parts = type == layout::name_of(spec::RopeScalingKind::by_parts);
         if (type != layout::name_of(spec::RopeScalingKind::linear) && !is_by_parts) {
             reading_.report_finding(type_key, fmt::format("rope type {} is not implemented", shown(type)),
-                              fmt::format("positions are not scaled, or by {} or {}",
-                                          layout::name_of(spec::RopeScalingKind::linear),
-                                          layout::name_of(spec::RopeScalingKind::by_parts)),
-                              "Use a model with one of these.");
+                                    fmt::format("positions are not scaled, or by {} or {}",
+                                                layout::name_of(spec::RopeScalingKind::linear),
+                                                layout::name_of(spec::RopeScalingKind::by_parts)),
+                                    "Use a model with one of these.");
             return;
         }
         reading_.record("model.rope_scaling.kind", type.get<std::string>(), type_key);
@@ -201,11 +201,12 @@ class Positions {
                 const auto factor = mention(*scope, key.name);
                 const bool is_ignored = scope == &used_ && is_printed;
                 if (!is_ignored && factor.value != nullptr && !factor.value->is_null()) {
-                    reading_.report_finding(key.name,
-                                      fmt::format("{} = {} without a rope_type that uses it", factor.path,
-                                                  shown(*factor.value)),
-                                      "versions of transformers ignore it",
-                                      "Add the rope_type that the model was trained with, or remove it.");
+                    reading_.report_finding(
+                        key.name,
+                        fmt::format("{} = {} without a rope_type that uses it", factor.path,
+                                    shown(*factor.value)),
+                        "versions of transformers ignore it",
+                        "Add the rope_type that the model was trained with, or remove it.");
                 }
             }
         }
@@ -221,8 +222,8 @@ class Positions {
         const Mention* used = first_of(read);
         if (used == nullptr) {
             reading_.report_finding(used_.name, fmt::format("rope type {} without {}", shown(type), key.name),
-                              fmt::format("it determines {}", key.deck_key),
-                              "Fetch or export the model again.");
+                                    fmt::format("it determines {}", key.deck_key),
+                                    "Fetch or export the model again.");
         } else if (auto text = reading_.text_of(used->key, *used->value)) {
             reading_.record(key.deck_key, std::move(*text), used->key);
             expect_same(all, used->path, *used->value);

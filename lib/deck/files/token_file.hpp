@@ -9,8 +9,8 @@ namespace ziggurat::deck {
 
 struct NamedFiles {
     std::string reason = {};  ///< reason for an error message; empty: the files exist
-    bool is_missing = false;   ///< true if the reason is that no such file exists
-    std::string advice = {};   ///< the correct spelling, if known
+    bool is_missing = false;  ///< true if the reason is that no such file exists
+    std::string advice = {};  ///< the correct spelling, if known
 };
 
 /// Checks that the files of `source`, of any format except own, exist.

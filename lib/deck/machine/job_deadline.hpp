@@ -28,8 +28,8 @@ std::optional<std::string> ask_squeue(const std::string& job);
 ///
 /// \param now  seconds since 1970, UTC
 std::optional<JobDeadline> find_job_end(const Environment& environment,
-                                   double now,
-                                   const AskSlurm& ask = ask_squeue);
+                                        double now,
+                                        const AskSlurm& ask = ask_squeue);
 
 /// Returns the end of the job of this process.
 std::optional<JobDeadline> find_own_job_end();

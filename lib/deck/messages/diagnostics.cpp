@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text/printable.hpp"
-#include "deck/messages/grouped_problems.hpp"
 #include "deck/messages/confusables.hpp"
+#include "deck/messages/grouped_problems.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -98,7 +98,10 @@ void Diagnostics::error(SourceLocation at, std::string problem, std::string reas
     add({Severity::error, std::move(at), std::move(problem), std::move(reason), std::move(advice)});
 }
 
-void Diagnostics::add_resource_error(SourceLocation at, std::string problem, std::string reason, std::string advice) {
+void Diagnostics::add_resource_error(SourceLocation at,
+                                     std::string problem,
+                                     std::string reason,
+                                     std::string advice) {
     add({Severity::error, std::move(at), std::move(problem), std::move(reason), std::move(advice),
          ErrorKind::resource});
 }

@@ -15,9 +15,8 @@ bool Resolution::require(const std::string& path, const std::string& reason) con
     }
     if (values.is_empty(path)) {
         const SourceLocation at = values.location(path);
-        found.error(
-            at, fmt::format("'{}' has no value", path), reason,
-            at.file == command_line_name ? "Write one after the '='." : "Write one after the colon.");
+        found.error(at, fmt::format("'{}' has no value", path), reason,
+                    at.file == command_line_name ? "Write one after the '='." : "Write one after the colon.");
     } else {
         found.error(values.location(path), fmt::format("missing key '{}'", path), reason, "Add it.");
     }

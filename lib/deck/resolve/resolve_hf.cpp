@@ -99,9 +99,9 @@ class Application {
                   const std::string& own,
                   const std::string& published) const {
         const auto key_location = stated.key.empty()
-                               ? fmt::format("{} leaves it at {}", in_quotes(config_.file), published)
-                               : fmt::format("{} has {} = {} in line {}", in_quotes(config_.file), stated.key,
-                                             published, stated.line);
+                                      ? fmt::format("{} leaves it at {}", in_quotes(config_.file), published)
+                                      : fmt::format("{} has {} = {} in line {}", in_quotes(config_.file),
+                                                    stated.key, published, stated.line);
         const auto location = resolution_.values.location(stated.deck_key);
         const auto problem = fmt::format("{} = {} is not what the model has", stated.deck_key, own);
         const auto* const family = layout::find_family(find("model.family")->text);

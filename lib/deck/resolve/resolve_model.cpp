@@ -25,9 +25,8 @@ void take_from_preset(Resolution& resolution, const std::string& path, const std
     if (values.is_written(path)) {
         const std::string& own = values.find(path)->written;
         if (own != text) {
-            resolution.found.note(
-                values.location(path),
-                fmt::format("{} = {} replaces {} in preset {}", path, own, text, preset));
+            resolution.found.note(values.location(path),
+                                  fmt::format("{} = {} replaces {} in preset {}", path, own, text, preset));
         }
         return;
     }

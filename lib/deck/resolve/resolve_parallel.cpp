@@ -14,21 +14,21 @@ spec::TensorMode tensor_mode(const std::string& keyword) {
     return keyword == "2d"     ? spec::TensorMode::two_d
            : keyword == "2.5d" ? spec::TensorMode::two_and_half_d
            : keyword == "3d"   ? spec::TensorMode::three_d
-                            : spec::TensorMode::one_d;
+                               : spec::TensorMode::one_d;
 }
 
 spec::PipelineSchedule pipeline_schedule(const std::string& keyword) {
     return keyword == "gpipe"         ? spec::PipelineSchedule::gpipe
            : keyword == "interleaved" ? spec::PipelineSchedule::interleaved
            : keyword == "zero_bubble" ? spec::PipelineSchedule::zero_bubble
-                                   : spec::PipelineSchedule::one_f_one_b;
+                                      : spec::PipelineSchedule::one_f_one_b;
 }
 
 spec::Axis axis(const std::string& keyword) {
     return keyword == "tensor"    ? spec::Axis::tensor
            : keyword == "context" ? spec::Axis::context
            : keyword == "data"    ? spec::Axis::data
-                               : spec::Axis::pipeline;
+                                  : spec::Axis::pipeline;
 }
 
 /// Returns the product of the degrees in the deck, which divides the number of ranks.
@@ -107,7 +107,7 @@ void resolve_parallel(Resolution& resolution) {
     parallel.sequence = values.boolean("parallel.sequence");
     parallel.context = degree("parallel.context.degree");
     parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
-                                                                               : spec::ContextKind::ring;
+                                                                                  : spec::ContextKind::ring;
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
     parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");

@@ -67,7 +67,7 @@ void resolve_spans(Resolution& resolution) {
 spec::ReducePlan reduce_plan(const std::string& keyword) {
     return keyword == "each_microbatch" ? spec::ReducePlan::each_microbatch
            : keyword == "by_span"       ? spec::ReducePlan::by_span
-                                     : spec::ReducePlan::at_end;
+                                        : spec::ReducePlan::at_end;
 }
 
 /// Returns the keys of homes of gradients, general and per stage, that are set in the deck.
@@ -93,8 +93,8 @@ void resolve_reduce(Resolution& resolution) {
         });
         const int span = sharding.gradients;
         keyword = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
-               : span > 1                                                          ? "by_span"
-                                                                                   : "at_end";
+                  : span > 1                                                          ? "by_span"
+                                                                                      : "at_end";
         values.set_resolved("sharding.reduce", {}, keyword,
                             leaves_device ? "gradients at home away from the device"
                                           : fmt::format("the gradient span is {} of {} data ranks", span,
@@ -153,8 +153,9 @@ void resolve_secondary(Resolution& resolution) {
 void resolve_sharding(Resolution& resolution) {
     resolve_spans(resolution);
     resolve_secondary(resolution);
-    resolution.run.sharding.leases =
-        resolution.values.is_keyword("sharding.leases", "step") ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
+    resolution.run.sharding.leases = resolution.values.is_keyword("sharding.leases", "step")
+                                         ? spec::LeaseSpan::step
+                                         : spec::LeaseSpan::pass;
     close_home_of_gradients(resolution);
     resolve_reduce(resolution);
     resolve_sum_group(resolution);

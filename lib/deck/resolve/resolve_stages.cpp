@@ -112,8 +112,7 @@ void close_stages_equally(spec::RunSpec& run) {
         state.recompute.split = general.recompute.split;
     }
     const bool has_auto = spec::has_auto_home(run) || spec::has_auto_recomputation(run);
-    if (!has_auto &&
-        std::ranges::all_of(run.stages, [&](const auto& state) { return state == general; })) {
+    if (!has_auto && std::ranges::all_of(run.stages, [&](const auto& state) { return state == general; })) {
         run.stages.clear();
         return;
     }
@@ -127,7 +126,7 @@ void close_stages_equally(spec::RunSpec& run) {
 spec::RecomputeKind recompute_kind(const std::string& keyword) {
     return keyword == "selective" ? spec::RecomputeKind::selective
            : keyword == "full"    ? spec::RecomputeKind::full
-                               : spec::RecomputeKind::none;
+                                  : spec::RecomputeKind::none;
 }
 
 void resolve_stages(Resolution& resolution) {

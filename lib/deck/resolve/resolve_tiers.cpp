@@ -143,13 +143,14 @@ void resolve_device(Resolution& resolution) {
     spec::MachineSpec& machine = resolution.machine;
     const bool is_wanted = !values.is_keyword(key, "host");
     const bool is_checked = !resolution.options.as_record && !machine.has_device;
-    const auto reason =
-        machine.no_device_reason.empty() ? fmt::format("{} has no GPUs", machine.name) : machine.no_device_reason;
+    const auto reason = machine.no_device_reason.empty() ? fmt::format("{} has no GPUs", machine.name)
+                                                         : machine.no_device_reason;
     if (values.is_keyword(key, "auto")) {
         if (is_checked && machine.is_device_broken && device::has_cuda) {
-            resolution.found.add_resource_error(values.location(key), "this machine lists GPUs that cannot be used", reason,
-                                  "Fix the GPU driver (nvidia-smi shows more), or set tiers.device.kind: "
-                                  "host.");
+            resolution.found.add_resource_error(
+                values.location(key), "this machine lists GPUs that cannot be used", reason,
+                "Fix the GPU driver (nvidia-smi shows more), or set tiers.device.kind: "
+                "host.");
         } else if (is_checked && !resolution.options.machine &&
                    (machine.is_device_broken || device::has_cuda)) {
             resolution.found.warning(values.location(key), "the host's cores compute, not a GPU", reason,
@@ -159,7 +160,7 @@ void resolve_device(Resolution& resolution) {
                             machine.has_device ? fmt::format("{} has GPUs", machine.name) : reason);
     } else if (values.is_keyword(key, "cuda") && is_checked) {
         resolution.found.add_resource_error(values.location(key), "there is no GPU to compute with", reason,
-                              "Start on a machine with GPUs, or set tiers.device.kind: host.");
+                                            "Start on a machine with GPUs, or set tiers.device.kind: host.");
     }
     machine.has_device = machine.has_device && is_wanted;
     resolution.run.tiers.device = machine.has_device ? spec::DeviceKind::cuda : spec::DeviceKind::host;
@@ -207,7 +208,8 @@ void resolve_tiers(Resolution& resolution) {
         const int ranks_on_device = std::max(1, resolution.options.ranks_per_device);
         tiers.device_budget_bytes =
             budget(resolution, "tiers.device.budget", machine.device_bytes / ranks_on_device,
-                   ranks_on_device == 1 ? "of a device" : fmt::format("of a device for each of {} ranks", ranks_on_device));
+                   ranks_on_device == 1 ? "of a device"
+                                        : fmt::format("of a device for each of {} ranks", ranks_on_device));
         tiers.host_budget_bytes = budget(resolution, "tiers.host.budget", machine.host_bytes, "of a node");
     } else {
         // Without GPUs, half of the node's memory serves as device tier, shared by its ranks.

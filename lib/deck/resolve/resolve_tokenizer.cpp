@@ -17,7 +17,7 @@ spec::TokenizerKind kind_of(const std::string& keyword) {
     return keyword == "none"            ? spec::TokenizerKind::none
            : keyword == "hf"            ? spec::TokenizerKind::hf
            : keyword == "sentencepiece" ? spec::TokenizerKind::sentencepiece
-                                     : spec::TokenizerKind::bytes;
+                                        : spec::TokenizerKind::bytes;
 }
 
 /// Resolves the tokenizer's path. The folder of published weights usually contains their tokenizer.

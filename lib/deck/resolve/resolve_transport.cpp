@@ -44,8 +44,7 @@ void resolve_transport(Resolution& resolution) {
                             : is_alone ? "one rank: no communication"
                                        : obstacle);
     } else if (values.is_keyword(key, "nccl") && !obstacle.empty() && !resolution.options.as_record) {
-        resolution.found.error(values.location(key), "NCCL cannot be used", obstacle,
-                               advice);
+        resolution.found.error(values.location(key), "NCCL cannot be used", obstacle, advice);
     }
     resolution.run.parallel.transport = takes_nccl ? spec::Transport::nccl : spec::Transport::staged;
 }

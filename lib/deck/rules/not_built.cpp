@@ -30,9 +30,10 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
             }},
-    Feature{
-        "sharding.parameters", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.parameters", "auto"); }},
+    Feature{"sharding.parameters", "a span chosen by the planner", everywhere,
+            [](const RunSpec&, const Values& values) {
+                return values.is_keyword("sharding.parameters", "auto");
+            }},
     Feature{
         "sharding.gradients", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.gradients", "auto"); }},
@@ -67,9 +68,9 @@ bool is_default(const Row& row, const Values& values) {
 }
 
 void report_finding(const Resolution& at,
-              const std::string& key,
-              const std::string& problem,
-              const std::string& advice) {
+                    const std::string& key,
+                    const std::string& problem,
+                    const std::string& advice) {
     at.found.error(at.values.location(key), problem, "this version cannot train with it", advice);
 }
 
@@ -96,9 +97,10 @@ std::string refuse_not_built(const Resolution& at) {
             can_be_planned ? "Leave it out; `ziggurat plan` shows its memory and time." : "Leave it out.");
     }
     for (const Row& row : deck_schema().rows()) {
-        if (row.implemented == Implemented::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
+        if (row.implemented == Implemented::no && !at.values.is_bad(row.path) &&
+            !is_default(row, at.values)) {
             report_finding(at, row.path, fmt::format("{} is not implemented", row.path),
-                     fmt::format("Leave it out; its default is {}.", row.fallback));
+                           fmt::format("Leave it out; its default is {}.", row.fallback));
         }
     }
     return only_planned;

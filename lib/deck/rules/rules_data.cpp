@@ -31,8 +31,7 @@ void tokenizers_match_formats(const Resolution& at) {
         const auto location = at.values.location(path + ".format");
         if (!is_text) {
             at.found.error(
-                location, "token ids with the bytes tokenizer",
-                "this format holds token ids, not text",
+                location, "token ids with the bytes tokenizer", "this format holds token ids, not text",
                 "Use tokenizer: {kind: hf, path: PATH} with the tokenizer that made them, or none.");
         } else if (tokenizer.has_file()) {
             at.found.error(
@@ -54,7 +53,7 @@ void documents_can_be_distinguished(const Resolution& at) {
     bool is_complained = false;
     for_each_source(at, [&](const std::string&, const spec::Source& source) {
         const bool may_know = source.format == spec::TokenFormat::megatron ||
-                               source.format == spec::TokenFormat::own;  // data::Corpus checks it
+                              source.format == spec::TokenFormat::own;  // data::Corpus checks it
         if (!may_know && !is_complained) {
             at.found.error(at.values.location("data.reset_at_document"), "documents cannot be distinguished",
                            "only megatron files mark documents", "Set data.document_token.");

@@ -120,8 +120,8 @@ bool keeps_for_a_step_what_is_whole(const Resolution& at) {
 }
 
 bool moves_and_gathers_nothing(const Resolution& at) {
-    return keeps_parameters_whole(at) && !spec::is_any_state_away(at.run) &&
-           !spec::has_auto_home(at.run) && !at.run.tiers.open.tiles;
+    return keeps_parameters_whole(at) && !spec::is_any_state_away(at.run) && !spec::has_auto_home(at.run) &&
+           !at.run.tiers.open.tiles;
 }
 
 /// A key without effect under a condition.
@@ -180,8 +180,7 @@ constexpr std::array idle_keys = {
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
     Idle{"checkpoint.keep.milestones", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
-    Idle{"checkpoint.keep.milestones", saves_by_time_alone,
-         "saves by time rarely fall on such a multiple",
+    Idle{"checkpoint.keep.milestones", saves_by_time_alone, "saves by time rarely fall on such a multiple",
          "Add steps that divide it to checkpoint.every.", "checkpoint.every"},
     Idle{"checkpoint.keep.best", saves_nothing, "checkpoint.every = none",
          "Remove it, or leave checkpoint.every out.", "checkpoint.every"},

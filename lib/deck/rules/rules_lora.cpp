@@ -68,8 +68,7 @@ void targets_are_weights_of_layers(const Resolution& at) {
 void adapters_alone_are_trained(const Resolution& at) {
     if (at.run.model.lora.is_on() && !at.values.is_keyword("train.only", "all")) {
         at.found.error(at.values.location("train.only"), "train.only together with train.lora",
-                       "with adapters, all other tensors are frozen",
-                       "Leave one of them out.");
+                       "with adapters, all other tensors are frozen", "Leave one of them out.");
     }
 }
 

@@ -39,7 +39,10 @@ void degrees_fill_the_ranks(const Resolution& at) {
 }
 
 /// Reports an error unless the tensor degree divides `number`, the value of `key`.
-void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_t number, const char* reason) {
+void splits_over_tensor_ranks(const Resolution& at,
+                              const char* key,
+                              std::int64_t number,
+                              const char* reason) {
     const int degree = at.run.parallel.tensor;
     if (number % degree == 0) {
         return;

@@ -116,11 +116,11 @@ void folders_are_there(const Resolution& at) {
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
             at.found.add_resource_error(at.values.location("tiers.nvme.paths"),
-                          fmt::format("cannot use {}", in_quotes(path)),
-                          error       ? error.message()
-                          : is_folder ? "it is not writable"
-                                      : "it is not a folder",
-                          "Mount a disk there, or check the path.");
+                                        fmt::format("cannot use {}", in_quotes(path)),
+                                        error       ? error.message()
+                                        : is_folder ? "it is not writable"
+                                                    : "it is not a folder",
+                                        "Mount a disk there, or check the path.");
             if (error == std::errc::no_such_file_or_directory) {
                 note_where_looked(at.found, at.values.location("tiers.nvme.paths"), path);
             }

@@ -108,9 +108,9 @@ FamilyTexts make() {
         fmt::format("Constant added to {} in a norm.", joined(shared(base_of_norm, is_any), "or"));
     texts.rope_theta = fmt::format("Base of the rotary frequencies; {} only.",
                                    joined(names_of(has_rotary_positions), "and"));
-    texts.rotary_fraction = fmt::format(
-        "Share of the channels of each head, from the first, that are rotated; auto is {}.",
-        joined(shared(rotary_fraction, has_rotary_positions), "or"));
+    texts.rotary_fraction =
+        fmt::format("Share of the channels of each head, from the first, that are rotated; auto is {}.",
+                    joined(shared(rotary_fraction, has_rotary_positions), "or"));
     const auto* const by_parts = layout::name_of(spec::RopeScalingKind::by_parts);
     texts.rope_scalings = fmt::format("{} {} {}", layout::name_of(spec::RopeScalingKind::none),
                                       layout::name_of(spec::RopeScalingKind::linear), by_parts);
@@ -122,10 +122,8 @@ FamilyTexts make() {
         "factor.",
         by_parts);
     texts.high_freq_factor = fmt::format(
-        "{}: angles with a period below original_max_seq / (this value) tokens are not scaled.",
-        by_parts);
-    texts.original_max_seq =
-        fmt::format("{}: the maximum sequence length of pretraining.", by_parts);
+        "{}: angles with a period below original_max_seq / (this value) tokens are not scaled.", by_parts);
+    texts.original_max_seq = fmt::format("{}: the maximum sequence length of pretraining.", by_parts);
     texts.dropout =
         fmt::format("Rate for the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));

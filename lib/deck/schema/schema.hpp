@@ -35,7 +35,7 @@ enum class Type {
     texts,            ///< a list of texts
     reals,            ///< a list of numbers
     integers,         ///< a list of whole numbers, or a single one
-    keyword_list,        ///< a list of keywords from `keywords`
+    keyword_list,     ///< a list of keywords from `keywords`
 };
 
 /// State of a key's implementation.
@@ -50,7 +50,7 @@ inline constexpr int machine_version = 1;
 
 /// Effect of a changed value on a training that resumes from a checkpoint.
 enum class OnResume {
-    unprinted,              ///< for rows without a value
+    unprinted,           ///< for rows without a value
     noted,               ///< affects only distribution, reporting or paths: the training is the same
     warned,              ///< the training continues differently, as Row::from_here describes
     measured,            ///< the effect is computed and reported in numbers: samples, length, learning rate
@@ -71,7 +71,7 @@ struct Row {
     ///
     /// For a map: keywords that set each of its keys.
     const char* keywords = "";
-    const char* noun = "";           ///< unit of an integer
+    const char* noun = "";  ///< unit of an integer
     double min = -std::numeric_limits<double>::infinity();
     double max = std::numeric_limits<double>::infinity();
     const char* shorthand = "";  ///< for a map: the key that a scalar stands for; for an alias: its target

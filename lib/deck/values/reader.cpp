@@ -42,8 +42,8 @@ class Reader {
         if (node.kind != NodeKind::map) {
             const Row* row = schema_.find(path);
             report_finding(path, node.at, fmt::format("{} is not a map", shown_map(path)),
-                     row == nullptr ? "" : reason_of(*row),
-                     "Write its keys below it: " + keys_of(path) + ".");
+                           row == nullptr ? "" : reason_of(*row),
+                           "Write its keys below it: " + keys_of(path) + ".");
             return;
         }
         for (const MapEntry& entry : node.entries) {
@@ -99,8 +99,9 @@ class Reader {
 
     void read_list(const Row& row, const std::string& path, const Node& node) {
         if (node.kind != NodeKind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
-            report_finding(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
-                     reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
+            report_finding(path, node.at,
+                           fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
+                           reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
             return;
         }
         values_.set_count(path, static_cast<std::int64_t>(node.items.size()));
@@ -112,7 +113,7 @@ class Reader {
             values_.set_location(element, node.items[i].at);
             if (node.items[i].kind == NodeKind::null) {
                 report_finding(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
-                         "Its keys are " + keys_of(element) + ".");
+                               "Its keys are " + keys_of(element) + ".");
             }
             read_map(element, node.items[i]);
         }
@@ -151,7 +152,7 @@ class Reader {
         const bool is_path =
             entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
         const char* reason = is_path ? "paths with dots are for the command line; a deck nests its maps"
-                                  : "unknown keys are never ignored";
+                                     : "unknown keys are never ignored";
         const std::string guess = is_path           ? ""
                                   : peer != nullptr ? describe(*peer) + " "
                                   : meant.empty()   ? ""
@@ -183,10 +184,10 @@ class Reader {
     }
 
     void report_finding(const std::string& path,
-                  const SourceLocation& at,
-                  std::string problem,
-                  std::string reason,
-                  std::string advice) {
+                        const SourceLocation& at,
+                        std::string problem,
+                        std::string reason,
+                        std::string advice) {
         found_.error(at, std::move(problem), std::move(reason), std::move(advice));
         values_.mark_bad(path);
     }
@@ -232,7 +233,8 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
 /// Assigns a keyword given for a map to each of its keys: `throttle: none`.
 void spread_word(const Schema& schema, const Row& row, Node& value) {
     const auto keywords = split_words(row.keywords);
-    if (value.kind != NodeKind::scalar || std::find(keywords.begin(), keywords.end(), value.text) == keywords.end()) {
+    if (value.kind != NodeKind::scalar ||
+        std::find(keywords.begin(), keywords.end(), value.text) == keywords.end()) {
         return;
     }
     Node whole;

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "deck/values/value_errors.hpp"
 #include "deck/values/reader.hpp"
+#include "deck/values/value_errors.hpp"
 
 namespace ziggurat::deck {
 namespace {

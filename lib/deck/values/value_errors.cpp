@@ -8,8 +8,8 @@
 
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
-#include "deck/values/unit_guess.hpp"
 #include "deck/values/quantities.hpp"
+#include "deck/values/unit_guess.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -232,11 +232,12 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     const std::string guess = meant_by(row, node);
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto reason = row.type == Type::path && is_scalar && is_below_home(node.text)
-                         ? "only shells expand '~' to the home folder"
-                     : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
-                     : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)
-                                                                            : std::string{};
-    found.error(node.at, fmt::format("{} = {} {}", path, written, problem), reason.empty() ? reason_of(row) : reason,
+                            ? "only shells expand '~' to the home folder"
+                        : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
+                        : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)
+                                                                               : std::string{};
+    found.error(node.at, fmt::format("{} = {} {}", path, written, problem),
+                reason.empty() ? reason_of(row) : reason,
                 fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }
 

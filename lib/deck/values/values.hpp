@@ -107,7 +107,9 @@ class Values {
 
     /// Returns the keyword that is set instead of a value; empty if there is a value.
     std::string keyword(const std::string& path) const;
-    bool is_keyword(const std::string& path, std::string_view keyword) const { return this->keyword(path) == keyword; }
+    bool is_keyword(const std::string& path, std::string_view keyword) const {
+        return this->keyword(path) == keyword;
+    }
 
     /// Returns true if a deck or the command line sets the value: not a default, preset or auto.
     bool is_written(const std::string& path) const;

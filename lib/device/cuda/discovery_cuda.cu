@@ -68,10 +68,10 @@ Discovery discover() {
         const int capability = 10 * properties.major + properties.minor;
         if (!runs_on(gpu_code, capability)) {
             found = {};
-            found.unavailable_reason = "GPU " + std::to_string(i) + " (" + properties.name +
-                             ") has compute capability " + std::to_string(properties.major) + "." +
-                             std::to_string(properties.minor) + ", and this program is compiled for " +
-                             describe_architectures(gpu_code);
+            found.unavailable_reason =
+                "GPU " + std::to_string(i) + " (" + properties.name + ") has compute capability " +
+                std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                ", and this program is compiled for " + describe_architectures(gpu_code);
             return found;
         }
         const auto bytes = static_cast<std::int64_t>(properties.totalGlobalMem);

@@ -24,13 +24,13 @@ class EmulatedDevice final : public Device {
     /// Mode in which the work of its streams runs.
     enum class Mode {
         threads,  ///< each stream on its own thread, each piece of work after a random delay
-        polled  ///< in calls that query an event or finish a stream: random pieces of random streams
+        polled    ///< in calls that query an event or finish a stream: random pieces of random streams
     };
     struct Options {
         Mode mode = Mode::polled;
-        std::uint64_t seed = 0;  ///< of the delays and the order of work
-        int num_threads = 1;  ///< of kernels
-        HostThread* thread = nullptr;  ///< that runs kernels; required with Mode::threads, else nullptr
+        std::uint64_t seed = 0;         ///< of the delays and the order of work
+        int num_threads = 1;            ///< of kernels
+        HostThread* thread = nullptr;   ///< that runs kernels; required with Mode::threads, else nullptr
         WaitObserver* watch = nullptr;  ///< is notified of waits for streams; may be nullptr
     };
 

@@ -64,8 +64,8 @@ std::byte* EmulatedMemory::side_of_copy(const std::byte* address, std::int64_t b
 }
 
 ProtectedArena::ProtectedArena(std::shared_ptr<EmulatedMemory> memory,
-                                   std::int64_t bytes,
-                                   const char* purpose)
+                               std::int64_t bytes,
+                               const char* purpose)
     : memory_{std::move(memory)},
       purpose_{purpose},
       reachable_{bytes, purpose},

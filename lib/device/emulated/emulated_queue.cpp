@@ -30,7 +30,8 @@ bool overlap(const std::byte* a, const std::byte* b, std::int64_t bytes) {
 
 }  // namespace
 
-EmulatedQueue::EmulatedQueue(std::shared_ptr<EmulatedScheduler> work, std::shared_ptr<const EmulatedMemory> memory)
+EmulatedQueue::EmulatedQueue(std::shared_ptr<EmulatedScheduler> work,
+                             std::shared_ptr<const EmulatedMemory> memory)
     : work_{std::move(work)}, memory_{std::move(memory)} {
     if (work_->has_threads()) {
         thread_ = start_quiet_thread("a stream of a delayed host", [this] { work_->run_line(line_); });

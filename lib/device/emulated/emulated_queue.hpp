@@ -4,9 +4,9 @@
 #include <memory>
 #include <thread>
 
+#include "device/async_queue.hpp"
 #include "device/emulated/emulated_memory.hpp"
 #include "device/emulated/emulated_scheduler.hpp"
-#include "device/async_queue.hpp"
 
 namespace ziggurat::device {
 

@@ -18,7 +18,8 @@ constexpr std::chrono::microseconds sleep_briefly{200};
 
 }  // namespace
 
-EmulatedScheduler::EmulatedScheduler(const EmulatedDevice::Options& options) : thread_{options.thread}, random_{options.seed} {}
+EmulatedScheduler::EmulatedScheduler(const EmulatedDevice::Options& options)
+    : thread_{options.thread}, random_{options.seed} {}
 
 void EmulatedScheduler::add(StreamFifo& line) {
     const std::lock_guard lock{mutex_};
@@ -88,8 +89,8 @@ std::int64_t EmulatedScheduler::time_ns(const EmulatedEvent& milestone) {
 void EmulatedScheduler::run_line(StreamFifo& line) {
     Lock lock{mutex_};
     while (true) {
-        line.changed.wait(lock,
-                       [&] { return line.pieces.empty() ? line.is_ending : can_begin(line.pieces.front()); });
+        line.changed.wait(
+            lock, [&] { return line.pieces.empty() ? line.is_ending : can_begin(line.pieces.front()); });
         if (line.pieces.empty()) {
             return;
         }

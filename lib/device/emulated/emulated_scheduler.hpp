@@ -19,7 +19,7 @@ namespace ziggurat::device {
 /// Recorded event: a position in a stream. It can be recorded any number of times.
 struct EmulatedEvent {
     std::uint64_t recorded = 0;  ///< number of recordings by the calling thread
-    std::uint64_t reached = 0;  ///< number of the last recording that the stream has reached
+    std::uint64_t reached = 0;   ///< number of the last recording that the stream has reached
     std::int64_t time_ns = 0;
     std::exception_ptr error = nullptr;  ///< of earlier work in the stream
 };
@@ -29,11 +29,11 @@ struct StreamFifo {
     struct Piece {
         enum class Kind { kernel, copy, record, wait };
         Kind kind = Kind::kernel;
-        std::function<void()> run = {};  ///< of a kernel or a copy
+        std::function<void()> run = {};                      ///< of a kernel or a copy
         std::shared_ptr<EmulatedEvent> milestone = nullptr;  ///< of a recording or a wait
-        std::uint64_t number = 0;  ///< number of the recording
+        std::uint64_t number = 0;                            ///< number of the recording
     };
-    std::deque<Piece> pieces = {};  ///< the first one may be running
+    std::deque<Piece> pieces = {};       ///< the first one may be running
     std::exception_ptr error = nullptr;  ///< if set, later work is skipped
     bool is_ending = false;
     std::condition_variable changed = {};  ///< for the thread of the line
@@ -44,7 +44,7 @@ class EmulatedScheduler {
   public:
     explicit EmulatedScheduler(const EmulatedDevice::Options& options);
 
-    void add(StreamFifo& line);  ///< registers a stream
+    void add(StreamFifo& line);     ///< registers a stream
     void remove(StreamFifo& line);  ///< returns when the work of the stream is done
     void push(StreamFifo& line, StreamFifo::Piece piece);
     /// Increments the number of the milestone's recording.

@@ -1,7 +1,7 @@
 #include "kernels/adamw.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/pack_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {

@@ -80,8 +80,7 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
 }
 
 template <class T>
-layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts,
-                            const DropoutView& dropout) {
+layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts, const DropoutView& dropout) {
     return {.is_bfloat16 = std::is_same_v<T, tensor::bfloat16>,
             .has_documents = !document_starts.empty(),
             .has_dropout = dropout.probability != 0};

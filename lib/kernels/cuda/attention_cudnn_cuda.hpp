@@ -71,7 +71,7 @@ struct DescribedGpu {
 
 /// cuDNN's support of both passes of a shape.
 struct CudnnAnswer {
-    std::string refusal = {};  ///< cuDNN's message; empty: it supports both
+    std::string refusal = {};         ///< cuDNN's message; empty: it supports both
     std::int64_t forward_bytes = -1;  ///< workspaces; -1: not requested
     std::int64_t backward_bytes = -1;
 };

@@ -15,7 +15,7 @@ template <class Forward_, class Queries_, class Keys_>
 struct MmaTiles {
     using Forward = Forward_;
     using Queries = Queries_;  ///< for their gradients
-    using Keys = Keys_;  ///< for the gradients of keys and values
+    using Keys = Keys_;        ///< for the gradients of keys and values
 };
 using MmaUpTo32 = MmaTiles<MmaTile<32, 4, 1, 64, 4>, MmaTile<32, 4, 1, 64, 3>, MmaTile<32, 4, 1, 64, 2>>;
 using MmaUpTo64 = MmaTiles<MmaTile<64, 4, 2, 64, 2>, MmaTile<64, 4, 2, 32, 2>, MmaTile<64, 4, 1, 32, 4>>;

@@ -28,7 +28,7 @@ struct AttentionTile {
     static constexpr int head = head_;
     static constexpr int columns = queries < 16 ? queries : 16;
     static constexpr int threads = row_threads * columns;
-    static constexpr int step = head + 4;  ///< distance between rows of a head's tile
+    static constexpr int step = head + 4;         ///< distance between rows of a head's tile
     static constexpr int scores_step = keys + 1;  ///< distance between rows of a tile of scores
     static constexpr int rows_each = queries / columns;
     static constexpr int keys_each = keys / row_threads;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/partial_sums_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -5,9 +5,9 @@
 #include <span>
 #include <type_traits>
 
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 

@@ -1,6 +1,6 @@
 #include "device/copy.hpp"
-#include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/map_cuda.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace ziggurat::kernels::cuda {

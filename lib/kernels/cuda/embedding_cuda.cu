@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "kernels/cuda/dropout_cuda.hpp"
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/scatter_rows_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 namespace {
@@ -18,10 +18,10 @@ using Indices = TensorRef<const std::int32_t, 1>;
 /// A table, or a slice of its rows.
 template <class T>
 struct TablePart {
-    const T* data;  ///< nullptr: no table
-    std::int64_t rows;  ///< rows in this slice
+    const T* data;       ///< nullptr: no table
+    std::int64_t rows;   ///< rows in this slice
     std::int64_t first;  ///< number of its first row
-    std::int64_t all;  ///< rows of the whole table, which bound valid indices
+    std::int64_t all;    ///< rows of the whole table, which bound valid indices
 };
 
 template <class T>
@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
         is_valid = is_index_of(table, tokens[part.row]);
         is_present = element_position >= 0;
         if (is_present) {
-            load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned, value);
+            load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned,
+                      value);
         }
     }
     if (position_table.data != nullptr) {
@@ -79,7 +80,8 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
         is_valid = is_valid && is_index_of(position_table, positions[part.row]);
         float more[pack] = {};
         if (element_position >= 0) {
-            load_some(position_table.data + element_position * of.width + part.begin, part.count, of.is_aligned, more);
+            load_some(position_table.data + element_position * of.width + part.begin, part.count,
+                      of.is_aligned, more);
         }
 #pragma unroll
         for (int i = 0; i < pack; ++i) {

@@ -1,7 +1,7 @@
-#include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
-#include "kernels/gelu.hpp"
+#include "kernels/cuda/map_cuda.hpp"
 #include "kernels/element/gelu_element.hpp"
+#include "kernels/gelu.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {

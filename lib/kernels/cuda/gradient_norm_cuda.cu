@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {

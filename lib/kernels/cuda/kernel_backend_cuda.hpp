@@ -11,14 +11,15 @@ struct ComputedBy;
 
 template <class... Parameters, void (*kernel)(const device::Stream&, Parameters...)>
 void KernelBackend<kernel>::run(const device::Stream& stream,
-                          typename DeviceArgumentOf<Parameters>::Type... arguments) {
+                                typename DeviceArgumentOf<Parameters>::Type... arguments) {
     ComputedBy<kernel>::function(stream, arguments...);
 }
 
 }  // namespace ziggurat::kernels::cuda
 
-/// ZG_REGISTER_CUDA_KERNEL(column_sum<float>), used in kernels::cuda as ZG_REGISTER_HOST_KERNEL in kernels::host.
-#define ZG_REGISTER_CUDA_KERNEL(...)                                           \
+/// ZG_REGISTER_CUDA_KERNEL(column_sum<float>), used in kernels::cuda as ZG_REGISTER_HOST_KERNEL in
+/// kernels::host.
+#define ZG_REGISTER_CUDA_KERNEL(...)                                   \
     template <>                                                        \
     struct ComputedBy<&kernels::__VA_ARGS__> {                         \
         static constexpr auto* function = &kernels::cuda::__VA_ARGS__; \

@@ -15,8 +15,8 @@ namespace ziggurat::kernels::cuda {
 
 /// Blocks and threads of a launch.
 struct Grid {
-    std::int64_t blocks;  ///< if 0, the kernel is not launched
-    int threads;  ///< of each block; a multiple of 32 up to 1024
+    std::int64_t blocks;   ///< if 0, the kernel is not launched
+    int threads;           ///< of each block; a multiple of 32 up to 1024
     int shared_bytes = 0;  ///< dynamic shared memory of each block
 };
 

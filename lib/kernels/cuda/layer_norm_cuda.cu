@@ -1,8 +1,8 @@
 #include "kernels/norm/layer_norm.hpp"
 
+#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 

@@ -4,8 +4,8 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
-#include "kernels/cuda/product_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/product_cuda.hpp"
 #include "kernels/linear_products.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
@@ -178,11 +178,11 @@ void linear_backward_weight(const device::Stream& stream,
 
 #define ZG_INSTANTIATE(T)                                                                                    \
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
-    ZG_REGISTER_CUDA_KERNEL(linear_forward<T>);                                                                      \
-    ZG_REGISTER_CUDA_KERNEL(linear_backward_input<T>);                                                               \
-    ZG_REGISTER_CUDA_KERNEL(linear_forward_gelu<T>);                                                                 \
-    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_gelu<T>);                                                          \
-    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_sum<T>);                                                           \
+    ZG_REGISTER_CUDA_KERNEL(linear_forward<T>);                                                              \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input<T>);                                                       \
+    ZG_REGISTER_CUDA_KERNEL(linear_forward_gelu<T>);                                                         \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_gelu<T>);                                                  \
+    ZG_REGISTER_CUDA_KERNEL(linear_backward_input_sum<T>);                                                   \
     ZG_REGISTER_CUDA_KERNEL(linear_backward_weight<T>)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);

@@ -19,11 +19,11 @@ struct NormGradients {
     const T* x;
     const T* dy;
     const T* gain;
-    const float* mean;  ///< mean of each row, if rows are centred
+    const float* mean;     ///< mean of each row, if rows are centred
     const float* inverse;  ///< inverse of each row's standard deviation, or root mean square
-    T* dx;  ///< accumulated
-    PartialSums sums;  ///< of the gradients of the gain and, if rows are centred, the bias
-    bool keeps_sums;  ///< false: the sums are not requested
+    T* dx;                 ///< accumulated
+    PartialSums sums;      ///< of the gradients of the gain and, if rows are centred, the bias
+    bool keeps_sums;       ///< false: the sums are not requested
 };
 
 /// One row of a backward pass.

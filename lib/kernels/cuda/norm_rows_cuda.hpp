@@ -104,7 +104,7 @@ struct NormRows {
     T* x_out = nullptr;       ///< x + dropout(branch)
     T* y;
     float* mean = nullptr;  ///< mean of each row, if rows are centred
-    float* inverse;  ///< inverse of each row's standard deviation, or root mean square
+    float* inverse;         ///< inverse of each row's standard deviation, or root mean square
 };
 
 /// One group of threads for each row.

@@ -62,7 +62,7 @@ struct LtMatrix {
 enum class Epilogue {
     none,
     bias,           ///< adds a bias for each column
-    gelu_bias,  ///< adds a bias, stores the sum in `aux`, and stores its GELU in the result
+    gelu_bias,      ///< adds a bias, stores the sum in `aux`, and stores its GELU in the result
     gelu_gradient,  ///< multiplies by the gradient of GELU at `aux`
 };
 
@@ -89,7 +89,7 @@ class LtProduct {
     /// Operands of run() other than the factors and the result.
     struct Extras {
         const void* bias = nullptr;  ///< for epilogues with a bias
-        const void* aux = nullptr;  ///< for epilogues with GELU: as large as the result
+        const void* aux = nullptr;   ///< for epilogues with GELU: as large as the result
     };
 
     std::int64_t workspace_bytes() const noexcept { return static_cast<std::int64_t>(choice_.workspaceSize); }

@@ -1,6 +1,6 @@
 #include "kernels/cuda/dropout_cuda.hpp"
-#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/residual.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) drop(
-    DropoutView dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
+__global__ void __launch_bounds__(256)
+    drop(DropoutView dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;

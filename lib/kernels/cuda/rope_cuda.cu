@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
-#include "kernels/rope.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/rope_element.hpp"
+#include "kernels/rope.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -20,7 +20,7 @@ struct AskedRows {
     const std::int32_t* indices;
     std::int64_t count;
     std::int64_t first;  ///< first table row of this slice
-    std::int64_t rows;  ///< table rows in this slice
+    std::int64_t rows;   ///< table rows in this slice
 };
 
 /// Division of a call into blocks.

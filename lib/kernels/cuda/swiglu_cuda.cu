@@ -1,7 +1,7 @@
-#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/kernel_backend_cuda.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/swiglu_element.hpp"
+#include "kernels/swiglu.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {

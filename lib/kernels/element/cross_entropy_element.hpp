@@ -11,7 +11,7 @@ namespace ziggurat::kernels {
 /// Statistics of a row of logits from which its loss follows, for logits computed in tiles of columns.
 struct LossStatistics {
     float top;        ///< the largest logit so far
-    float sum;  ///< sum of exponentials, relative to the largest logit
+    float sum;        ///< sum of exponentials, relative to the largest logit
     float at_target;  ///< the logit of the target
 };
 

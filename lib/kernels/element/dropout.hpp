@@ -25,7 +25,7 @@ namespace ziggurat::kernels {
 struct DropoutMask {
     Philox4x32::Key key{};
     std::uint32_t threshold = 0;  ///< smaller words drop the value
-    float scale = 1;  ///< factor of kept values
+    float scale = 1;              ///< factor of kept values
 
     /// Creates a mask that drops nothing.
     DropoutMask() = default;

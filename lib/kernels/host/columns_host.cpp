@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernels/columns.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -3,8 +3,8 @@
 
 #include "base/contract.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

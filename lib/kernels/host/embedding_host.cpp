@@ -4,8 +4,8 @@
 #include "base/contract.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

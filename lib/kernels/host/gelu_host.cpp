@@ -1,7 +1,7 @@
-#include "kernels/gelu.hpp"
 #include "kernels/element/gelu_element.hpp"
-#include "kernels/host/rows_host.hpp"
+#include "kernels/gelu.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "base/philox.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "kernels/initial_values.hpp"
 
 namespace ziggurat::kernels::host {

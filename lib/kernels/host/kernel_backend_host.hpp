@@ -11,7 +11,7 @@ struct ComputedBy;
 
 template <class... Parameters, void (*kernel)(const device::Stream&, Parameters...)>
 void KernelBackend<kernel>::run(const device::Stream& stream,
-                          typename DeviceArgumentOf<Parameters>::Type... arguments) {
+                                typename DeviceArgumentOf<Parameters>::Type... arguments) {
     ComputedBy<kernel>::function(stream, arguments...);
 }
 
@@ -21,7 +21,7 @@ void KernelBackend<kernel>::run(const device::Stream& stream,
 ///
 /// It declares that the function of that name there computes the kernel of that name. The function has the
 /// kernel's parameters, except that a tensor is a TensorRef (a span if its rank is 1, a pointer if it is 0).
-#define ZG_REGISTER_HOST_KERNEL(...)                                           \
+#define ZG_REGISTER_HOST_KERNEL(...)                                   \
     template <>                                                        \
     struct ComputedBy<&kernels::__VA_ARGS__> {                         \
         static constexpr auto* function = &kernels::host::__VA_ARGS__; \

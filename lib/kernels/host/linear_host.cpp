@@ -81,10 +81,10 @@ void linear_backward_weight(const device::Stream&,
 
 #define ZG_INSTANTIATE(T)                                                                                    \
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
-    ZG_REGISTER_HOST_KERNEL(pack_weight<T>);                                                                         \
-    ZG_REGISTER_HOST_KERNEL(linear_forward<T>);                                                                      \
-    ZG_REGISTER_HOST_KERNEL(linear_backward_input<T>);                                                               \
-    ZG_REGISTER_HOST_KERNEL(linear_backward_input_sum<T>);                                                           \
+    ZG_REGISTER_HOST_KERNEL(pack_weight<T>);                                                                 \
+    ZG_REGISTER_HOST_KERNEL(linear_forward<T>);                                                              \
+    ZG_REGISTER_HOST_KERNEL(linear_backward_input<T>);                                                       \
+    ZG_REGISTER_HOST_KERNEL(linear_backward_input_sum<T>);                                                   \
     ZG_REGISTER_HOST_KERNEL(linear_backward_weight<T>)
 ZG_INSTANTIATE(float);
 ZG_INSTANTIATE(tensor::bfloat16);

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/launch/cpu_features.hpp"
 #include "kernels/host/onednn_host.hpp"
+#include "kernels/launch/cpu_features.hpp"
 #include "kernels/linear_products.hpp"
 #include "tensor/bfloat16.hpp"
 

@@ -101,12 +101,11 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
     void pack(Packing packing, const T* w, std::byte* packed) const override {
         auto* to = reinterpret_cast<std::uint32_t*>(packed);
         const auto panels = [&](std::int64_t count, std::int64_t step, const auto& pack_panel) {
-            for_rows("ziggurat::pack_weight", divide_up(count, tile::tile_columns),
-                     [&](std::int64_t panel) {
-                         const auto first = panel * tile::tile_columns;
-                         pack_panel(first, static_cast<int>(std::min(tile::tile_columns, count - first)),
-                                    to + panel * step);
-                     });
+            for_rows("ziggurat::pack_weight", divide_up(count, tile::tile_columns), [&](std::int64_t panel) {
+                const auto first = panel * tile::tile_columns;
+                pack_panel(first, static_cast<int>(std::min(tile::tile_columns, count - first)),
+                           to + panel * step);
+            });
         };
         const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
         if (packing == Packing::forward) {
@@ -210,13 +209,12 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
         const auto in = shape_.in, out = shape_.out;
         const tile::PackedSize<V, T> size{rows, in};
         auto* right = reinterpret_cast<std::uint32_t*>(scratch);
-        for_rows("ziggurat::pack_activations", divide_up(in, tile::tile_columns),
-                 [&](std::int64_t panel) {
-                     const auto first = panel * tile::tile_columns;
-                     const auto count = static_cast<int>(std::min(tile::tile_columns, in - first));
-                     tile::pack_columns<V>(tile::PackSource<T>{x + first, in, static_cast<int>(rows), count},
-                                           right + panel * size.words_per_panel);
-                 });
+        for_rows("ziggurat::pack_activations", divide_up(in, tile::tile_columns), [&](std::int64_t panel) {
+            const auto first = panel * tile::tile_columns;
+            const auto count = static_cast<int>(std::min(tile::tile_columns, in - first));
+            tile::pack_columns<V>(tile::PackSource<T>{x + first, in, static_cast<int>(rows), count},
+                                  right + panel * size.words_per_panel);
+        });
         std::byte* rest = scratch + 4 * size_of_run().columns();
         const Product product{out, in, rows, {right, size.words_per_panel}, in};
         product.run(

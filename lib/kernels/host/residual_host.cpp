@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "kernels/residual.hpp"
 #include "tensor/bfloat16.hpp"
 

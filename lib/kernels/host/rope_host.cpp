@@ -2,8 +2,8 @@
 #include "kernels/rope.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/rows_host.hpp"
 #include "kernels/element/rope_element.hpp"
+#include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

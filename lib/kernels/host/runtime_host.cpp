@@ -22,10 +22,9 @@ void start(int num_threads) {
     // Without this variable Kokkos prints a warning to stderr. A value from the environment takes precedence.
     setenv("OMP_PROC_BIND", "false", 0);
     if (const int limit = omp_get_thread_limit(); limit < num_threads) {
-        throw Error{ErrorKind::resource, "a rank needs " + std::to_string(num_threads) +
-                                             " threads, but OMP_THREAD_LIMIT allows " +
-                                             std::to_string(limit) +
-                                             ". Raise it, or lower parallel.threads."};
+        throw Error{ErrorKind::resource,
+                    "a rank needs " + std::to_string(num_threads) + " threads, but OMP_THREAD_LIMIT allows " +
+                        std::to_string(limit) + ". Raise it, or lower parallel.threads."};
     }
     omp_set_num_threads(num_threads);
     omp_set_dynamic(0);

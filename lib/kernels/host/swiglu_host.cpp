@@ -1,7 +1,7 @@
-#include "kernels/host/rows_host.hpp"
-#include "kernels/host/kernel_backend_host.hpp"
-#include "kernels/swiglu.hpp"
 #include "kernels/element/swiglu_element.hpp"
+#include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "kernels/swiglu.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -11,9 +11,9 @@
 #include <type_traits>
 
 #include "base/contract.hpp"
+#include "device/async_queue.hpp"
 #include "device/copy.hpp"
 #include "device/cuda.hpp"
-#include "device/async_queue.hpp"
 #include "device/host_thread.hpp"
 #include "device/stream.hpp"
 #include "kernels/launch/kernel_backend.hpp"
@@ -144,7 +144,8 @@ struct Launcher<kernel, by> {
     static void on_queue(device::AsyncQueue& queue,
                          int num_threads,
                          const typename DeviceArgumentOf<Parameters>::Type&... arguments) {
-        using DeviceArgument = std::tuple<std::remove_cvref_t<typename DeviceArgumentOf<Parameters>::Type>...>;
+        using DeviceArgument =
+            std::tuple<std::remove_cvref_t<typename DeviceArgumentOf<Parameters>::Type>...>;
         queue.run([num_threads, reached = DeviceArgument{arguments...}] {
             std::apply(
                 [&](const auto&... each) {

@@ -11,7 +11,7 @@ namespace ziggurat::kernels {
 struct StepInputs {
     std::int64_t step = 0;  ///< index of this optimizer step, from 0
     float learning_rate = 0;
-    float inverse_bias1 = 1;  ///< 1 / (1 - beta1^t), t = number of updates including this one
+    float inverse_bias1 = 1;       ///< 1 / (1 - beta1^t), t = number of updates including this one
     float inverse_sqrt_bias2 = 1;  ///< 1 / sqrt(1 - beta2^t)
     float loss_scale = 1;          ///< 1 / target tokens of the global batch
     float gradient_scale = 1;      ///< the clip factor; written by the norm op

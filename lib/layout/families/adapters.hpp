@@ -58,9 +58,7 @@ class AdapterWorkspace {
     std::int64_t inner_begin() const noexcept { return 0; }         ///< [rows, inner()]
     std::int64_t one_begin() const noexcept { return one_begin_; }  ///< [rows, rank]: one adapter
     /// [rows, in] or [rows, columns of one adapter]
-    std::int64_t wide_begin() const noexcept {
-        return wide_begin_;
-    }
+    std::int64_t wide_begin() const noexcept { return wide_begin_; }
     std::int64_t products_begin() const noexcept { return products_begin_; }
 
   private:

@@ -20,7 +20,7 @@ enum class Placement {
     replicated,    ///< every rank has all of it
     split_width,   ///< each rank has a slice of every token's elements
     split_tokens,  ///< each rank has all elements of a slice of the tokens (Megatron sequence parallelism)
-    partial,  ///< every rank has a summand of it, as torch.distributed's Partial
+    partial,       ///< every rank has a summand of it, as torch.distributed's Partial
 };
 
 enum class ElementType {
@@ -30,8 +30,8 @@ enum class ElementType {
 
 /// Rule by which the gradient of a phase's first input is stored.
 enum class GradientRule {
-    fresh,  ///< written to its own buffer
-    in_place,      ///< overwrites the gradient of the output
+    fresh,     ///< written to its own buffer
+    in_place,  ///< overwrites the gradient of the output
     /// Added to the gradient that later readers of the input have written; the sum is the total gradient.
     add_in_place,
     pass_through,  ///< the same as the gradient of the output
@@ -45,12 +45,12 @@ enum class PhaseKind {
     linear,         ///< y = x w^T + b
     rope,           ///< rotates q and k in place
     attention,      ///< qkv -> out
-    gelu,  ///< tanh approximation
-    gelu_erf,  ///< exact, with erf
+    gelu,           ///< tanh approximation
+    gelu_erf,       ///< exact, with erf
     swiglu,
     residual,  ///< x, branch -> x + branch
-    logits,  ///< the product with the vocabulary, in blocks of rows
-    loss,  ///< cross-entropy of a block of rows: logits -> their gradient
+    logits,    ///< the product with the vocabulary, in blocks of rows
+    loss,      ///< cross-entropy of a block of rows: logits -> their gradient
 };
 
 enum class NormKind { layer_norm, rms_norm };
@@ -59,10 +59,10 @@ enum class Initial { normal, zero, one };
 
 /// One weight tensor.
 struct Parameter {
-    std::string name;  ///< global name: "layers.3.attention.q.weight"
-    Role role = Role::weight;  ///< role within its phase
+    std::string name;                   ///< global name: "layers.3.attention.q.weight"
+    Role role = Role::weight;           ///< role within its phase
     std::vector<std::int64_t> extents;  ///< global extents
-    int tensor_dim = -1;  ///< the dim sharded over the tensor axis; -1: replicated
+    int tensor_dim = -1;                ///< the dim sharded over the tensor axis; -1: replicated
     /// Maximum number of slices of this dim: heads of keys and values.
     ///
     /// If there are more ranks than slices, neighbouring ranks share a slice. 0: one slice per rank.
@@ -117,18 +117,17 @@ struct Adapter {
 struct Phase {
     std::string name;
     PhaseKind kind = PhaseKind::linear;
-    std::vector<ValueUse> reads;  ///< the first one is the input whose gradient GradientRule describes
+    std::vector<ValueUse> reads;   ///< the first one is the input whose gradient GradientRule describes
     std::vector<ValueUse> writes;  ///< the first one is the output
-    std::vector<ValueUse> kept;  ///< saved for backward, in addition to the gradient of the output
+    std::vector<ValueUse> kept;    ///< saved for backward, in addition to the gradient of the output
     std::vector<ParameterUse> parameters;
     GradientRule gradient = GradientRule::fresh;
     bool writes_in_place = false;  ///< the output takes the buffer of the input
     /// Dropout applies to the branch (residual, residual_norm), the weights (attention) or the output.
-    bool has_dropout =
-        false;
+    bool has_dropout = false;
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
-    std::vector<Adapter> adapters;  ///< linear: for those weights that have one
+    std::vector<Adapter> adapters;     ///< linear: for those weights that have one
     /// Flops of the forward products on this rank; backward needs twice this number.
     double flops_per_token = 0;
     double adapter_flops_per_token = 0;  ///< the same for adapters
@@ -145,7 +144,7 @@ struct Unit {
     std::vector<Parameter> parameters;
     std::vector<Value> values;
     std::vector<Phase> phases;
-    int input = -1;  ///< value written by the previous unit; -1 for the embedding
+    int input = -1;   ///< value written by the previous unit; -1 for the embedding
     int output = -1;  ///< value that the next unit reads; -1 for the head
 };
 

@@ -24,12 +24,12 @@ struct Preset {
 /// Kind of position encoding.
 enum class Positions {
     learned,  ///< a table with a row for each position
-    rotary,  ///< queries and keys are rotated by angles
+    rotary,   ///< queries and keys are rotated by angles
 };
 
 struct FamilyDescriptor {
     const char* name;  ///< `model.family`
-    const char* doc;  ///< short description of its layers, for the deck's reference
+    const char* doc;   ///< short description of its layers, for the deck's reference
     NormKind norm = NormKind::layer_norm;
     Positions positions = Positions::learned;
     double rotary_fraction = 1;        ///< default of model.rotary_fraction

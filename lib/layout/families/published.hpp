@@ -15,7 +15,7 @@ enum class PartOrder {
 struct HfTensor {
     const char* name;                ///< `transformer.h.{}.attn.c_attn.weight`
     std::vector<const char*> parts;  ///< `layers.{}.attention.q.weight` ...
-    bool is_transposed = false;  ///< a matrix of [in, out] instead of [out, in], which Ziggurat uses
+    bool is_transposed = false;      ///< a matrix of [in, out] instead of [out, in], which Ziggurat uses
     PartOrder order = PartOrder::in_turn;
 };
 
@@ -43,9 +43,9 @@ struct HfFact {
 struct Published {
     const char* model_type = "";
     const char* architecture = "";           ///< the class of transformers with the head
-    const char* prefix = "";  ///< of tensor names; files without the head omit it
-    std::vector<HfTensor> tensors;  ///< the embedding, one layer and the norm before the head
-    const char* head = "";  ///< the head's weight, if it is not the embedding's
+    const char* prefix = "";                 ///< of tensor names; files without the head omit it
+    std::vector<HfTensor> tensors;           ///< the embedding, one layer and the norm before the head
+    const char* head = "";                   ///< the head's weight, if it is not the embedding's
     std::vector<const char*> left_out = {};  ///< tensors in older files that hold no weights
     std::vector<HfKey> keys = {};
     std::vector<HfFact> facts = {};

@@ -9,12 +9,12 @@ enum class Role {
     // values of a phase
     input,
     output,
-    branch,  ///< of a residual sum: the summand that is added to the stream
-    sum,  ///< the stream after a residual sum; for gradients: the accumulator
+    branch,            ///< of a residual sum: the summand that is added to the stream
+    sum,               ///< the stream after a residual sum; for gradients: the accumulator
     mean,              ///< of a norm's rows
     inv_std,           ///< of a norm's rows
     lse,               ///< of attention: log-sum-exp of a query's scores
-    activated,  ///< output of an activation that is fused into the preceding product
+    activated,         ///< output of an activation that is fused into the preceding product
     activation_input,  ///< input of an activation whose gradient is fused into the following product
     // parameters of a phase
     weight,
@@ -51,7 +51,7 @@ enum class Role {
     losses,
     rotations,   ///< cosines and sines of all positions
     statistics,  ///< statistics of the logits' columns, for the loss
-    watched,  ///< the logits of one token, for inspection
+    watched,     ///< the logits of one token, for inspection
     // scratch
     packed_forward,
     packed_backward,

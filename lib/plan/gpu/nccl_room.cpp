@@ -54,7 +54,7 @@ std::string thread_blocks_problem(const std::vector<CommunicatorBlocks>& communi
     const auto max_each = available / static_cast<int>(communicators.size());
     const auto remedy =
         max_each > 0 ? fmt::format("set NCCL_MAX_CTAS={} in the environment of all ranks, or ", max_each)
-                      : std::string{};
+                     : std::string{};
     return fmt::format(
         "the communicators of a rank may hold {} thread blocks at once ({}): a GPU of {} has {} "
         "multiprocessors{}, and ranks deadlock if the kernels do not all fit. "

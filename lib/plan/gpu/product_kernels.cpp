@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "layout/families/adapters.hpp"
 #include "layout/cuda_workspaces.hpp"
+#include "layout/families/adapters.hpp"
 
 namespace ziggurat::plan {
 namespace {

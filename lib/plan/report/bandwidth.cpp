@@ -112,7 +112,7 @@ WorkingMemory working_memory(const spec::RunSpec& spec) {
     }
     const auto& model = spec.model;
     max.activations = width * static_cast<std::int64_t>(tokens(spec)) * spec.recompute.every *
-                       (16 * model.hidden + 2 * model.heads * spec.data.seq) / spec.parallel.tensor;
+                      (16 * model.hidden + 2 * model.heads * spec.data.seq) / spec.parallel.tensor;
     return max;
 }
 
@@ -143,13 +143,13 @@ std::string infinity_tables(const spec::RunSpec& spec,
         fmt::format("weights and gradient of a product of {} x {}", min.largest_in, min.largest_out),
         format_bytes(min.model_state), format_bytes(planned(plan, MemoryCategory::leases)),
         format_bytes(planned(plan, MemoryCategory::gradients)));
-    text += fmt::format("  {:<6} {:<52} {:>12}   plan: activations {}, working buffers {}, workspaces {}\n",
-                        "AWM",
-                        fmt::format("between two checkpoints, {} unit{} apart", spec.recompute.every,
-                                    spec.recompute.every == 1 ? "" : "s"),
-                        format_bytes(min.activations), format_bytes(planned(plan, MemoryCategory::activations)),
-                        format_bytes(planned(plan, MemoryCategory::working_buffers)),
-                        format_bytes(planned(plan, MemoryCategory::workspaces)));
+    text += fmt::format(
+        "  {:<6} {:<52} {:>12}   plan: activations {}, working buffers {}, workspaces {}\n", "AWM",
+        fmt::format("between two checkpoints, {} unit{} apart", spec.recompute.every,
+                    spec.recompute.every == 1 ? "" : "s"),
+        format_bytes(min.activations), format_bytes(planned(plan, MemoryCategory::activations)),
+        format_bytes(planned(plan, MemoryCategory::working_buffers)),
+        format_bytes(planned(plan, MemoryCategory::workspaces)));
     return text;
 }
 

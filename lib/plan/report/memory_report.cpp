@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "base/text/units.hpp"
-#include "plan/report/bandwidth.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/plan_run.hpp"
-#include "plan/step_time.hpp"
+#include "plan/report/bandwidth.hpp"
 #include "plan/report/verdict.hpp"
 #include "plan/report/wear.hpp"
+#include "plan/step_time.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/home_text.hpp"
 #include "spec/stage_state.hpp"
@@ -123,8 +123,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
         return report;
     }
     if (fullest.program.variant == schedule::Variant::evaluate) {
-        report.table +=
-            "  The deck is that of the checkpoint. Use more ranks, or a node with more memory.\n";
+        report.table += "  The deck is that of the checkpoint. Use more ranks, or a node with more memory.\n";
         return report;
     }
     report.remedies = find_remedies(spec, machine, plan, watch);

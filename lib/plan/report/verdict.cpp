@@ -64,12 +64,12 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
                             limit < footprint.budget[t] ? "available" : "budget", format_bytes(limit));
             const auto& worst = *std::ranges::max_element(
                 stages, {}, [&](const StageUsage& stage) { return stage.table.total[t]; });
-            text +=
-                fmt::format("    largest on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
+            text += fmt::format("    largest on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
             if (tier == Tier::nvme && footprint.available[t] < spec::unlimited &&
                 !spec.tiers.nvme_paths.empty()) {
-                text += fmt::format("    cannot reserve that in {}: only {} free\n",
-                                    fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.available[t]));
+                text +=
+                    fmt::format("    cannot reserve that in {}: only {} free\n",
+                                fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.available[t]));
             }
         }
     }

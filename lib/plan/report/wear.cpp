@@ -12,8 +12,8 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::PayloadKind;
 using schedule::Link;
+using schedule::PayloadKind;
 
 /// Returns the bytes that a rank moves over each link in a step, for a program with ops of `layers`
 /// layers.
@@ -30,9 +30,10 @@ std::array<double, schedule::num_links> moved(const spec::RunSpec& spec,
     std::array<double, schedule::num_links> sum{};
     for (std::size_t payload = 0; payload < by_cargo.size(); ++payload) {
         for (std::size_t link = 0; link < sum.size(); ++link) {
-            const bool is_parameter_write =
-                static_cast<PayloadKind>(payload) == PayloadKind::parameters && static_cast<Link>(link) == Link::nvme_write;
-            const bool is_once = static_cast<PayloadKind>(payload) == PayloadKind::optimizer || is_parameter_write;
+            const bool is_parameter_write = static_cast<PayloadKind>(payload) == PayloadKind::parameters &&
+                                            static_cast<Link>(link) == Link::nvme_write;
+            const bool is_once =
+                static_cast<PayloadKind>(payload) == PayloadKind::optimizer || is_parameter_write;
             const double bytes = static_cast<double>(by_cargo[payload][link]) +
                                  more_layers * static_cast<double>(of_layers[payload][link]);
             sum[link] += (is_once ? 1 : more) * bytes;

@@ -12,7 +12,7 @@ namespace ziggurat::plan {
 
 /// Wear of one path of tiers.nvme.paths; if no path is named, of all disks of a node together.
 struct Wear {
-    double bytes_per_step = 0;      ///< written bytes
+    double bytes_per_step = 0;    ///< written bytes
     double min_step_seconds = 0;  ///< of compute or of the slowest link at their rates; 0: unknown
 
     double max_bytes_per_day() const noexcept {

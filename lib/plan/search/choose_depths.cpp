@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/text/units.hpp"
-#include "plan/search/depth_times.hpp"
-#include "plan/search/ops_budget.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/reduced_run.hpp"
+#include "plan/search/depth_times.hpp"
+#include "plan/search/ops_budget.hpp"
 #include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
 
@@ -255,8 +255,8 @@ class DepthChooser {
     }
 
     std::string optimizer_prefetch_reason(const std::vector<DepthTime>& tried,
-                                       const DepthTime& wanted,
-                                       const DepthTime& chosen) const {
+                                          const DepthTime& wanted,
+                                          const DepthTime& chosen) const {
         if (!reads_states()) {
             return "no optimizer states on NVMe";
         }
@@ -275,8 +275,8 @@ class DepthChooser {
     const spec::MachineSpec& machine_;
     spec::AutoDepths open_;
     Rates rates_;
-    PlanningBudget budget_;                       ///< for programs that shortfall() builds
-    PlanningBudget timed_;                        ///< for programs that are timed
+    PlanningBudget budget_;                  ///< for programs that shortfall() builds
+    PlanningBudget timed_;                   ///< for programs that are timed
     std::vector<StageTime> at_least_depth_;  ///< the slowest first
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk

@@ -44,7 +44,8 @@ spec::StageState choose_state(const spec::RunSpec& identical,
             continue;
         }
         const auto chosen = search.run();
-        const bool activations_leave = identical.tiers.open.activations && chosen.tiers.activations.device < 1;
+        const bool activations_leave =
+            identical.tiers.open.activations && chosen.tiers.activations.device < 1;
         if (!is_auto || kind == full || (search.found().fits() && !activations_leave)) {
             auto state = spec::general_state(chosen);
             state.open = {};

@@ -86,7 +86,9 @@ HomeSearch::HomeSearch(const spec::RunSpec& spec,
 
 spec::RunSpec HomeSearch::run() {
     const bool has_nvme = !spec_.tiers.nvme_paths.empty();
-    const auto device_fits = [&](std::int64_t away) { return footprint(away, 0).shortfall(Tier::device) == 0; };
+    const auto device_fits = [&](std::int64_t away) {
+        return footprint(away, 0).shortfall(Tier::device) == 0;
+    };
     away_ = min(total_bytes_, device_fits);
     if (has_nvme) {
         on_nvme_ = min(away_, [&](std::int64_t far) { return host_holds(footprint(away_, far)); });

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plan/footprint.hpp"
-#include "plan/search/ops_budget.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/search/ops_budget.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/plan_run.hpp"
 #include "plan/search/changes.hpp"
 #include "plan/search/ops_budget.hpp"
-#include "plan/plan_run.hpp"
 
 namespace ziggurat::plan {
 namespace {

@@ -40,7 +40,9 @@ struct PanelBox {
 
     double at_x(double value) const { return svg_left + x.position_of(value) * svg_inner; }
     /// Returns the vertical pixel position, clamped near the box: viewers reject very large numbers.
-    double at_y(double value) const { return top + (1 - std::clamp(y.position_of(value), -1.0, 2.0)) * height; }
+    double at_y(double value) const {
+        return top + (1 - std::clamp(y.position_of(value), -1.0, 2.0)) * height;
+    }
     bool has_x(double value) const { return x.position_of(value) >= 0 && x.position_of(value) <= 1; }
     bool has_y(double value) const { return y.position_of(value) >= 0 && y.position_of(value) <= 1; }
 };

@@ -201,9 +201,9 @@ class SlotWalk {
 }  // namespace
 
 ProgramBuilder expand(const spec::RunSpec& spec,
-             const ModelLayout& model,
-             Variant variant,
-             const std::vector<Slot>& slots) {
+                      const ModelLayout& model,
+                      Variant variant,
+                      const std::vector<Slot>& slots) {
     SlotWalk walk{spec, model, variant};
     std::vector<std::size_t> slot_begins;
     for (const auto& slot : slots) {

@@ -88,8 +88,8 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 /// - With slots backward_input and backward_weight, the weight products whose operands nothing
 ///   overwrites move to the latter.
 ProgramBuilder expand(const spec::RunSpec& spec,
-             const ModelLayout& model,
-             Variant variant,
-             const std::vector<Slot>& slots);
+                      const ModelLayout& model,
+                      Variant variant,
+                      const std::vector<Slot>& slots);
 
 }  // namespace ziggurat::schedule

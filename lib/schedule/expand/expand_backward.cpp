@@ -19,8 +19,8 @@ PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
     const auto position = gradients_.at({microbatch, unit, use.value});
     const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
     const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
-    const int buffer =
-        convert(position.buffer, position.placement, wanted, value.width, unit, microbatch, Direction::backward);
+    const int buffer = convert(position.buffer, position.placement, wanted, value.width, unit, microbatch,
+                               Direction::backward);
     return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 

@@ -104,9 +104,9 @@ void PhaseWriter::logits_block(
     const auto row_bytes = described.in * model_.element_bytes;
     const auto workspace = workspaces_->packed_linear(end - begin, described.in, described.out);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
-    const int logits =
-        scratch_buffer("logits of rows " + std::to_string(begin),
-                       (end - begin) * described.out * model_.element_bytes, MemoryCategory::logits, unit, mb);
+    const int logits = scratch_buffer("logits of rows " + std::to_string(begin),
+                                      (end - begin) * described.out * model_.element_bytes,
+                                      MemoryCategory::logits, unit, mb);
     const auto read_weight = [&](Op& op, int made, Role role) {
         if (made < 0) {
             add_parameters(op, described);
@@ -209,8 +209,8 @@ PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on)
     pack.flops = 0;
     add_parameters(pack, product);
     const auto made = [&](Role role) {
-        const int buffer =
-            scratch_buffer(std::string{"head "} + to_string(role), bytes, MemoryCategory::workspaces, unit, mb);
+        const int buffer = scratch_buffer(std::string{"head "} + to_string(role), bytes,
+                                          MemoryCategory::workspaces, unit, mb);
         pack.writes.push_back(whole(draft_.program, buffer, role));
         return buffer;
     };

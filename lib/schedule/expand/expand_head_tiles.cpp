@@ -48,8 +48,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const auto tiles = num_tiles(unit, phase);
     const auto columns_of_tile = described.out / static_cast<std::int64_t>(tiles);
     const auto block = workspaces_->logits_rows(columns_of_tile);
-    const int own =
-        scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes, MemoryCategory::logits, unit, mb);
+    const int own = scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes,
+                                   MemoryCategory::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
         auto op = compute_op(unit, loss_phase, mb, Direction::none);
         op.kind = OpKind::loss;

@@ -93,10 +93,11 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
     const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
     const bool is_narrow = model_.element_bytes < 4;
     const auto rows = model_.tokens;
-    const int sum = passes_on && is_narrow
-                        ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_x)].name,
-                                         rows * described.in * 4, MemoryCategory::working_buffers, unit, microbatch)
-                        : d_x;
+    const int sum =
+        passes_on && is_narrow
+            ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_x)].name,
+                             rows * described.in * 4, MemoryCategory::working_buffers, unit, microbatch)
+            : d_x;
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t < tiles; ++t) {
         if (passes_on) {

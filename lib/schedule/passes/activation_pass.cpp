@@ -63,7 +63,7 @@ class Departures {
         std::vector<int> direction{kept.buffer, away, back};
         if (home == Tier::nvme) {
             direction = {kept.buffer, like(kept.buffer, Tier::host, " on its way out"), away,
-                   like(kept.buffer, Tier::host, " on its way back"), back};
+                         like(kept.buffer, Tier::host, " on its way back"), back};
         }
         const auto hops = direction.size() - 1;
         for (std::size_t s = 0; s < hops; ++s) {

@@ -59,7 +59,7 @@ class Gathers {
         const auto end = std::min(part.range.end, range.end);
         return end <= begin ? ByteRange{}
                             : ByteRange{(begin - part.range.begin) * model_.element_bytes,
-                                      (end - begin) * model_.element_bytes};
+                                        (end - begin) * model_.element_bytes};
     }
 
     Op collective(const Lease& lease, Purpose purpose, int span) const {

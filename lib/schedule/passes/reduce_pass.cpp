@@ -43,7 +43,9 @@ std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int u
 }
 
 /// Returns the completions in list order.
-std::vector<Completion> completions(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+std::vector<Completion> completions(const ProgramBuilder& draft,
+                                    const spec::RunSpec& spec,
+                                    const ModelLayout& model) {
     const auto& program = draft.program;
     std::map<int, int> unit_of_buffer;
     for (const int u : model.units) {

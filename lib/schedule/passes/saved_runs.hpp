@@ -14,7 +14,7 @@ namespace ziggurat::schedule {
 struct SavedRun {
     int buffer = -1;
     layout::ElementRange elements;  ///< of the unit's flat range
-    ByteRange run;                    ///< the same elements as bytes of the buffer
+    ByteRange run;                  ///< the same elements as bytes of the buffer
     /// True if it is in memory and training changes it: a background save then needs a copy.
     bool is_copied = false;
 };

@@ -114,7 +114,7 @@ class Splitting {
     Program& program_;
     const ModelLayout& model_;
     UnitPasses unit_passes_;
-    std::multimap<int, Op> in_front_, after_;    ///< by the op that they precede or follow
+    std::multimap<int, Op> in_front_, after_;     ///< by the op that they precede or follow
     std::unordered_map<int, Gathered> gathered_;  ///< by the buffer that was divided
 };
 

@@ -147,14 +147,11 @@ class Transfers {
             if (!fetched.empty()) {
                 for (std::size_t s = 0; s + 1 < direction.size(); ++s) {
                     const auto bytes = direction[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
-                    const int wanted = unit_passes_.issued_at(residency.first_op,
-                                                              ahead(residency, direction[s].tier, direction[s + 1].tier));
-                    const TransferOrder order{std::max(wanted, earliest),
-                                              direction[s].tier != Tier::nvme,
-                                              residency.first_op,
-                                              static_cast<int>(s),
-                                              direction[s].tier,
-                                              direction[s + 1].tier,
+                    const int wanted = unit_passes_.issued_at(
+                        residency.first_op, ahead(residency, direction[s].tier, direction[s + 1].tier));
+                    const TransferOrder order{std::max(wanted, earliest), direction[s].tier != Tier::nvme,
+                                              residency.first_op,         static_cast<int>(s),
+                                              direction[s].tier,          direction[s + 1].tier,
                                               serves_update(residency)};
                     move(in_front_[order], residency, bytes, direction[s], direction[s + 1], " fetched");
                 }
@@ -275,7 +272,7 @@ class Transfers {
     int prefetch_, optimizer_prefetch_;
     UnitPasses unit_passes_;
     Residencies found_;
-    std::vector<int> at_home_;  ///< by residency: the op after which changes go to NVMe
+    std::vector<int> at_home_;                        ///< by residency: the op after which changes go to NVMe
     std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as earlier passes name it
     std::map<TransferOrder, Op> in_front_, after_;
 };

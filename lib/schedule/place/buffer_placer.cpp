@@ -94,7 +94,10 @@ std::vector<FreeList> BufferPlacer::free_after_fixed() const {
     return free;
 }
 
-PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives, std::vector<FreeList>& free, int round, FitPolicy fit) const {
+PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives,
+                                  std::vector<FreeList>& free,
+                                  int round,
+                                  FitPolicy fit) const {
     PlacedBuffers made{std::vector<std::int64_t>(program_.buffers.size(), -1), {}};
     const auto num_ops = std::ssize(program_.ops);
     for (std::int64_t i = 0; i < num_ops; ++i) {

@@ -38,10 +38,10 @@ struct TransientLifetimes;
 class BufferPlacer {
   public:
     BufferPlacer(const Program& program,
-            const std::vector<LiveRange>& ranges,
-            const std::vector<BufferExtent>& room,
-            const RegionSizes& fixed,
-            const Regions& regions)
+                 const std::vector<LiveRange>& ranges,
+                 const std::vector<BufferExtent>& room,
+                 const RegionSizes& fixed,
+                 const Regions& regions)
         : program_{program}, ranges_{ranges}, room_{room}, fixed_{fixed}, regions_{regions} {}
 
     /// Returns a placement with arenas as small as possible.
@@ -57,7 +57,10 @@ class BufferPlacer {
   private:
     std::vector<FreeList> free_after_fixed() const;
     /// Places all buffers; `round` counts the repetitions of the step.
-    PlacedBuffers place(const TransientLifetimes& lives, std::vector<FreeList>& free, int round, FitPolicy fit) const;
+    PlacedBuffers place(const TransientLifetimes& lives,
+                        std::vector<FreeList>& free,
+                        int round,
+                        FitPolicy fit) const;
     /// Appends the region of passes to the host's arena.
     PlacedBuffers in_arenas(PlacedBuffers placed) const;
 

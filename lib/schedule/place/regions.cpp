@@ -33,7 +33,8 @@ Regions with_region_of_passes(const Program& program, Regions regions, std::int6
             const bool is_parameter =
                 op.kind == OpKind::read && !lane_of(op).serves_updates &&
                 (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen);
-            const bool is_activation = op.kind == OpKind::copy && buffer.consumer == MemoryCategory::activations;
+            const bool is_activation =
+                op.kind == OpKind::copy && buffer.consumer == MemoryCategory::activations;
             const bool is_gradient = op.kind == OpKind::copy && buffer.state == StateKind::gradients;
             activation_bytes -= is_activation ? buffer.bytes : 0;
             if (is_parameter || is_gradient || (is_activation && activation_bytes >= 0)) {

@@ -31,7 +31,7 @@ struct Residency {
     int last_op = -1;
     int last_write = -1;                             ///< changes may be evicted after this op
     std::vector<std::pair<int, Operand*>> operands;  ///< by op
-    ByteRangeSet fetched;                                ///< bytes that are read before they are written
+    ByteRangeSet fetched;                            ///< bytes that are read before they are written
     ByteRangeSet written;
     ByteRangeSet all;
 };

@@ -28,10 +28,10 @@ void SimulatedWorld::check_gradients(int rank, int op, int step, const Found& fo
                     const auto& unit =
                         truth_->layout(rank).table.units[static_cast<std::size_t>(described.unit)];
                     report_finding(FindingKind::wrong_gradient, rank, op,
-                             "of step " + std::to_string(step) + " uses a wrong gradient of '" +
-                                 unit.parameters[static_cast<std::size_t>(part.parameter)].name +
-                                 "', elements " + std::to_string(part.elements.begin) + " to " +
-                                 std::to_string(part.elements.end) + " of its unit: " + mismatch);
+                                   "of step " + std::to_string(step) + " uses a wrong gradient of '" +
+                                       unit.parameters[static_cast<std::size_t>(part.parameter)].name +
+                                       "', elements " + std::to_string(part.elements.begin) + " to " +
+                                       std::to_string(part.elements.end) + " of its unit: " + mismatch);
                     return;
                 }
             }

@@ -47,8 +47,8 @@ Pieces SimulatedWorld::kept(Pieces gradients, const Buffer& in) {
     return gradients;
 }
 
-std::vector<std::vector<Pieces>> SimulatedWorld::collective(const std::vector<std::pair<int, int>>& rank_and_op,
-                                                   const std::vector<Found>& found) {
+std::vector<std::vector<Pieces>> SimulatedWorld::collective(
+    const std::vector<std::pair<int, int>>& rank_and_op, const std::vector<Found>& found) {
     std::vector<std::vector<Pieces>> values(rank_and_op.size());
     const auto& [rank, op] = rank_and_op.front();
     for (std::size_t i = 0; i < op_of(rank, op).writes.size(); ++i) {
@@ -59,9 +59,9 @@ std::vector<std::vector<Pieces>> SimulatedWorld::collective(const std::vector<st
 
 /// Runs one operand of a collective: from reads[i] of all members to writes[i] of all members.
 void SimulatedWorld::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
-                     const std::vector<Found>& found,
-                     std::size_t i,
-                     std::vector<std::vector<Pieces>>& values) {
+                              const std::vector<Found>& found,
+                              std::size_t i,
+                              std::vector<std::vector<Pieces>>& values) {
     const auto size = rank_and_op.size();
     const auto member_op = [&](std::size_t m) -> const Op& {
         return op_of(rank_and_op[m].first, rank_and_op[m].second);
@@ -101,8 +101,8 @@ void SimulatedWorld::exchange(const std::vector<std::pair<int, int>>& rank_and_o
             const auto bytes = run_of(m, b).bytes;
             if (begin < position || bytes_of(blocks[b]) != bytes) {
                 report_finding(FindingKind::malformed, rank_and_op[m].first, rank_and_op[m].second,
-                         "has block " + std::to_string(b) + " of " + std::to_string(bytes) +
-                             " bytes, for which its member has " + std::to_string(bytes_of(blocks[b])));
+                               "has block " + std::to_string(b) + " of " + std::to_string(bytes) +
+                                   " bytes, for which its member has " + std::to_string(bytes_of(blocks[b])));
                 break;
             }
             append_moved(whole, part(found[m].before[i], position, begin), position);

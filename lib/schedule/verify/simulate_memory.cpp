@@ -23,8 +23,8 @@ std::uint64_t state_name(StateKind kind, int unit) {
 }
 
 SimulatedWorld::SimulatedWorld(const std::vector<Program>& programs,
-             const ExpectedResults* truth,
-             std::function<void(Finding)> report)
+                               const ExpectedResults* truth,
+                               std::function<void(Finding)> report)
     : programs_{programs}, truth_{truth}, report_{std::move(report)} {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
         memories_.emplace_back(num_arenas + 1);
@@ -145,18 +145,18 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
         const auto last = [&] { return content.op < 0 ? std::string{} : " by " + name_of(rank, content.op); };
         if (content.name == 0 && !content.in_flux) {
             report_finding(FindingKind::unwritten_read, rank, op,
-                     "reads " + where() + ", which no op has written");
+                           "reads " + where() + ", which no op has written");
             return;
         }
         if (content.in_flux) {
             report_finding(FindingKind::overwritten_read, rank, op,
-                     "reads " + where() + " while it is written" + last());
+                           "reads " + where() + " while it is written" + last());
             return;
         }
         if (content.buffer != operand.buffer) {
             report_finding(FindingKind::overwritten_read, rank, op,
-                     "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
-                         "' has since been written" + last());
+                           "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
+                               "' has since been written" + last());
             return;
         }
         if (holds_state(described)) {
@@ -165,9 +165,10 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
             if (!is_nil &&
                 (content.name != state_name(described.state, described.unit) || content.first != element)) {
                 report_finding(FindingKind::wrong_sum, rank, op,
-                         "reads " + where() + " and finds a value of element " +
-                             std::to_string(content.first) + " of an object, instead of element " +
-                             std::to_string(element) + " of unit " + std::to_string(described.unit) + last());
+                               "reads " + where() + " and finds a value of element " +
+                                   std::to_string(content.first) + " of an object, instead of element " +
+                                   std::to_string(element) + " of unit " + std::to_string(described.unit) +
+                                   last());
                 return;
             }
             // State that is only moved is checked where it is used.
@@ -178,8 +179,9 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
             if (uses && changes && described.state != StateKind::gradients && content.step != step &&
                 content.step != Content::every_step) {
                 report_finding(FindingKind::stale_read, rank, op,
-                         "reads " + where() + " in step " + std::to_string(step) +
-                             ", but it holds the state of step " + std::to_string(content.step) + last());
+                               "reads " + where() + " in step " + std::to_string(step) +
+                                   ", but it holds the state of step " + std::to_string(content.step) +
+                                   last());
                 return;
             }
             continue;
@@ -189,8 +191,9 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
             const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
             if (is_of_step && content.step != step) {
                 report_finding(FindingKind::stale_read, rank, op,
-                         "reads " + where() + " in step " + std::to_string(step) +
-                             ", but it holds the value of step " + std::to_string(content.step) + last());
+                               "reads " + where() + " in step " + std::to_string(step) +
+                                   ", but it holds the value of step " + std::to_string(content.step) +
+                                   last());
                 return;
             }
             continue;
@@ -198,11 +201,11 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
         const bool other_microbatch =
             content.microbatch >= 0 && reader.microbatch >= 0 && content.microbatch != reader.microbatch;
         if (other_microbatch || content.step != step) {
-            report_finding(FindingKind::stale_read, rank, op,
-                     "reads " + where() + " for micro-batch " + std::to_string(reader.microbatch) +
-                         " of step " + std::to_string(step) + ", but it holds the value of micro-batch " +
-                         std::to_string(content.microbatch) + " of step " + std::to_string(content.step) +
-                         last());
+            report_finding(
+                FindingKind::stale_read, rank, op,
+                "reads " + where() + " for micro-batch " + std::to_string(reader.microbatch) + " of step " +
+                    std::to_string(step) + ", but it holds the value of micro-batch " +
+                    std::to_string(content.microbatch) + " of step " + std::to_string(content.step) + last());
             return;
         }
     }

@@ -72,7 +72,8 @@ std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Foun
                 const auto& to = buffer(rank, done.writes[i].buffer);
                 values.push_back(retyped(found.reads.at(i), element_bytes(from), element_bytes(to)));
                 if (bytes_of(values.back()) != done.writes[i].bytes()) {
-                    report_finding(FindingKind::malformed, rank, op, "moves between operands of different lengths");
+                    report_finding(FindingKind::malformed, rank, op,
+                                   "moves between operands of different lengths");
                 }
             }
             return values;

@@ -62,9 +62,9 @@ Pieces SimulatedWorld::summed(const std::vector<Pieces>& summands, int rank, int
             if (content.name != 0 && terms.front() != Terms::zero &&
                 (content.name != summand.name || content.first != summand.first)) {
                 report_finding(FindingKind::wrong_sum, rank, op,
-                         "adds element " + std::to_string(content.first) + " of one object and element " +
-                             std::to_string(summand.first) + " of " +
-                             (content.name == summand.name ? "the same" : "another"));
+                               "adds element " + std::to_string(content.first) +
+                                   " of one object and element " + std::to_string(summand.first) + " of " +
+                                   (content.name == summand.name ? "the same" : "another"));
                 return {};
             }
             content = summand;
@@ -165,8 +165,9 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, int op, int step, const Fo
             continue;
         }
         if (source.gradient == nullptr || source.base == nullptr) {
-            report_finding(FindingKind::malformed, rank, op,
-                     "writes '" + described.name + "' but reads no gradient or no weights of that unit");
+            report_finding(
+                FindingKind::malformed, rank, op,
+                "writes '" + described.name + "' but reads no gradient or no weights of that unit");
             values.emplace_back();
             continue;
         }
@@ -181,8 +182,8 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, int op, int step, const Fo
             auto content = content_at(base, *begin);
             if (g.term != Terms::zero && g.first != content.first) {
                 report_finding(FindingKind::wrong_sum, rank, op,
-                         "updates element " + std::to_string(content.first) + " of '" + described.name +
-                             "' with the gradient of element " + std::to_string(g.first));
+                               "updates element " + std::to_string(content.first) + " of '" + described.name +
+                                   "' with the gradient of element " + std::to_string(g.first));
                 break;
             }
             const bool is_gap = g.term == Terms::zero && content.term == Terms::zero;
@@ -194,8 +195,9 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, int op, int step, const Fo
         }
         if (bytes_of(value) != done.writes[w].bytes()) {
             report_finding(FindingKind::malformed, rank, op,
-                     "writes " + std::to_string(done.writes[w].bytes()) + " bytes of '" + described.name +
-                         "' from gradients and weights of " + std::to_string(bytes_of(value)));
+                           "writes " + std::to_string(done.writes[w].bytes()) + " bytes of '" +
+                               described.name + "' from gradients and weights of " +
+                               std::to_string(bytes_of(value)));
         }
         values.push_back(std::move(value));
     }

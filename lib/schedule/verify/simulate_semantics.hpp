@@ -23,8 +23,8 @@ struct Found {
 class SimulatedWorld {
   public:
     SimulatedWorld(const std::vector<Program>& programs,
-          const ExpectedResults* truth,
-          std::function<void(Finding)> report);
+                   const ExpectedResults* truth,
+                   std::function<void(Finding)> report);
 
     /// Reads the op's operands and marks the bytes that it writes as being written.
     Found begin(int rank, int op, int step);

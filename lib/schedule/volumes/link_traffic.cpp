@@ -90,7 +90,7 @@ std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program) {
 }
 
 std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
-                                                    const std::function<bool(const Buffer&)>& counts) {
+                                                      const std::function<bool(const Buffer&)>& counts) {
     std::array<BytesByLink, num_cargoes> sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);

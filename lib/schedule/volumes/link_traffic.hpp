@@ -46,7 +46,7 @@ PayloadKind payload_kind_of(const Buffer& buffer);
 std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program);
 /// Returns the same for the buffers for which `counts` returns true.
 std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
-                                                    const std::function<bool(const Buffer&)>& counts);
+                                                      const std::function<bool(const Buffer&)>& counts);
 
 /// Returns the bytes of a rank's state by its home: [cargo][spec::Tier].
 std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program);

@@ -90,7 +90,10 @@ SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& m
     for (const auto& [index, placement] : kept.placements()) {
         const bool is_replicated = placement == Placement::replicated && tensor > 1;
         const auto& value = described.values[static_cast<std::size_t>(index)];
-        add(value, placement, index == described.input ? sum.input : is_replicated ? sum.identical : sum.sliced);
+        add(value, placement,
+            index == described.input ? sum.input
+            : is_replicated          ? sum.identical
+                                     : sum.sliced);
         if (is_replicated && !has_part_on_each(model.tokens * value.width, static_cast<int>(tensor))) {
             add(value, placement, sum.short_of_parts);
         }
@@ -122,7 +125,8 @@ std::int64_t kept_counted(const Program& program, int unit) {
     std::int64_t bytes = 0;
     for (const int b : buffers_from(turn, program.ops.end())) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-        const bool is_kept = buffer.consumer == MemoryCategory::activations && buffer.tier == spec::Tier::device;
+        const bool is_kept =
+            buffer.consumer == MemoryCategory::activations && buffer.tier == spec::Tier::device;
         if (is_kept && buffer.unit == unit && buffer.microbatch == 0 && before.contains(b)) {
             bytes += buffer.bytes;
         }

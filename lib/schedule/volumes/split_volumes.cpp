@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "schedule/expand/pipeline_order.hpp"
-#include "schedule/volumes/saved_activations.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
+#include "schedule/volumes/saved_activations.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -121,8 +121,8 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
 
 /// Returns the replicated bytes of each layer of a chunk, in order of the model.
 std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
-                                   const ModelLayout& model,
-                                   const std::vector<int>& units) {
+                                        const ModelLayout& model,
+                                        const std::vector<int>& units) {
     const bool is_full = spec.recompute.kind == spec::RecomputeKind::full;
     std::vector<Replicated> layers;
     int in_backward = 0;
@@ -136,9 +136,9 @@ std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
             const auto kept = kept_by_formula(spec, model, unit);
             identical.bytes = kept.identical + kept.input - kept.short_of_parts;
             identical.bytes_at_turn = !model.tiling(unit).is_cut()
-                                      ? identical.bytes - bytes_that_wait(spec, model, units, unit)
-                                  : ends_and_begins_with_input(spec, model, unit) ? kept.input
-                                                                                  : 0;
+                                          ? identical.bytes - bytes_that_wait(spec, model, units, unit)
+                                      : ends_and_begins_with_input(spec, model, unit) ? kept.input
+                                                                                      : 0;
         }
         in_backward += model.runs_backward(unit) ? 1 : 0;
     }

@@ -89,7 +89,8 @@ AccountRecord decode(const std::string& text) {
 
 }  // namespace
 
-TimeAccounting::TimeAccounting(std::int64_t first_step, std::int64_t now_ns) : first_step_{first_step}, begin_ns_{now_ns} {}
+TimeAccounting::TimeAccounting(std::int64_t first_step, std::int64_t now_ns)
+    : first_step_{first_step}, begin_ns_{now_ns} {}
 
 int TimeAccounting::activity(std::string_view name, Part part) {
     for (std::size_t i = 0; i < total_.activities.size(); ++i) {

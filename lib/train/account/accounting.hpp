@@ -46,7 +46,7 @@ struct AccountRecord {
     std::vector<Flow> flows = {};     ///< over all steps of the run; empty while collectives may be running
     std::vector<LinkUse> links = {};  ///< links between tiers, over all steps of the run
     std::vector<NvmePathStats> paths = {};  ///< paths of the NVMe tier
-    double idle_disk_seconds = 0;     ///< LinkCount::idle_disk_seconds
+    double idle_disk_seconds = 0;           ///< LinkCount::idle_disk_seconds
     std::vector<StallCause> stall_causes = {};
     std::int64_t first_step = 0;  ///< first counted step; 0: no step is counted
     std::int64_t last_step = 0;

@@ -86,9 +86,8 @@ std::string link_table(std::span<const AccountRecord> ranks) {
     const bool has_disks = std::ranges::any_of(
         links, [](const LinkSum& sum) { return std::string_view{sum.worst.link}.starts_with("nvme"); });
     if (has_disks) {
-        text +=
-            fmt::format(" NVMe idle for {:.1f}% of the time although a transfer was ready (rank {})\n",
-                        100 * idle, idlest);
+        text += fmt::format(" NVMe idle for {:.1f}% of the time although a transfer was ready (rank {})\n",
+                            100 * idle, idlest);
     }
     std::vector<std::vector<NvmePathStats>> paths;
     for (const auto& record : ranks) {

@@ -14,8 +14,8 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int width = 96;
-constexpr double small_share = 0.02;       ///< of the wall time: smaller differences get no note
-constexpr double uneven_from = 0.2;        ///< of the mean: smaller differences get no note
+constexpr double small_share = 0.02;     ///< of the wall time: smaller differences get no note
+constexpr double uneven_from = 0.2;      ///< of the mean: smaller differences get no note
 constexpr double min_row_percent = 0.1;  ///< of the wall time, on the slowest rank: minimum for a row
 constexpr double seconds_per_day = 86400;
 
@@ -132,8 +132,7 @@ class Table {
         const char* ranks = ranks_.size() == 1 ? "rank" : "ranks";
         if (first_.steps() == 0) {
             line("R U N   T I M E   A C C O U N T I N G      {} {}, no completed step, {}", ranks_.size(),
-                 ranks,
-                 format_duration(wall_));
+                 ranks, format_duration(wall_));
         } else {
             line("R U N   T I M E   A C C O U N T I N G      {} {}, steps {} to {}, {}", ranks_.size(), ranks,
                  first_.first_step, first_.last_step, format_duration(wall_));
@@ -225,8 +224,7 @@ class Table {
                 "first time",
                 first_.excluded_steps, format_duration(first_.excluded_seconds));
         } else {
-            line(" Includes the first steps, so slower than a longer run (steps: {})",
-                 first_.steps());
+            line(" Includes the first steps, so slower than a longer run (steps: {})", first_.steps());
         }
     }
 

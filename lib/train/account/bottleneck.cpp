@@ -15,8 +15,8 @@
 namespace ziggurat::train {
 namespace {
 
-using schedule::PayloadKind;
 using schedule::Link;
+using schedule::PayloadKind;
 using spec::Tier;
 
 constexpr double min_share_named = 0.15;    ///< of the time in steps: less is not worth acting on
@@ -41,8 +41,8 @@ std::optional<Stall> stall_of(std::string_view activity) {
 }
 
 bool is_computing(std::string_view activity) {
-    constexpr std::array<std::string_view, 7> names{"Forward",   "Backward",      "Recompute",   "Loss",
-                                                    "Optimizer", "Gradient norm", "Zero-fill and accumulate"};
+    constexpr std::array<std::string_view, 7> names{
+        "Forward", "Backward", "Recompute", "Loss", "Optimizer", "Gradient norm", "Zero-fill and accumulate"};
     return std::ranges::find(names, activity) != names.end();
 }
 
@@ -240,10 +240,9 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
     if (use == sums.end()) {
         return text + ". Suggestions: " + relief_of(stall, facts) + ".";
     }
-    text +=
-        fmt::format(", {} per step and rank at {}/s",
-                    format_bytes(use->worst.planned_bytes / use->worst.steps),
-                    format_bytes(static_cast<std::int64_t>(use->bytes_per_second)));
+    text += fmt::format(", {} per step and rank at {}/s",
+                        format_bytes(use->worst.planned_bytes / use->worst.steps),
+                        format_bytes(static_cast<std::int64_t>(use->bytes_per_second)));
     return text + ". Suggestions: " + relief_of_link(facts, *link, *use, *longest) + ".";
 }
 

@@ -12,9 +12,9 @@
 #include "train/account/stall_causes.hpp"
 #include "train/account/step_report.hpp"
 #include "train/account/trace.hpp"
+#include "train/ops/save_stream.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/node_times.hpp"
-#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 

@@ -83,8 +83,8 @@ class RunAccount {
     Traffic traffic_;
     LinkCount links_;
     BottleneckFacts bottleneck_facts_;
-    StepFigures last_reported_;     ///< totals that measure() has returned so far for this rank
-    StepFigures planned_;  ///< of one step, of all ranks
+    StepFigures last_reported_;  ///< totals that measure() has returned so far for this rank
+    StepFigures planned_;        ///< of one step, of all ranks
     StepFields fields_;
     std::optional<Trace> trace_;
 };

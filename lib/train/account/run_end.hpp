@@ -17,7 +17,7 @@ struct RunEnd {
     int exit_code = 0;
     /// Reason of the end. The training loop leaves it empty, except if validation losses ended the run.
     std::string reason = {};
-    std::uint64_t weights_hash = 0;  ///< of all master weights, to compare two runs
+    std::uint64_t weights_hash = 0;                            ///< of all master weights, to compare two runs
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};    ///< of all ranks and all steps of the run
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< between tiers, of all ranks and steps
 };

@@ -27,7 +27,8 @@ class StallCauses {
     /// Returns a handle for add(): the same handle for the same lane and name.
     int cause(Stall lane, std::string name);
 
-    /// Starts a step. Waits of the first TimeAccounting::excluded_steps steps count only if no more steps follow.
+    /// Starts a step. Waits of the first TimeAccounting::excluded_steps steps count only if no more steps
+    /// follow.
     void begin_step() noexcept;
     void add(int cause, double seconds) noexcept;
     /// Sets the longest wait of the step on each lane in `report`. The names live as long as this object.

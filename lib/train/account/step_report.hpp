@@ -72,8 +72,8 @@ struct ValidationReport {
 /// Report of one save that has completed or failed.
 struct CheckpointReport {
     std::int64_t step = 0;
-    std::int64_t bytes = 0;          ///< on disk
-    double seconds = 0;              ///< of the slowest rank's writes, plus the commit
+    std::int64_t bytes = 0;      ///< on disk
+    double seconds = 0;          ///< of the slowest rank's writes, plus the commit
     double blocked_seconds = 0;  ///< time for which training was blocked on rank 0
     bool is_ok = false;
     std::string where = {};         ///< folder of the checkpoint, or the reason of the failure

@@ -67,8 +67,8 @@ class Console {
     bool has_live_line_ = false;
     std::vector<Secret> hidden_;
     FileHandle log_;
-    std::string printed_;    ///< output before the log was opened
-    std::string buffer_;  ///< reused between calls
+    std::string printed_;  ///< output before the log was opened
+    std::string buffer_;   ///< reused between calls
 };
 
 }  // namespace ziggurat::train

@@ -37,10 +37,10 @@ ControlFiles::ControlFiles(std::string folder, std::chrono::milliseconds every) 
         }
         const auto failure = remove_file(looks_[i].path);
         looks_[i].is_stuck = !failure.empty();
-        notes_.push_back(failure.empty() ? "deleted '" + looks_[i].path + "', made before this run began"
-                                         : "'" + looks_[i].path +
-                                               "' is older than this run and cannot be deleted (" +
-                                               failure + "); it is ignored. Delete it by hand");
+        notes_.push_back(failure.empty()
+                             ? "deleted '" + looks_[i].path + "', made before this run began"
+                             : "'" + looks_[i].path + "' is older than this run and cannot be deleted (" +
+                                   failure + "); it is ignored. Delete it by hand");
     }
     thread_ = start_quiet_thread("the thread that polls for files such as STOP", [this] { run(); });
 }

@@ -76,11 +76,12 @@ void Requests::ask(PendingRequest& request, const std::string& who) {
         request.is_pending = true;
         return;
     }
-    unreported_.push_back(request.step_request == StepRequest::checkpoint
-                          ? who + ", but checkpoints are off (checkpoint.every: none): continues without one"
-                          : who +
-                                ", but there is nothing to validate on (data.validation, data.held_out): "
-                                "continues");
+    unreported_.push_back(
+        request.step_request == StepRequest::checkpoint
+            ? who + ", but checkpoints are off (checkpoint.every: none): continues without one"
+            : who +
+                  ", but there is nothing to validate on (data.validation, data.held_out): "
+                  "continues");
     acknowledge(request.file);
 }
 
@@ -148,8 +149,8 @@ std::optional<RequestMessage> Requests::next_message(const TrainingPosition& now
     find_cause();
     last_reported_ = requested();
     return RequestMessage{.text = stop_text(now),
-                       .signal = signals_.signal() != 0 ? signal_name(signals_.signal()) : "",
-                       .level = last_reported_};
+                          .signal = signals_.signal() != 0 ? signal_name(signals_.signal()) : "",
+                          .level = last_reported_};
 }
 
 std::optional<LauncherGrace> Requests::launcher_end() const {
@@ -206,8 +207,8 @@ std::string Requests::stop_text(const TrainingPosition& now) const {
         return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }
     if (last_reported_ >= StopSignals::after_microbatch) {
-        return fmt::format("{}{}: aborts step {} now, {}", who, is_signal ? " again" : "",
-                           now.steps_done + 1, then);
+        return fmt::format("{}{}: aborts step {} now, {}", who, is_signal ? " again" : "", now.steps_done + 1,
+                           then);
     }
     const std::string when =
         now.step_seconds > 0 ? " (in about " + format_duration(now.step_seconds) + ")" : "";

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "train/control/control_files.hpp"
 #include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/control/time_limit.hpp"
-#include "train/control/control_files.hpp"
 #include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {

@@ -113,8 +113,8 @@ GroupCollectives::GroupCollectives(const comm::Context& world,
     groups_.resize(order.size());
     for (const auto position : order) {
         const auto& group = program.groups[position];
-        groups_[position] = collectives_of(world.group().subset(group.members), node, group.name, memory, device,
-                                        spec.parallel.transport);
+        groups_[position] = collectives_of(world.group().subset(group.members), node, group.name, memory,
+                                           device, spec.parallel.transport);
         groups_in_order_.push_back(position);
     }
 }

@@ -8,8 +8,8 @@
 namespace ziggurat::train {
 
 HostOptimizerThread::HostOptimizerThread(const device::Stream& host,
-                   const comm::WaitContext& waits,
-                   std::function<void()> when_done)
+                                         const comm::WaitContext& waits,
+                                         std::function<void()> when_done)
     : thread_{host.thread()},
       waits_{waits},
       when_done_{std::move(when_done)},
@@ -29,7 +29,9 @@ HostOptimizerThread::~HostOptimizerThread() {
     }
 }
 
-Action HostOptimizerThread::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
+Action HostOptimizerThread::applied_to(const schedule::Program& program,
+                                       const schedule::Op& op,
+                                       Action action) {
     const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
     if (thread_ == nullptr || engine != schedule::Engine::host_optimizer || action.is_asynchronous()) {
         return action;

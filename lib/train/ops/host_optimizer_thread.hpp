@@ -22,7 +22,9 @@ class HostOptimizerThread {
     /// \param host       its thread, if it has one, outlives this object
     /// \param waits      is notified of failures that were not reported yet
     /// \param when_done  called on that thread when an op is done; must be fast and must not throw
-    HostOptimizerThread(const device::Stream& host, const comm::WaitContext& waits, std::function<void()> when_done);
+    HostOptimizerThread(const device::Stream& host,
+                        const comm::WaitContext& waits,
+                        std::function<void()> when_done);
     /// Waits until all posted work is done. An unreported error of it ends the job, or is reported in
     /// addition to another error that is in flight.
     ~HostOptimizerThread();

@@ -5,15 +5,14 @@
 
 #include "base/error.hpp"
 #include "base/failure.hpp"
-#include "comm/watch/process_abort.hpp"
 #include "comm/watch/liveness.hpp"
+#include "comm/watch/process_abort.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 std::string with_label(const FailedOp& op, const std::string& problem) {
-    return "'" + op.label + "'" +
-           (op.is_certain ? "" : ", or a later operation of its device,") +
+    return "'" + op.label + "'" + (op.is_certain ? "" : ", or a later operation of its device,") +
            " failed: " + problem;
 }
 

@@ -41,8 +41,7 @@ void LayerThrottle::hold_layers(const schedule::Program& program,
         auto& begin = actions.at(static_cast<std::size_t>(first));
         auto& end = actions.at(static_cast<std::size_t>(last));
         ZG_EXPECTS(!begin.may_begin && !end.may_begin);
-        passes_.push_back(
-            {.min_ns = is_forward ? min_ns_ : 2 * min_ns_, .begun = device::Event{stream}});
+        passes_.push_back({.min_ns = is_forward ? min_ns_ : 2 * min_ns_, .begun = device::Event{stream}});
         auto* pass = &passes_.back();
         const auto begins = [pass, stream] {
             pass->begun.record(stream);

@@ -118,7 +118,7 @@ class SaveStream {
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
     std::vector<Wait> waits_, reported_waits_;  ///< capacity: one wait for each update
-    std::int64_t held_since_ns_ = 0;        ///< time since which an update is held; 0: no update is held
+    std::int64_t held_since_ns_ = 0;            ///< time since which an update is held; 0: no update is held
     std::mutex mutex_;
     std::condition_variable changed_;
     /// Numbers of updates: with a reserved slot, with an issued copy, with a complete copy, and written.

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/node/wakeup_timer.hpp"
 #include "comm/node/node_memory.hpp"
+#include "comm/node/wakeup_timer.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"

@@ -108,8 +108,7 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlacement
                                   ? ", or bind ranks to more cores (mpirun --bind-to none)"
                                   : "")
                 : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
-        warnings.push_back(fmt::format("{}: oversubscribed, {} on {}; every step is slower. {}.",
-                                       node.host,
+        warnings.push_back(fmt::format("{}: oversubscribed, {} on {}; every step is slower. {}.", node.host,
                                        counted(static_cast<std::size_t>(node.num_threads), "thread"),
                                        counted(node.cores.size(), "core"), remedy));
     }

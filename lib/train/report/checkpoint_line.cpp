@@ -28,9 +28,8 @@ std::string checkpoint_line(const CheckpointReport& report, int columns) {
             return line + ", " + where;
         }
         const int left = columns - text_width(line) - 2;
-        return left < std::min(min_path, text_width(where))
-                   ? line
-                   : line + ", " + shortened_from_left(where, left);
+        return left < std::min(min_path, text_width(where)) ? line
+                                                            : line + ", " + shortened_from_left(where, left);
     }
     const auto newest = report.newest_step < 0
                             ? std::string{"no complete checkpoint exists yet"}

@@ -152,8 +152,8 @@ void EventFile::write(const std::string& record) {
         file_ = FileHandle{};
         if (warn_) {
             warn_(fmt::format(
-                "cannot write '{}' ({}). Training continues without further TensorBoard output. {}",
-                path_, std::strerror(failure), storage::remedy_of(failure)));
+                "cannot write '{}' ({}). Training continues without further TensorBoard output. {}", path_,
+                std::strerror(failure), storage::remedy_of(failure)));
         }
     }
 }

@@ -84,8 +84,7 @@ std::string newest_error(const fs::path& errors, double time) {
             newest_time = written;
         }
     }
-    auto text =
-        newest.empty() ? std::nullopt : storage::read_small_file(newest.string(), max_bytes_of_error);
+    auto text = newest.empty() ? std::nullopt : storage::read_small_file(newest.string(), max_bytes_of_error);
     if (!text || text->empty()) {
         return "";
     }

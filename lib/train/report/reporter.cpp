@@ -14,9 +14,9 @@
 #include "layout/counts.hpp"
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
-#include "train/report/run_header.hpp"
 #include "train/report/lost_end.hpp"
 #include "train/report/run_context.hpp"
+#include "train/report/run_header.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -70,8 +70,8 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     if (lost) {
         files_->metrics.lost_end(*lost);
         print_line(message(Severity::note,
-                    fmt::format("the previous job ended after step {} without recording its end ({})",
-                                lost->step, lost->reason)));
+                           fmt::format("the previous job ended after step {} without recording its end ({})",
+                                       lost->step, lost->reason)));
     }
     for (const auto& text : std::exchange(early_warnings_, {})) {
         files_->metrics.warning(text);
@@ -311,7 +311,9 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
     }
 }
 
-void Reporter::next_message(Requests& requests, TrainingPosition now, const std::function<std::string()>& own_table) {
+void Reporter::next_message(Requests& requests,
+                            TrainingPosition now,
+                            const std::function<std::string()>& own_table) {
     if (!files_) {
         return;
     }
@@ -370,8 +372,8 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     auto reported = facts;
     reported.reason = is_unsaved                ? "not saved: " + unsaved_reason_
-                  : facts.step >= end_step_ ? "finished"
-                                            : stopped_reason;
+                      : facts.step >= end_step_ ? "finished"
+                                                : stopped_reason;
     if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
@@ -395,13 +397,12 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         console_.print(
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
-    console_.print(is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(),
-                                             unsaved, launcher ? "; exit code 0" + by_launcher : "")
-                               : fmt::format("stopped after step {} of {} on request{}; exit code {}{}{}",
-                                             facts.step, end_step_, unsaved, facts.exit_code, by_launcher,
-                                             spec_.checkpoint.every
-                                                 ? ". Run the same command again to resume."
-                                                 : ""));
+    console_.print(
+        is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(), unsaved,
+                                  launcher ? "; exit code 0" + by_launcher : "")
+                    : fmt::format("stopped after step {} of {} on request{}; exit code {}{}{}", facts.step,
+                                  end_step_, unsaved, facts.exit_code, by_launcher,
+                                  spec_.checkpoint.every ? ". Run the same command again to resume." : ""));
 }
 
 }  // namespace ziggurat::train

@@ -14,9 +14,9 @@
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/account/step_report.hpp"
+#include "train/console/console.hpp"
 #include "train/control/interval_trigger.hpp"
 #include "train/control/requests.hpp"
-#include "train/console/console.hpp"
 #include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_directory.hpp"
@@ -106,7 +106,9 @@ class Reporter {
     ///
     /// \param now        progress, except the step time, which the reporter has itself
     /// \param own_table  returns the account of this rank; called only if it may be the last opportunity
-    void next_message(Requests& requests, TrainingPosition now, const std::function<std::string()>& own_table);
+    void next_message(Requests& requests,
+                      TrainingPosition now,
+                      const std::function<std::string()>& own_table);
 
     /// Writes the account of all ranks so far to perf.txt, and prints it if `is_shown`.
     ///

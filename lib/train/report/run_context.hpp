@@ -16,14 +16,14 @@ namespace ziggurat::train {
 
 /// Facts that the program passes to a run.
 struct RunContext {
-    std::string version;                     ///< of this program
-    std::string libraries = {};              ///< versions of the libraries that it uses
-    std::string command = {};                ///< command line
-    std::string effective_deck;              ///< written to the run directory
-    std::vector<Secret> secrets = {};        ///< environment values in the deck; never written
-    bool backup = false;                     ///< for run.resume never: rename older checkpoints
-    std::int64_t begin_ns = monotonic_ns();  ///< start of the process, for run.time_limit
-    std::optional<std::int64_t> stop_at_ns = {};  ///< end set by the environment, in monotonic_ns()
+    std::string version;                               ///< of this program
+    std::string libraries = {};                        ///< versions of the libraries that it uses
+    std::string command = {};                          ///< command line
+    std::string effective_deck;                        ///< written to the run directory
+    std::vector<Secret> secrets = {};                  ///< environment values in the deck; never written
+    bool backup = false;                               ///< for run.resume never: rename older checkpoints
+    std::int64_t begin_ns = monotonic_ns();            ///< start of the process, for run.time_limit
+    std::optional<std::int64_t> stop_at_ns = {};       ///< end set by the environment, in monotonic_ns()
     std::string time_limit_source = "run.time_limit";  ///< setting that defines the end, for messages
     Peak peak = {};                                    ///< of matrix products on this machine
     /// Called on rank 0 with FLOP/s per rank if steps have exceeded the peak; empty: not called.

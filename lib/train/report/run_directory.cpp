@@ -240,9 +240,8 @@ void RunDirectory::go_on_from(std::int64_t step) {
                              ". "
                        : "") +
             "metrics.jsonl continues after step " + std::to_string(step) + "; " + std::to_string(cut.lines) +
-            (cut.lines == 1 ? " later line was moved to '"
-                            : " later lines were moved to '") +
-            cut.kept_in + "'");
+            (cut.lines == 1 ? " later line was moved to '" : " later lines were moved to '") + cut.kept_in +
+            "'");
     }
     if (!cut.missing_steps.empty()) {
         notes_.push_back(

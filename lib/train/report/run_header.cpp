@@ -18,10 +18,10 @@
 #include "layout/node_groups.hpp"
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
+#include "train/ops/throttle.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_placements.hpp"
 #include "train/step/rank_threads.hpp"
-#include "train/ops/throttle.hpp"
 
 extern char** environ;
 
@@ -131,16 +131,16 @@ std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
 }  // namespace
 
 void print_run_header(const spec::RunSpec& spec,
-               const RunContext& context,
-               const data::Corpus& corpus,
-               const std::optional<TimeLimit>& limit,
-               const comm::Context& world,
-               Console& console) {
+                      const RunContext& context,
+                      const data::Corpus& corpus,
+                      const std::optional<TimeLimit>& limit,
+                      const comm::Context& world,
+                      Console& console) {
     const auto positions = gather_placements(world, {.host = comm::machine_name(),
-                                              .cores = usable_cores(),
-                                              .threads = spec.parallel.threads,
-                                              .core_limit = control_group_core_limit(),
-                                              .job_cores = context.job_cores});
+                                                     .cores = usable_cores(),
+                                                     .threads = spec.parallel.threads,
+                                                     .core_limit = control_group_core_limit(),
+                                                     .job_cores = context.job_cores});
     const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     if (world.rank() != 0) {
         return;

@@ -10,8 +10,8 @@
 #include "data/corpus.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/utilisation.hpp"
-#include "train/control/time_limit.hpp"
 #include "train/console/console.hpp"
+#include "train/control/time_limit.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_context.hpp"
 
@@ -24,11 +24,11 @@ namespace ziggurat::train {
 /// \param limit  time limit of the run, on rank 0
 /// Collective: over `world`; rank 0 prints
 void print_run_header(const spec::RunSpec& spec,
-               const RunContext& context,
-               const data::Corpus& corpus,
-               const std::optional<TimeLimit>& limit,
-               const comm::Context& world,
-               Console& console);
+                      const RunContext& context,
+                      const data::Corpus& corpus,
+                      const std::optional<TimeLimit>& limit,
+                      const comm::Context& world,
+                      Console& console);
 
 /// Returns the text of env.txt: versions, host, command, peak rate, and environment variables.
 ///

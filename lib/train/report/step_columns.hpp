@@ -18,9 +18,9 @@ struct StepLineFacts {
     std::int64_t ranks = 1;                      ///< 1: no column for the speed of each rank
     std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
     std::array<bool, num_stalls> can_stall{};    ///< stalls that can be nonzero
-    bool reports_host = true;                      ///< the host holds more than control values
-    bool reports_mfu = false;                      ///< the peak is known
-    bool reports_time = false;                     ///< show the time of day, on a wide terminal
+    bool reports_host = true;                    ///< the host holds more than control values
+    bool reports_mfu = false;                    ///< the peak is known
+    bool reports_time = false;                   ///< show the time of day, on a wide terminal
 };
 
 /// Values of one line.

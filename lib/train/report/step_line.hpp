@@ -9,8 +9,8 @@
 
 #include "train/account/spike.hpp"
 #include "train/account/step_report.hpp"
-#include "train/report/step_columns.hpp"
 #include "train/console/styled_text.hpp"
+#include "train/report/step_columns.hpp"
 
 namespace ziggurat::train {
 

@@ -8,8 +8,8 @@
 namespace ziggurat::train {
 
 bool select_next(const comm::Context& world,
-                   checkpoint::CheckpointSelector& choice,
-                   const checkpoint::CheckpointReader& failed) {
+                 checkpoint::CheckpointSelector& choice,
+                 const checkpoint::CheckpointReader& failed) {
     constexpr const char* another = "another";
     std::string verdict;  // `another` or the text of an error; empty: there is no other checkpoint to read
     if (world.rank() == 0) {

@@ -1,8 +1,8 @@
 /// Agreement of ranks on the next checkpoint to read after the selected one was removed.
 #pragma once
 
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 
 namespace ziggurat::train {
@@ -15,7 +15,7 @@ namespace ziggurat::train {
 /// Collective: over `world`
 /// Errors:     on all ranks: those of CheckpointSelector::select_next()
 bool select_next(const comm::Context& world,
-                   checkpoint::CheckpointSelector& choice,
-                   const checkpoint::CheckpointReader& failed);
+                 checkpoint::CheckpointSelector& choice,
+                 const checkpoint::CheckpointReader& failed);
 
 }  // namespace ziggurat::train

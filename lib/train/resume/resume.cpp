@@ -13,15 +13,15 @@
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
-#include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
 #include "comm/control.hpp"
 #include "train/control/training_schedule.hpp"
 #include "train/report/reporter.hpp"
-#include "train/save/load_state.hpp"
 #include "train/resume/next_checkpoint.hpp"
 #include "train/resume/resume_choice.hpp"
 #include "train/resume/start_check.hpp"
+#include "train/save/load_state.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -49,9 +49,11 @@ Decision decide_on_first(const comm::Context& world, const std::function<Decisio
         }
     }
     constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
-    const auto received = json::parse(comm::broadcast(world, with_display_path.dump(-1, ' ', false, replace)));
+    const auto received =
+        json::parse(comm::broadcast(world, with_display_path.dump(-1, ' ', false, replace)));
     if (received.contains("code")) {
-        throw Error{static_cast<ErrorKind>(received["code"].get<int>()), received["problem"].get<std::string>()};
+        throw Error{static_cast<ErrorKind>(received["code"].get<int>()),
+                    received["problem"].get<std::string>()};
     }
     return {received["path"], received["is_own"], received["manifest"]};
 }
@@ -75,8 +77,9 @@ std::string resumed_line(const spec::RunSpec& spec,
                          double seconds) {
     const auto rate = seconds > 0 ? static_cast<double>(resumed.bytes_read) * 1e-9 / seconds : 0.0;
     return fmt::format("resumed after step {} of {} from {}, written by {}; read {} in {} ({:.3g} GB/s)",
-                       resumed.progress.step, TrainingSchedule(spec, resumed.progress).end_step(), resumed.path,
-                       manifest.layout, format_bytes(resumed.bytes_read), format_duration(seconds), rate);
+                       resumed.progress.step, TrainingSchedule(spec, resumed.progress).end_step(),
+                       resumed.path, manifest.layout, format_bytes(resumed.bytes_read),
+                       format_duration(seconds), rate);
 }
 
 /// Shows the progress of this rank's reads.
@@ -99,9 +102,9 @@ void begin_with_published_weights(const StartRequest& intent,
     auto& progress = reporter.busy("loads weights", "bytes");
     const auto bytes_read = load_published_weights(
         world, state, model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    reporter.print_line(fmt::format("begins with the weights of {}; read {} in {}", printable(model.init_path),
-                             format_bytes(bytes_read),
-                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
+    reporter.print_line(fmt::format("begins with the weights of {}; read {} in {}",
+                                    printable(model.init_path), format_bytes(bytes_read),
+                                    format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
 checkpoint::Manifest manifest_of(const Decision& decision) {
@@ -148,10 +151,11 @@ TakenWeights begin_with_weights(const StartRequest& intent,
                                 const StateView& state,
                                 Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
-    checkpoint::CheckpointSelector choice{intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
-                                  [&](const auto& note) { reporter.print_line(message(Severity::note, note)); }};
+    checkpoint::CheckpointSelector choice{
+        intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
+        [&](const auto& note) { reporter.print_line(message(Severity::note, note)); }};
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
-    std::set<std::string> reported;                          // messages that rank 0 has printed
+    std::set<std::string> reported;                      // messages that rank 0 has printed
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             chosen.emplace(choice.open());
@@ -164,8 +168,9 @@ TakenWeights begin_with_weights(const StartRequest& intent,
         try {
             const auto bytes_read = load_weights(world, state, reader);
             reporter.print_line(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
-                                     decision.path, reader.manifest().progress.step, format_bytes(bytes_read),
-                                     format_duration(seconds_between(begin_ns, monotonic_ns()))));
+                                            decision.path, reader.manifest().progress.step,
+                                            format_bytes(bytes_read),
+                                            format_duration(seconds_between(begin_ns, monotonic_ns()))));
             return {decision.path, reader.manifest()};
         } catch (const Error& error) {
             if (!is_of_reading(error) || !select_next(world, choice, reader)) {
@@ -186,7 +191,7 @@ Resumed resume(const spec::RunSpec& spec,
     const StartRequest intent{spec, deck, data};
     std::optional<ResumeChoice> choice;                  // on rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
-    std::set<std::string> reported;                          // messages that rank 0 has printed
+    std::set<std::string> reported;                      // messages that rank 0 has printed
     std::string reason;  // error of the previously selected checkpoint; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {

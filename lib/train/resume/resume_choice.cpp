@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "checkpoint/checkpoint_folder.hpp"
-#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
+#include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "train/save/checkpointer.hpp"
 
 namespace ziggurat::train {

@@ -62,8 +62,8 @@ std::string remedy(const spec::RunSpec& spec,
 }  // namespace
 
 ScheduleReport check_schedule(const spec::RunSpec& spec,
-                        const checkpoint::TrainingProgress& before,
-                        const Changes& deck) {
+                              const checkpoint::TrainingProgress& before,
+                              const Changes& deck) {
     ScheduleReport report;
     const TrainingSchedule course{spec, before};
     const auto left = std::max<std::int64_t>(course.end_step() - before.step, 0);
@@ -72,8 +72,8 @@ ScheduleReport check_schedule(const spec::RunSpec& spec,
     const auto lengths = names_of(deck, is_length);
     if (const auto* batch = find(deck, "train.global_batch")) {
         report.warnings.push_back(fmt::format("{}: from step {} on, steps take {} tokens; {} steps are left",
-                                            checkpoint::describe(*batch), next, format_grouped(step_tokens),
-                                            format_grouped(left)));
+                                              checkpoint::describe(*batch), next, format_grouped(step_tokens),
+                                              format_grouped(left)));
     }
     if (!lengths.empty()) {
         report.notes.push_back(fmt::format("{}: {} steps are left", lengths, format_grouped(left)));

@@ -22,7 +22,7 @@ struct ScheduleReport {
 ///
 /// \param deck  differences between the deck of the checkpoint and the present deck
 ScheduleReport check_schedule(const spec::RunSpec& spec,
-                        const checkpoint::TrainingProgress& before,
-                        const std::vector<checkpoint::DeckChange>& deck);
+                              const checkpoint::TrainingProgress& before,
+                              const std::vector<checkpoint::DeckChange>& deck);
 
 }  // namespace ziggurat::train

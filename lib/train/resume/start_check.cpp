@@ -9,13 +9,13 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "checkpoint/catalogue/deck_changes.hpp"
-#include "checkpoint/hf/hf_weights.hpp"
 #include "checkpoint/catalogue/weight_changes.hpp"
+#include "checkpoint/hf/hf_weights.hpp"
 #include "layout/families/family.hpp"
 #include "train/control/training_schedule.hpp"
+#include "train/resume/freeze_notes.hpp"
 #include "train/resume/schedule_change.hpp"
 #include "train/save/load_state.hpp"
-#include "train/resume/freeze_notes.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -43,7 +43,9 @@ std::vector<checkpoint::Piece> weights_of(const checkpoint::Manifest& manifest) 
 }
 
 /// Returns and reports the differences between the two decks. Throws if the models differ.
-std::vector<DeckChange> compare_decks(const std::string& before, const std::string& now, StartReport& report) {
+std::vector<DeckChange> compare_decks(const std::string& before,
+                                      const std::string& now,
+                                      StartReport& report) {
     auto found = checkpoint::changes(before, now);
     if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
         throw Error{ErrorKind::deck, refusal};
@@ -82,16 +84,16 @@ void compare_course(const StartRequest& intent,
     for (const auto& change : deck) {
         if (change.key == "run.seed" && intent.spec.model.dropout > 0) {
             report.warnings.push_back(checkpoint::describe(change) +
-                                    ": dropout uses other masks from here on");
+                                      ": dropout uses other masks from here on");
         }
     }
 }
 
 /// Returns the order of the samples that follow.
 data::DataOrderState compare_data(const StartRequest& intent,
-                               const checkpoint::Manifest& manifest,
-                               const std::vector<DeckChange>& deck,
-                               StartReport& report) {
+                                  const checkpoint::Manifest& manifest,
+                                  const std::vector<DeckChange>& deck,
+                                  StartReport& report) {
     auto verdict = check_data(manifest, deck, intent.data, intent.spec.run.accept_data_change);
     if (!verdict.refusal.empty()) {
         throw Error{ErrorKind::deck, verdict.refusal};
@@ -135,8 +137,8 @@ void expect_same_alpha(const checkpoint::Manifest& before, const std::string& no
 }  // namespace
 
 StartCheck check_resume(const StartRequest& intent,
-                         const ResumeChoice& choice,
-                         const checkpoint::CheckpointReader& chosen) {
+                        const ResumeChoice& choice,
+                        const checkpoint::CheckpointReader& chosen) {
     StartCheck checked{.manifest = chosen.manifest(), .is_finished = false, .report = {}};
     auto& progress = checked.manifest.progress;
     add(checked.report.warnings, choice.loss());
@@ -154,7 +156,8 @@ StartCheck check_resume(const StartRequest& intent,
     expect_same_tensors(table, checked.manifest, chosen.path());
     add(checked.report.notes, unfrozen_note(table, checked.manifest));
     add(checked.report.notes, rounded_note(intent.spec, table, weights_of(checked.manifest)));
-    checked.is_finished = choice.is_own() && progress.step >= TrainingSchedule{intent.spec, progress}.end_step();
+    checked.is_finished =
+        choice.is_own() && progress.step >= TrainingSchedule{intent.spec, progress}.end_step();
     if (!checked.is_finished) {
         compare_course(intent, checked.manifest, changes, checked.report);
         if (intent.data.order.is_known()) {

@@ -36,8 +36,8 @@ struct StartCheck {
 /// Errors: Error{deck} if the model of the deck differs from that of the checkpoint, if training files have
 ///         changed, or if run.resume names a checkpoint that the run in run.dir did not start from
 StartCheck check_resume(const StartRequest& intent,
-                         const ResumeChoice& choice,
-                         const checkpoint::CheckpointReader& chosen);
+                        const ResumeChoice& choice,
+                        const checkpoint::CheckpointReader& chosen);
 
 /// Checks a checkpoint of another run whose weights this run starts from.
 ///

@@ -21,8 +21,8 @@ std::string CheckpointDirectory::folder_of(std::int64_t step) const {
 }
 
 CheckpointDirectory::SaveReadiness CheckpointDirectory::make(std::int64_t step,
-                                             std::int64_t needed_bytes,
-                                             std::optional<checkpoint::Commit>& commit) {
+                                                             std::int64_t needed_bytes,
+                                                             std::optional<checkpoint::Commit>& commit) {
     SaveReadiness ready;
     try {
         if (folder_.look() == storage::PathStatus::gone) {
@@ -44,9 +44,8 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::make(std::int64_t step,
     return ready;
 }
 
-CheckpointDirectory::SaveReadiness CheckpointDirectory::make_watched(std::int64_t step,
-                                                     std::int64_t needed_bytes,
-                                                     std::optional<checkpoint::Commit>& commit) {
+CheckpointDirectory::SaveReadiness CheckpointDirectory::make_watched(
+    std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit) {
     auto* liveness = world_.liveness();
     if (liveness == nullptr) {
         return make(step, needed_bytes, commit);
@@ -59,8 +58,8 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::make_watched(std::int64_
 }
 
 CheckpointDirectory::SaveReadiness CheckpointDirectory::prepare(std::int64_t step,
-                                                std::int64_t needed_bytes,
-                                                std::optional<checkpoint::Commit>& commit) {
+                                                                std::int64_t needed_bytes,
+                                                                std::optional<checkpoint::Commit>& commit) {
     constexpr char renewed = '+';
     const bool is_first = world_.rank() == 0;
     const auto mine = is_first ? make_watched(step, needed_bytes, commit) : SaveReadiness{};

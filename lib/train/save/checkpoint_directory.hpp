@@ -19,7 +19,7 @@ class CheckpointDirectory {
     /// Result of the preparation of a save, which rank 0 broadcasts.
     struct SaveReadiness {
         bool is_renewed = false;  ///< the run directory had been removed, with all checkpoints in it
-        std::string reason;      ///< the reason why the save cannot start; empty if it can
+        std::string reason;       ///< the reason why the save cannot start; empty if it can
     };
 
     CheckpointDirectory(std::string run_dir, const comm::Context& world, Reporter& reporter);
@@ -37,7 +37,9 @@ class CheckpointDirectory {
     /// Afterwards all ranks have the same directory open as rank 0.
     ///
     /// Collective: over all ranks
-    SaveReadiness prepare(std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit);
+    SaveReadiness prepare(std::int64_t step,
+                          std::int64_t needed_bytes,
+                          std::optional<checkpoint::Commit>& commit);
 
     /// Returns the newest step up to `saved_step` whose checkpoint still exists; -1 without one.
     ///
@@ -45,11 +47,13 @@ class CheckpointDirectory {
     std::int64_t newest_remaining(std::int64_t saved_step) const;
 
   private:
-    SaveReadiness make(std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit);
-    /// Calls make() and registers the wait, so that the hang detector can report it.
-    SaveReadiness make_watched(std::int64_t step,
+    SaveReadiness make(std::int64_t step,
                        std::int64_t needed_bytes,
                        std::optional<checkpoint::Commit>& commit);
+    /// Calls make() and registers the wait, so that the hang detector can report it.
+    SaveReadiness make_watched(std::int64_t step,
+                               std::int64_t needed_bytes,
+                               std::optional<checkpoint::Commit>& commit);
     void reopen(bool is_renewed);
 
     std::string run_dir_;

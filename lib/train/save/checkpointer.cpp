@@ -13,11 +13,11 @@
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "storage/hdf5_types.hpp"
+#include "train/ops/save_stream.hpp"
 #include "train/report/shard_summaries.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/save/save_commit.hpp"
 #include "train/save/streamed_shard.hpp"
-#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -175,8 +175,8 @@ void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_a
         if (sources.empty()) {
             return "";  // this rank's whole share is padding
         }
-        return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.placements(), stream_,
-                                                      task_.cancel_requested())
+        return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.placements(),
+                                                      stream_, task_.cancel_requested())
                                : checkpoint::write_shard(folder, writer, sources, &task_.cancel_requested()));
     });
     copy_seconds_ = seconds_between(last_begin_ns_, monotonic_ns());
@@ -214,10 +214,10 @@ SaveEvent Checkpointer::update(const StepRequests& counts) {
 
 std::string Checkpointer::reason_of_all() {
     const auto result = std::exchange(result_, {});
-    const auto mine =
-        result.is_well || result.text.empty() || task_.cancel_requested()
-            ? ""
-            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), directory_.with_display_path(result.text));
+    const auto mine = result.is_well || result.text.empty() || task_.cancel_requested()
+                          ? ""
+                          : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(),
+                                        directory_.with_display_path(result.text));
     return comm::first_text(world_, mine);
 }
 
@@ -243,13 +243,13 @@ void Checkpointer::succeed() {
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
     failures_in_a_row_ = 0;
-    reporter_.checkpoint_end(
-        {.step = progress_.step,
-         .bytes = bytes_,
-         .seconds = work_seconds_,
-         .blocked_seconds = blocked_seconds(),
-         .is_ok = true,
-         .where = directory_.with_display_path(directory_.root()) + "/" + checkpoint::folder_name(progress_.step)});
+    reporter_.checkpoint_end({.step = progress_.step,
+                              .bytes = bytes_,
+                              .seconds = work_seconds_,
+                              .blocked_seconds = blocked_seconds(),
+                              .is_ok = true,
+                              .where = directory_.with_display_path(directory_.root()) + "/" +
+                                       checkpoint::folder_name(progress_.step)});
     if (!notes.empty()) {
         reporter_.print_line(directory_.with_display_path(notes));
     }

@@ -161,7 +161,7 @@ class Checkpointer {
     SaveProtocol protocol_;
     BackgroundTask::Result result_;             ///< result of the task, until the end of the phase
     std::optional<checkpoint::Commit> commit_;  ///< on rank 0, while a save is running
-    std::optional<IntervalTrigger> due_;                    ///< by steps and tokens, which all ranks count identically
+    std::optional<IntervalTrigger> due_;        ///< by steps and tokens, which all ranks count identically
     std::int64_t last_begin_ns_;
     bool is_asynchronous_ = false;           ///< the running save is asynchronous
     bool streams_ = false;                   ///< this rank's part of it comes from a SaveStream

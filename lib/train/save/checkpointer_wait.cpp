@@ -16,9 +16,9 @@
 #include "comm/watch/liveness.hpp"
 #include "storage/direct_file.hpp"
 #include "train/control/stall_detector.hpp"
+#include "train/ops/save_stream.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/save_commit.hpp"
-#include "train/ops/save_stream.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -91,8 +91,9 @@ void Checkpointer::wait() {
 }
 
 void Checkpointer::abort_hung_save() {
-    const auto mine = protocol_.must_report() ? fmt::format("rank {} ({})", world_.rank(), comm::machine_name())
-                                            : std::string{};
+    const auto mine = protocol_.must_report()
+                          ? fmt::format("rank {} ({})", world_.rank(), comm::machine_name())
+                          : std::string{};
     const auto who = comm::first_text(world_, mine);
     const auto text = fmt::format(
         "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "

@@ -140,9 +140,10 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
         for (std::size_t i = 1; i < std::min(different.size(), max_reported); ++i) {
             names.push_back("'" + printable(different[i].path) + "'");
         }
-        text += fmt::format(
-            " The same applies to {}{}.", fmt::join(names, ", "),
-            different.size() > max_reported ? fmt::format(" and {} more", different.size() - max_reported) : "");
+        text += fmt::format(" The same applies to {}{}.", fmt::join(names, ", "),
+                            different.size() > max_reported
+                                ? fmt::format(" and {} more", different.size() - max_reported)
+                                : "");
     }
     return text + " Copy one version to every node, or name files on storage that all nodes share.";
 }

@@ -13,8 +13,8 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "checkpoint/hf/hf_weights.hpp"
-#include "comm/throw_on_all_ranks.hpp"
 #include "comm/control.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "kernels/elementwise.hpp"
 #include "layout/families/adapters.hpp"
 #include "tensor/bfloat16.hpp"
@@ -203,10 +203,9 @@ void expect_same_weights(const layout::FamilyTable& table,
                          const checkpoint::Manifest& manifest,
                          const std::string& path) {
     if (has_adapters(manifest)) {
-        refuse_misfit(
-            table, manifest, path,
-            "Configure the adapters of the checkpoint in train.lora, or merge them with "
-            "`ziggurat export --merge` and set model.init to the result.");
+        refuse_misfit(table, manifest, path,
+                      "Configure the adapters of the checkpoint in train.lora, or merge them with "
+                      "`ziggurat export --merge` and set model.init to the result.");
     } else {
         refuse_misfit(without_adapters(table), manifest, path,
                       "Set model.init to a checkpoint of this model, or change the model to that of the "

@@ -88,16 +88,16 @@ class OrderDiff {
             }
             const double share_before = 100 * share_of(before_.order, before_of(s));
             if (std::abs(share - share_before) >= 100 * share_tolerance) {
-                reported.push_back(fmt::format("'{}' gives {:.3g} % instead of {:.3g} %{}",
-                                           now_.sources[s].name(), share, share_before,
-                                           continues(s) ? ", from " + position_of(before_of(s)) + " on" : ""));
+                reported.push_back(fmt::format(
+                    "'{}' gives {:.3g} % instead of {:.3g} %{}", now_.sources[s].name(), share, share_before,
+                    continues(s) ? ", from " + position_of(before_of(s)) + " on" : ""));
             }
         }
         for (const int gone : match_.gone) {
             const auto b = static_cast<std::size_t>(gone);
             reported.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
-                                       before_.sources[b].name(), 100 * share_of(before_.order, b),
-                                       position_of(b)));
+                                           before_.sources[b].name(), 100 * share_of(before_.order, b),
+                                           position_of(b)));
         }
         return reported;
     }
@@ -155,8 +155,9 @@ class OrderDiff {
             const auto trained_now = std::min(is.trained, was.tokens) - was.trained;
             const auto held_now = std::min(is.tokens, was.trained) - is.trained;
             if (trained_now > 0) {
-                reported.push_back(fmt::format("{} tokens of '{}' that were held out are trained on from here",
-                                           format_grouped(trained_now), name));
+                reported.push_back(
+                    fmt::format("{} tokens of '{}' that were held out are trained on from here",
+                                format_grouped(trained_now), name));
             } else if (held_now > 0) {
                 reported.push_back(
                     fmt::format("{} tokens of '{}' that were training data are held out from here on, so "
@@ -204,16 +205,16 @@ class OrderDiff {
 };
 
 void report_names(const SavedOrder& before,
-                const CurrentOrder& now,
-                const SourceMatch& match,
-                DataVerdict& verdict) {
+                  const CurrentOrder& now,
+                  const SourceMatch& match,
+                  DataVerdict& verdict) {
     std::vector<std::string> reported;
     for (std::size_t s = 0; s < now.sources.size(); ++s) {
         const auto& [index, is_same] = match.sources[s];
         if (is_same && now.sources[s].name() != before.sources[static_cast<std::size_t>(index)].name() &&
             !now.sources[s].files.empty()) {
             reported.push_back(fmt::format("'{}' has the bytes of '{}'", now.sources[s].name(),
-                                       before.sources[static_cast<std::size_t>(index)].name()));
+                                           before.sources[static_cast<std::size_t>(index)].name()));
         }
     }
     if (!reported.empty()) {
@@ -229,9 +230,9 @@ bool goes_on_in_place(const KnownSource& before, const KnownSource& now) {
 }
 
 void report_order_change(const SavedOrder& before,
-                       const CurrentOrder& now,
-                       const SourceMatch& match,
-                       DataVerdict& verdict) {
+                         const CurrentOrder& now,
+                         const SourceMatch& match,
+                         DataVerdict& verdict) {
     report_names(before, now, match, verdict);
     const OrderDiff change{before, now, match};
     if (change.is_none()) {
@@ -241,8 +242,8 @@ void report_order_change(const SavedOrder& before,
     verdict.order = change.next();
     const auto step = format_grouped(before.step + 1);
     if (const auto shares = change.shares(); !shares.empty()) {
-        verdict.warnings.push_back(fmt::format(
-            "data.train: the mix of sources changes from step {} on: {}", step, joined(shares)));
+        verdict.warnings.push_back(
+            fmt::format("data.train: the mix of sources changes from step {} on: {}", step, joined(shares)));
     } else if (match.has_moved()) {
         verdict.notes.emplace_back(
             "data.train lists its sources in another order: each keeps its share and continues at its "

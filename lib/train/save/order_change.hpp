@@ -33,8 +33,8 @@ bool goes_on_in_place(const KnownSource& before, const KnownSource& now);
 /// The order is the checkpoint's own if it has not changed. Otherwise it is a new order, in which each source
 /// continues at its position.
 void report_order_change(const SavedOrder& before,
-                       const CurrentOrder& now,
-                       const SourceMatch& match,
-                       DataVerdict& verdict);
+                         const CurrentOrder& now,
+                         const SourceMatch& match,
+                         DataVerdict& verdict);
 
 }  // namespace ziggurat::train

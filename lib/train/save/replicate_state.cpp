@@ -65,7 +65,7 @@ void round_masters(const StateView& state) {
         }
         const auto piece =
             intersection(schedule::elements_of(master),
-                        shards_of(state.model, master).shard(state.model.spans.data, state.model.data_rank));
+                         shards_of(state.model, master).shard(state.model.spans.data, state.model.data_rank));
         std::int64_t rounded = 0;
         for (const auto& to : state.program.buffers) {
             if (to.state == StateKind::parameters && to.lifetime == Lifetime::persistent &&
@@ -121,7 +121,7 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
         std::int64_t max = 0;
         for (const int member : members) {
             pieces.push_back(intersection(schedule::elements_of(buffer),
-                                         shards_of(model, buffer).shard(model.spans.data, member)));
+                                          shards_of(model, buffer).shard(model.spans.data, member)));
             max = std::max(max, pieces.back().size());
         }
         const auto elements = at_once / schedule::element_bytes(buffer);

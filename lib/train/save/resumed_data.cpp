@@ -81,9 +81,8 @@ void warn_of_unknown_sources(const std::vector<checkpoint::DeckChange>& deck,
     for (const auto& change : deck) {
         const auto at = std::ranges::find(sources, change.key, &KnownSource::key);
         if (at != sources.end() && at->files.empty()) {
-            verdict.warnings.push_back(
-                checkpoint::describe(change) +
-                ": only the calling program can check whether its tokens changed.");
+            verdict.warnings.push_back(checkpoint::describe(change) +
+                                       ": only the calling program can check whether its tokens changed.");
         }
     }
 }
@@ -140,7 +139,7 @@ DataVerdict check_data(const checkpoint::Manifest& manifest,
     warn_of_unknown_sources(deck, present, verdict);
     if (order.is_known() && now.order.is_known()) {
         report_order_change({order, before, manifest.progress.step, manifest.progress.next_sample},
-                          {now.order, present}, match, verdict);
+                            {now.order, present}, match, verdict);
     } else if (std::ranges::any_of(deck, [](const checkpoint::DeckChange& change) {
                    return change.key.starts_with("data.train") || change.key == "data.seq" ||
                           change.key == "data.held_out" || change.key == "data.shuffle" ||

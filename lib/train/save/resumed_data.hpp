@@ -15,7 +15,7 @@ namespace ziggurat::train {
 /// Training data of a run, as its first rank reads it.
 struct TrainingData {
     std::vector<data::FileFingerprint> files;  ///< empty: files are not compared
-    data::DataOrderState order;                   ///< order of a run that starts from scratch
+    data::DataOrderState order;                ///< order of a run that starts from scratch
 };
 
 /// Result of the comparison of the data before a run resumes.

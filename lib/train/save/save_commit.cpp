@@ -70,10 +70,10 @@ CommittedSave commit_save(checkpoint::Commit& commit,
     done.seconds = add_shards(shards, manifest);
     expect_files_here(commit.folder(), manifest, seconds_until_files_appear);
     const bool is_broken = manifest.progress.skipped_in_a_row > 0;
-    const auto notes =
-        commit.finish(std::move(manifest), {.last = is_broken ? checkpoint::RetentionPolicy::all : keep.keep_last,
-                                            .every_steps = keep.keep_every_steps,
-                                            .best = best});
+    const auto notes = commit.finish(std::move(manifest),
+                                     {.last = is_broken ? checkpoint::RetentionPolicy::all : keep.keep_last,
+                                      .every_steps = keep.keep_every_steps,
+                                      .best = best});
     done.seconds += seconds_between(begin_ns, monotonic_ns());
     for (const auto& note : notes) {
         done.notes += message(Severity::note, note) + "\n";

@@ -7,8 +7,8 @@
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
 #include "schedule/passes/saved_runs.hpp"
-#include "train/save/held_pieces.hpp"
 #include "train/ops/late_failure.hpp"
+#include "train/save/held_pieces.hpp"
 
 namespace ziggurat::train {
 

@@ -34,9 +34,9 @@ checkpoint::ValidationRecord record_of_first(const comm::Context& world, const s
 }  // namespace
 
 ValidationTracker::ValidationTracker(const spec::RunSpec& spec,
-                                 const comm::Context& world,
-                                 const std::string& root,
-                                 std::optional<std::int64_t> resumed_step)
+                                     const comm::Context& world,
+                                     const std::string& root,
+                                     std::optional<std::int64_t> resumed_step)
     : checkpoint_{spec.checkpoint},
       when_{spec.train.stop_when},
       writes_{world.rank() == 0 && spec.checkpoint.every.has_value()} {

@@ -27,9 +27,9 @@ class ValidationTracker {
     /// Collective: over `world`
     /// Errors:     on all ranks: those of checkpoint::ValidationRecord::read
     ValidationTracker(const spec::RunSpec& spec,
-                    const comm::Context& world,
-                    const std::string& root,
-                    std::optional<std::int64_t> resumed_step);
+                      const comm::Context& world,
+                      const std::string& root,
+                      std::optional<std::int64_t> resumed_step);
 
     /// Adds the result of a validation.
     ///

@@ -22,9 +22,7 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank) {
             schedule::build_program(spec, world_rank, schedule::Variant::evaluate)};
 }
 
-Assembly::Assembly(const spec::RunSpec& spec,
-                   const comm::Context& world,
-                   const device::RankDevices& devices)
+Assembly::Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::RankDevices& devices)
     : Assembly{spec, build_programs(spec, world.rank()), world, devices} {}
 
 Assembly::Assembly(const spec::RunSpec& spec,
@@ -166,7 +164,7 @@ std::int64_t Assembly::private_arena_bytes() const {
 }
 
 StateView Assembly::state() const {
-    return {parts_->model,      parts_->train, parts_->memory,
+    return {parts_->model,   parts_->train, parts_->memory,
             parts_->devices, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
 }
 

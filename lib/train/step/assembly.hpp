@@ -15,11 +15,11 @@
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "state/initial_parameters.hpp"
+#include "train/ops/path_use.hpp"
 #include "train/step/batch_slots.hpp"
 #include "train/step/executor.hpp"
-#include "train/step/state_view.hpp"
 #include "train/step/node_times.hpp"
-#include "train/ops/path_use.hpp"
+#include "train/step/state_view.hpp"
 #include "train/step/step_outcome.hpp"
 #include "train/step/step_requests.hpp"
 

@@ -13,18 +13,18 @@
 #include "schedule/model_layout.hpp"
 #include "state/tier_memory.hpp"
 #include "tensor/bfloat16.hpp"
-#include "train/step/assembly.hpp"
 #include "train/ops/bind_collectives.hpp"
 #include "train/ops/bind_transfers.hpp"
-#include "train/step/executors.hpp"
 #include "train/ops/host_optimizer_thread.hpp"
-#include "train/step/lane_streams.hpp"
 #include "train/ops/layer_throttle.hpp"
 #include "train/ops/logits_probe.hpp"
 #include "train/ops/save_stream.hpp"
+#include "train/ops/throttle.hpp"
+#include "train/step/assembly.hpp"
+#include "train/step/executors.hpp"
+#include "train/step/lane_streams.hpp"
 #include "train/step/step_end.hpp"
 #include "train/step/tensor_access.hpp"
-#include "train/ops/throttle.hpp"
 
 namespace ziggurat::train {
 

@@ -146,9 +146,9 @@ class Executor final : public comm::BackgroundWork {
         std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
         std::vector<char> is_done;     ///< by op of the lane: done before an earlier op
         std::vector<char> is_held;     ///< by op of the lane: Action::may_begin has returned false
-        std::size_t max_running = 1;  ///< maximum number of started asynchronous ops, from ops[next] on
+        std::size_t max_running = 1;   ///< maximum number of started asynchronous ops, from ops[next] on
         std::size_t num_issued = 0;    ///< number of issued ops, from ops[next] on
-        std::size_t max_ahead = 0;    ///< maximum of num_issued when an op is issued that could be skipped
+        std::size_t max_ahead = 0;     ///< maximum of num_issued when an op is issued that could be skipped
         bool has_any_order = false;    ///< ops start and end in any order
         bool computes = false;
         std::vector<Start> starts;   ///< by op of the lane: its last start
@@ -172,7 +172,7 @@ class Executor final : public comm::BackgroundWork {
     static Place next_to_issue(const LaneState& lane) noexcept {
         const auto position = lane.next + lane.num_issued;
         return position < lane.ops.size() ? Place{position, lane.step}
-                                       : Place{position - lane.ops.size(), lane.step + 1};
+                                          : Place{position - lane.ops.size(), lane.step + 1};
     }
     static std::size_t in_front(const LaneState& lane, std::size_t index, std::size_t positions) noexcept {
         return index >= positions ? index - positions : index + lane.ops.size() - positions;
@@ -221,8 +221,8 @@ class Executor final : public comm::BackgroundWork {
     std::int64_t end_of(int op, std::int64_t step) const;
     /// Records the start of the `index`-th op of the lane, and the dependency that ended last.
     ///
-    /// In the order of the lane, the op also had to wait for the op `positions` positions before it, and for all
-    /// earlier ones.
+    /// In the order of the lane, the op also had to wait for the op `positions` positions before it, and for
+    /// all earlier ones.
     void note_start(LaneState& lane,
                     std::size_t index,
                     std::int64_t step,

@@ -1,7 +1,7 @@
 #include "base/error.hpp"
 #include "comm/wait_context.hpp"
-#include "train/step/executor.hpp"
 #include "train/ops/late_failure.hpp"
+#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -77,7 +77,8 @@ bool Executor::issue_next(LaneState& lane) {
     const int op = lane.ops[position.index];
     const auto number = static_cast<std::size_t>(op);
     const bool is_late = lane.stream.is_late();
-    if (actions_[number].is_asynchronous() || missing(op, position.step, is_late ? issued_ : completed_) >= 0) {
+    if (actions_[number].is_asynchronous() ||
+        missing(op, position.step, is_late ? issued_ : completed_) >= 0) {
         return false;
     }
     const bool has_values = computes(program_.ops[number]);

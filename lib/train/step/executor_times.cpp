@@ -18,8 +18,11 @@ std::int64_t Executor::end_of(int op, std::int64_t step) const {
                                      : events_[number].end.time_ns();
 }
 
-void Executor::note_start(
-    LaneState& lane, std::size_t index, std::int64_t step, std::int64_t begin_ns, std::size_t positions) const {
+void Executor::note_start(LaneState& lane,
+                          std::size_t index,
+                          std::int64_t step,
+                          std::int64_t begin_ns,
+                          std::size_t positions) const {
     auto& start = lane.starts[index];
     int after = -1;
     std::int64_t ready_ns = 0;

@@ -10,8 +10,8 @@ namespace {
 
 std::string as_text(const RankPlacement& position) {
     std::ostringstream text;
-    text << position.host << ' ' << position.threads << ' ' << position.core_limit << ' ' << position.job_cores << ' '
-         << position.whole_cores.size();
+    text << position.host << ' ' << position.threads << ' ' << position.core_limit << ' '
+         << position.job_cores << ' ' << position.whole_cores.size();
     for (const int core : position.whole_cores) {
         text << ' ' << core;
     }

@@ -13,10 +13,11 @@ int share_of_cores(std::span<const RankPlacement> ranks, int self, int core_limi
     const auto is_concurrent = [&](const RankPlacement& other) { return other.host == mine.host; };
     double share = 0;
     for (const int core : mine.cores) {
-        const auto ranks_on_device = std::count_if(ranks.begin(), ranks.end(), [&](const RankPlacement& other) {
-            return is_concurrent(other) &&
-                   std::find(other.cores.begin(), other.cores.end(), core) != other.cores.end();
-        });
+        const auto ranks_on_device =
+            std::count_if(ranks.begin(), ranks.end(), [&](const RankPlacement& other) {
+                return is_concurrent(other) &&
+                       std::find(other.cores.begin(), other.cores.end(), core) != other.cores.end();
+            });
         share += 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(ranks_on_device, 1));
     }
     if (core_limit > 0) {

@@ -30,7 +30,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
     }
     if (rank == world.rank()) {
         devices_.device = std::make_shared<test::FailingDevice>(devices_.device, run.parallel.threads,
-                                                                   *failure, call, &waits_);
+                                                                *failure, call, &waits_);
     }
 }
 

@@ -92,9 +92,10 @@ TEST(CommandLine, TakesWhatADoctorIsToLookAt) {
 }
 
 TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
-    const Arguments job = print_line({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00",
-                               "--account", "physics", "train.steps=5", "--gpus-per-node", "8"})
-                              .arguments();
+    const Arguments job =
+        print_line({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00", "--account",
+                    "physics", "train.steps=5", "--gpus-per-node", "8"})
+            .arguments();
     EXPECT_EQ(job.command, Command::slurm);
     EXPECT_EQ(job.nodes, 4);
     EXPECT_EQ(job.tasks_per_node, 8);
@@ -114,7 +115,8 @@ TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
 }
 
 TEST(CommandLine, TakesOptionsAnywhere) {
-    const Answer answer = print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
+    const Answer answer =
+        print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
     const Arguments& arguments = answer.arguments();
     EXPECT_EQ(arguments.command, Command::check);
     EXPECT_EQ(arguments.ranks, 8);
@@ -146,8 +148,8 @@ TEST(CommandLine, PlansTheProgramOfARank) {
 }
 
 TEST(CommandLine, SelectsOpsOfAProgram) {
-    const Arguments chosen = print_line({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane", "compute",
-                                  "--kind", "fill", "--ops", "12-20"})
+    const Arguments chosen = print_line({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane",
+                                         "compute", "--kind", "fill", "--ops", "12-20"})
                                  .arguments();
     EXPECT_EQ(chosen.unit, "layers.3");
     EXPECT_EQ(chosen.lane, "compute");
@@ -164,7 +166,8 @@ TEST(CommandLine, InspectsAFolder) {
     EXPECT_TRUE(list.json);
     EXPECT_TRUE(print_line({"inspect", "--verify", "runs/a"}).arguments().verify);
     EXPECT_TRUE(print_line({"inspect", "runs/a", "--tensors"}).arguments().tensors);
-    EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor, "layers.0.gain");
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor,
+              "layers.0.gain");
     EXPECT_EQ(print_line({"inspect", "runs/a", "--diff", "runs/b"}).arguments().other, "runs/b");
 }
 
@@ -175,8 +178,8 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(plain.tokens, 200);
     EXPECT_EQ(plain.temperature, 0.8);
     EXPECT_EQ(plain.seed, std::nullopt);
-    const Arguments chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
-                                  "--seed", "18446744073709551615"})
+    const Arguments chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature",
+                                         "0", "--seed", "18446744073709551615"})
                                  .arguments();
     EXPECT_EQ(chosen.prompt, "-x");
     EXPECT_EQ(chosen.tokens, 7);
@@ -224,8 +227,7 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
     EXPECT_EQ(print_line({"eval", "a"}).arguments().data, "") << "the run's own";
     EXPECT_NE(mismatch({"eval", "a", "--format", "text"}).find("data). Leave it out, or give --data"),
               std::string::npos);
-    EXPECT_NE(mismatch({"eval", "a", "--choices", "c"}).find("--choices requires --task"),
-              std::string::npos);
+    EXPECT_NE(mismatch({"eval", "a", "--choices", "c"}).find("--choices requires --task"), std::string::npos);
     EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--task", "c"}).find("exclude each other"),
               std::string::npos);
     EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices requires --task"),
@@ -239,8 +241,9 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
               std::string::npos);
     EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("requires --format raw"),
               std::string::npos);
-    EXPECT_EQ(print_line({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
-              "uint32");
+    EXPECT_EQ(
+        print_line({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
+        "uint32");
     EXPECT_NE(mismatch({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
 
@@ -253,8 +256,8 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
-    for (const char* fact : {"Model families: gpt2, llama", "on CPU cores", "pipeline parallelism",
-                             "ZeRO", "NVMe", "Slurm", "runs on one GPU", "can be planned"}) {
+    for (const char* fact : {"Model families: gpt2, llama", "on CPU cores", "pipeline parallelism", "ZeRO",
+                             "NVMe", "Slurm", "runs on one GPU", "can be planned"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = print_line({"--version"});
@@ -356,8 +359,7 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"--version", "check"}, "takes no arguments, but 'check' was given"},
         {{"inspect", "a", "--json=yes"}, "'--json' takes no value. Leave out '=yes'."},
         {{"check", "a.yaml", "--ranks", "2", "--ranks", "3"}, "'--ranks' is given twice."},
-        {{"check", "a.yaml", "--explain", "model.layers"},
-         "--explain describes a key and reads no deck."},
+        {{"check", "a.yaml", "--explain", "model.layers"}, "--explain describes a key and reads no deck."},
         {{"check", "--explain", "model.layers", "--ranks", "2"}, "--explain describes a key"},
         {{"check", "a.yaml", "-x"}, "'check' has no option '-x'."},
         {{"train", "a.yaml", "--train.steps=10"}, "Write keys of the deck without dashes: train.steps=10."},
@@ -368,8 +370,7 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"check", "a.yaml", "--json", "--print"}, "--json and --print exclude each other"},
         {{"plan", "a.yaml", "--rank", "1"}, "--rank selects ops of a step program. Add --program."},
         {{"plan", "a.yaml", "--json"}, "--json selects ops of a step program. Add --program."},
-        {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"},
-         "--ranks 7 is not a multiple of --nodes 2."},
+        {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"}, "--ranks 7 is not a multiple of --nodes 2."},
         {{"check", "a.yaml", "--ranks", "1", "--nodes", "2"}, "Give a multiple, or leave out one of them."},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},
         {{"plan", "a.yaml", "--program", "--json", "--ops", "3-4"}, "Leave out --ops."},
@@ -432,8 +433,7 @@ TEST(CommandLine, TakesLimitsOfSamples) {
 TEST(CommandLine, RefusesWhatItWouldOtherwiseIgnore) {
     EXPECT_NE(mismatch({"train", "a.yaml", "--print"}).find("'train' has no option '--print'"),
               std::string::npos);
-    EXPECT_NE(mismatch({"train", "a.yaml", "b.yaml"}).find("'b.yaml' is not an override"),
-              std::string::npos);
+    EXPECT_NE(mismatch({"train", "a.yaml", "b.yaml"}).find("'b.yaml' is not an override"), std::string::npos);
     EXPECT_NE(mismatch({"train", "a.yaml", "=5"}).find("'=5' is not an override"), std::string::npos);
     EXPECT_NE(mismatch({"train", "steps=5"}).find("no deck is given ('steps=5' is an override)"),
               std::string::npos);

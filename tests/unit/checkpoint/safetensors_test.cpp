@@ -215,7 +215,8 @@ std::string mutated(std::string bytes, test::Draw& draw) {
                 bytes.resize(position());
                 break;
             case 3:
-                bytes.insert(position(), bytes.substr(position(), static_cast<std::size_t>(draw.between(1, 40))));
+                bytes.insert(position(),
+                             bytes.substr(position(), static_cast<std::size_t>(draw.between(1, 40))));
                 break;
             case 4:
                 bytes.erase(position(), static_cast<std::size_t>(draw.between(1, 40)));

@@ -21,12 +21,12 @@ class HangWatchTest : public testing::Test {
   protected:
     void watch(int ranks) {
         list_.emplace(MonitoredRanks{.peers = {},
-                                .me = 0,
-                                .world_size = ranks,
-                                .host = "machine",
-                                .board = NodeStatusBoard::create(ranks),
-                                .is_shared = true,
-                                .launcher = std::nullopt});
+                                     .me = 0,
+                                     .world_size = ranks,
+                                     .host = "machine",
+                                     .board = NodeStatusBoard::create(ranks),
+                                     .is_shared = true,
+                                     .launcher = std::nullopt});
         for (int rank = 0; rank < ranks; ++rank) {
             list_->peers.push_back({.rank = rank, .pid = 100 + rank});
             processes_[100 + rank] = ProcessState{.code = 'S'};

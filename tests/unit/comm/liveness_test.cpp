@@ -27,7 +27,8 @@ using Part = std::function<void(Liveness&)>;
 class Ranks {
   public:
     /// Starts one child per part. Returns when all of them watch each other.
-    explicit Ranks(std::vector<Part> parts) : board_{NodeStatusBoard::create(static_cast<int>(parts.size()))} {
+    explicit Ranks(std::vector<Part> parts)
+        : board_{NodeStatusBoard::create(static_cast<int>(parts.size()))} {
         for (const auto& part : parts) {
             children_.push_back(start(part));
         }
@@ -103,13 +104,14 @@ class Ranks {
     [[noreturn]] void be_rank(int me, int from, const Part& part) const {
         std::vector<pid_t> pids(static_cast<std::size_t>(board_.num_lines()));
         read_all(from, pids.data(), pids.size() * sizeof(pid_t));
-        MonitoredRanks list{.peers = {},
-                       .me = static_cast<std::size_t>(me),
-                       .world_size = board_.num_lines(),
-                       .host = "machine",
-                       .board = *NodeStatusBoard::open(getppid(), board_.descriptor(), board_.num_lines()),
-                       .is_shared = true,
-                       .launcher = std::nullopt};
+        MonitoredRanks list{
+            .peers = {},
+            .me = static_cast<std::size_t>(me),
+            .world_size = board_.num_lines(),
+            .host = "machine",
+            .board = *NodeStatusBoard::open(getppid(), board_.descriptor(), board_.num_lines()),
+            .is_shared = true,
+            .launcher = std::nullopt};
         for (std::size_t rank = 0; rank < pids.size(); ++rank) {
             const auto state = process_state(pids[rank]);
             list.peers.push_back({static_cast<int>(rank), pids[rank], state ? state->started_at : 0});
@@ -350,7 +352,8 @@ TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
 
 TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {
     const Part hangs = [](Liveness& liveness) {
-        liveness.set_last_message([](const ProcessAbort::LastMessage&) { pause(); });  // as on a disk that fails
+        liveness.set_last_message(
+            [](const ProcessAbort::LastMessage&) { pause(); });  // as on a disk that fails
         liveness.fail(3, "the disk is gone");
     };
     Ranks ranks{{hangs}};

@@ -16,12 +16,12 @@ namespace {
 
 MonitoredRanks alone() {
     MonitoredRanks list{.peers = {},
-                   .me = 0,
-                   .world_size = 1,
-                   .host = "machine",
-                   .board = NodeStatusBoard::create(1),
-                   .is_shared = true,
-                   .launcher = std::nullopt};
+                        .me = 0,
+                        .world_size = 1,
+                        .host = "machine",
+                        .board = NodeStatusBoard::create(1),
+                        .is_shared = true,
+                        .launcher = std::nullopt};
     list.peers.push_back({0, ::getpid(), process_state(::getpid())->started_at});
     return list;
 }

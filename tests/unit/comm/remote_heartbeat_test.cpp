@@ -21,13 +21,13 @@ class FarQuestionsTest : public ::testing::Test {
 
     MonitoredRanks list_of(std::size_t me) {
         MonitoredRanks list{.peers = {{0, 1, 0}, {1, 2, 0}},
-                       .me = me,
-                       .world_size = 3,
-                       .host = "zga",
-                       .board = NodeStatusBoard::create(2),
-                       .is_shared = true,
-                       .launcher = std::nullopt,
-                       .link = std::make_unique<HeartbeatLink>("zga")};
+                            .me = me,
+                            .world_size = 3,
+                            .host = "zga",
+                            .board = NodeStatusBoard::create(2),
+                            .is_shared = true,
+                            .launcher = std::nullopt,
+                            .link = std::make_unique<HeartbeatLink>("zga")};
         HostEndpoint card = far_.card();
         card.addresses = {htonl(INADDR_LOOPBACK)};
         far_.connect(7, {});

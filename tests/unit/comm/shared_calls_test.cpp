@@ -439,7 +439,7 @@ TEST(SharedMessages, OfUnlikeLengthsAreReported) {
     });
     EXPECT_NE(std::string::npos,
               printed.find("member 0 of group 'pipeline' sends 8 bytes where 'activations' of "
-                        "member 1 receives 9"))
+                           "member 1 receives 9"))
         << printed;
 }
 

@@ -91,7 +91,9 @@ TEST(FileProbe, KnowsFilesByTheirBeginnings) {
 
 class Doubts : public ::testing::Test {
   protected:
-    std::optional<FormatWarning> of(const std::string& bytes, spec::TokenFormat format, spec::RawType type = {}) {
+    std::optional<FormatWarning> of(const std::string& bytes,
+                                    spec::TokenFormat format,
+                                    spec::RawType type = {}) {
         const spec::Source source{.format = format, .path = folder_.write("file", bytes), .raw_type = type};
         return check_format(source, *open_source(source, "k"));
     }
@@ -115,8 +117,7 @@ TEST_F(Doubts, AreWhatIsReadAsTextAndIsNone) {
                   "bits. Use {format: raw, dtype: uint16}."));
     EXPECT_THAT(about_text(tokens_below<std::uint16_t>(65, 9000)), HasSubstr("dtype: uint16"))
         << "of characters";
-    EXPECT_THAT(about_text(random_bytes(500)),
-                HasSubstr("of its first 500 bytes are not UTF-8 text. Name"));
+    EXPECT_THAT(about_text(random_bytes(500)), HasSubstr("of its first 500 bytes are not UTF-8 text. Name"));
     EXPECT_EQ(
         about_text("<!DOCTYPE html><p>a page"),
         "it begins like a web page, which a server may send instead of the file. Fetch the file again, with "

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "data/unicode/character_classes.hpp"
 #include "data/tokenizer/pattern.hpp"
+#include "data/unicode/character_classes.hpp"
 #include "tests/support/draw.hpp"
 #include "tests/unit/data/tokenizer_files.hpp"
 

@@ -123,10 +123,12 @@ TEST_F(TokenFilesOfThePage, AreNotWhatTheySayWhenTheyAreCut) {
     EXPECT_THAT(cut.problem, HasSubstr("its header counts 4 tokens of 2 bytes"));
 
     folder_.write("train.bin", files_["train.bin"] + "x");
-    EXPECT_THAT(read_token_file_header(folder_ / "train.bin").problem, HasSubstr("9 bytes are not a multiple of 2"));
+    EXPECT_THAT(read_token_file_header(folder_ / "train.bin").problem,
+                HasSubstr("9 bytes are not a multiple of 2"));
 
     folder_.write("corpus.bin", files_["corpus.bin"] + "x");
-    EXPECT_THAT(read_token_file_header(folder_ / "corpus").problem, HasSubstr("its sequences end at byte 10"));
+    EXPECT_THAT(read_token_file_header(folder_ / "corpus").problem,
+                HasSubstr("its sequences end at byte 10"));
     for (std::size_t bytes = 1; bytes < files_["corpus.idx"].size(); ++bytes) {
         folder_.write("corpus.idx", files_["corpus.idx"].substr(0, bytes));
         EXPECT_NE(read_token_file_header(folder_ / "corpus").problem, "") << bytes;

@@ -172,8 +172,7 @@ TEST_F(TokenizerFile, IsThatOfTheRunByItsHash) {
     EXPECT_THAT(of_run.hash, ::testing::StartsWith("xxh3:"));
     EXPECT_EQ(open_tokenizer(of_run)->vocab_size(), 256);
     folder_.write("tokenizer.json", json.dump() + " ");
-    EXPECT_THAT(deck_error_of([&] { open_tokenizer(of_run); }),
-                HasSubstr("is not the tokenizer of the run"));
+    EXPECT_THAT(deck_error_of([&] { open_tokenizer(of_run); }), HasSubstr("is not the tokenizer of the run"));
     of_run.hash.clear();
     EXPECT_NE(open_tokenizer(of_run), nullptr);
     EXPECT_EQ(open_tokenizer(spec::Tokenizer{spec::TokenizerKind::none, "", ""}), nullptr);

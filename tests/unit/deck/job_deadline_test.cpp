@@ -71,7 +71,7 @@ TEST(JobDeadline, IsAskedForOnceWhereSlurmIsOlder) {
 TEST(JobDeadline, IsNoneOfAJobThatIsOver) {
     Slurm slurm{"2026-11-20T12:00:00\n"};
     const std::map<std::string, std::string> reported{{"SLURM_JOB_ID", "7"},
-                                                  {"SLURM_JOB_END_TIME", "1795180000"}};
+                                                      {"SLURM_JOB_END_TIME", "1795180000"}};
     EXPECT_FALSE(find_job_end(environment(reported), 1795180000, slurm.ask()));
     EXPECT_TRUE(find_job_end(environment(reported), 1795179999, slurm.ask()));
     EXPECT_EQ(slurm.asked, 0);

@@ -27,7 +27,8 @@ TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
     LoadOptions there{.ranks = 1};
     there.machine = machine_;
     there.environment = [](const std::string& name) { return std::optional{"their " + name}; };
-    const LoadedDeck elsewhere = load_text(loaded.effective_for_other_folder, "the effective deck", {}, there);
+    const LoadedDeck elsewhere =
+        load_text(loaded.effective_for_other_folder, "the effective deck", {}, there);
 
     ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
     EXPECT_EQ(elsewhere.run.tiers.nvme_paths,
@@ -85,7 +86,8 @@ TEST_F(Load, LeavesSecretsOfTheEnvironmentAsVariables) {
     ASSERT_TRUE(again.ok()) << again.found.print();
     EXPECT_EQ(again.run, loaded.run);
     options.environment = environment_of("");
-    const LoadedDeck elsewhere = load_text(loaded.effective_for_other_folder, "the effective deck", {}, options);
+    const LoadedDeck elsewhere =
+        load_text(loaded.effective_for_other_folder, "the effective deck", {}, options);
     ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
     EXPECT_EQ(elsewhere.run, loaded.run) << "launchers may keep the environment to themselves";
     const LoadedDeck without = load_text(loaded.effective, "the effective deck", {}, options);

@@ -45,7 +45,7 @@ TEST_F(MissingPath, IsToldWithTheFolderInWhichItWasLookedFor) {
 TEST_F(MissingPath, IsToldOnceForAFolder) {
     const auto text =
         reported({"data.train=[{format: text, path: none/a.txt}, {format: text, path: none/b.txt}, "
-              "{format: text, path: other/c.txt}]"});
+                  "{format: text, path: other/c.txt}]"});
     EXPECT_EQ(count(text, "it was looked for in '" + here_ + "/none'"), 1U) << text;
     EXPECT_THAT(text, HasSubstr("= 1 more like it: '" + here_ + "/other' ("));
 }

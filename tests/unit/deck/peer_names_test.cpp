@@ -53,10 +53,10 @@ TEST_F(PeerNames, AreNoKeysOfOurs) {
 
 TEST_F(PeerNames, AreToldWhereAKeyIsNotKnown) {
     const auto printed = load(without_gpus, {"train.gradient_accumulation_steps=4"}).found.print();
-    EXPECT_NE(
-        printed.find("Here that is train.global_batch, as in train.global_batch=1024 (automatic: global_batch "
+    EXPECT_NE(printed.find(
+                  "Here that is train.global_batch, as in train.global_batch=1024 (automatic: global_batch "
                   "/ (micro_batch x data parallel ranks))."),
-        std::string::npos)
+              std::string::npos)
         << printed;
 }
 
@@ -70,7 +70,8 @@ TEST_F(PeerNames, OfValuesAreToldWhereAKeyTakesTheirs) {
                                          {"tiers.device.kind=gpu", "'cuda'"},
                                          {"tiers.device.kind=cpu", "'host'"}}) {
         const auto printed = load(without_gpus, {override}).found.print();
-        EXPECT_NE(printed.find(std::string{"Did you mean "} + ours), std::string::npos) << override << printed;
+        EXPECT_NE(printed.find(std::string{"Did you mean "} + ours), std::string::npos)
+            << override << printed;
     }
 }
 

@@ -27,7 +27,9 @@ class PlanDecks : public ::testing::Test {
             "deck", {}, options);
     }
 
-    std::string unchanged() const { return "train: [{format: text, path: " + folder_.file("text.txt") + "}]"; }
+    std::string unchanged() const {
+        return "train: [{format: text, path: " + folder_.file("text.txt") + "}]";
+    }
 
     LoadedDeck saving(const std::string& more) const { return load_with(unchanged(), more, true); }
 

@@ -45,10 +45,10 @@ TEST_F(ReadSources, AreWrongAtTheirPlaceAllAtOnce) {
     const auto printed = problems({two_of("train"), two_of("validation"), "train.global_batch=7"});
 
     EXPECT_THAT(printed, AllOf(HasSubstr("command line:1:34: '/dev/null' is wrong (so it is). Mend it.\n"),
-                            HasSubstr("command line:1:67: '/' is wrong (so it is). Mend it.\n"),
-                            HasSubstr("command line:2:72: '/' is wrong (so it is). Mend it.\n"),
-                            HasSubstr("train.global_batch = 7"), HasSubstr("\n4 errors"),
-                            Not(HasSubstr("[1].path"))));
+                               HasSubstr("command line:1:67: '/' is wrong (so it is). Mend it.\n"),
+                               HasSubstr("command line:2:72: '/' is wrong (so it is). Mend it.\n"),
+                               HasSubstr("train.global_batch = 7"), HasSubstr("\n4 errors"),
+                               Not(HasSubstr("[1].path"))));
     EXPECT_EQ(asked_.size(), 4U);
 }
 
@@ -77,8 +77,8 @@ TEST_F(ReadSources, HaveAWindow) {
 }
 
 TEST_F(ReadSources, MayBeDoubtful) {
-    facts_["data.train[0].path"] = {.tokens = 5000,
-                                    .doubt = SourceFacts::FormatWarning{"x.txt", "it begins as a zip", "Unpack it."}};
+    facts_["data.train[0].path"] = {
+        .tokens = 5000, .doubt = SourceFacts::FormatWarning{"x.txt", "it begins as a zip", "Unpack it."}};
 
     const auto loaded = load(without_gpus);
 

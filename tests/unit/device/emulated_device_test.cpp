@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "device/copy.hpp"
 #include "device/async_queue.hpp"
+#include "device/copy.hpp"
 #include "device/event.hpp"
 
 namespace ziggurat::device {
@@ -31,9 +31,7 @@ class EmulatedDeviceTest : public ::testing::TestWithParam<Mode> {
                 .num_threads = 1,
                 .thread = GetParam() == Mode::threads ? &thread : nullptr};
     }
-    static AsyncQueue& queue_of(const Stream& stream) {
-        return dynamic_cast<AsyncQueue&>(stream.queue());
-    }
+    static AsyncQueue& queue_of(const Stream& stream) { return dynamic_cast<AsyncQueue&>(stream.queue()); }
     static void run(const Stream& stream, std::function<void()> work) {
         queue_of(stream).run(std::move(work));
     }

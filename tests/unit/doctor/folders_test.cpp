@@ -66,7 +66,8 @@ TEST(DirectIo, IsDoneWithoutWhereTheFileSystemHasNone) {
     EXPECT_EQ(diagnose_direct(facts).health, Health::ok);
     facts.not_direct_reason = "its file system has no O_DIRECT";
     EXPECT_EQ(diagnose_direct(facts).health, Health::warning);
-    EXPECT_THAT(diagnose_direct(facts).found, HasSubstr("no O_DIRECT, so all I/O goes through the page cache"));
+    EXPECT_THAT(diagnose_direct(facts).found,
+                HasSubstr("no O_DIRECT, so all I/O goes through the page cache"));
     facts.use = FolderUse::nvme;
     EXPECT_EQ(diagnose_direct(facts).health, Health::warning);
     EXPECT_THAT(diagnose_direct(facts).remedy,
@@ -76,7 +77,8 @@ TEST(DirectIo, IsDoneWithoutWhereTheFileSystemHasNone) {
 }
 
 TEST(SharedFolder, NamesTheNodesThatSeeAnother) {
-    EXPECT_EQ(diagnose_shared_folder({.path = "runs/a", .num_nodes = 2}).found, "'runs/a': one on all 2 nodes");
+    EXPECT_EQ(diagnose_shared_folder({.path = "runs/a", .num_nodes = 2}).found,
+              "'runs/a': one on all 2 nodes");
     SharedFolderFacts facts{.path = "runs/a", .num_nodes = 8, .unseen = {{"vm1", "it is not there"}}};
     EXPECT_EQ(diagnose_shared_folder(facts).health, Health::error);
     EXPECT_EQ(diagnose_shared_folder(facts).found,

@@ -134,8 +134,7 @@ TEST(Clocks, ThatAreApartAreNamedByTheWorst) {
     EXPECT_EQ(diagnose_clocks({0, 0.9, -0.9}, hosts).health, Health::ok);
     const auto apart = diagnose_clocks({0, 1.5, -90}, hosts);
     EXPECT_EQ(apart.health, Health::warning);
-    EXPECT_EQ(apart.found,
-              "2 of 3 ranks differ in time from rank 0 on vm0: rank 2 on vm2 is 90.0 s behind");
+    EXPECT_EQ(apart.found, "2 of 3 ranks differ in time from rank 0 on vm0: rank 2 on vm2 is 90.0 s behind");
     EXPECT_THAT(diagnose_clocks({0, 1.5, 0}, hosts).found, HasSubstr("rank 1 on vm1 is 1.5 s ahead"));
 }
 

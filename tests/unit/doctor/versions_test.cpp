@@ -20,8 +20,7 @@ TEST(Devices, ThatAreThereAndDoNotWorkAreAnErrorOfABuildForThem) {
     EXPECT_EQ(diagnose_devices(true, 4, "", true).found, "4 GPUs can be used");
     EXPECT_EQ(diagnose_devices(false, 0, "", false).health, Health::ok);
     EXPECT_EQ(diagnose_devices(true, 0, "no driver", false).health, Health::ok);
-    EXPECT_EQ(diagnose_devices(false, 0, "this build has no GPU support", true).health,
-              Health::warning);
+    EXPECT_EQ(diagnose_devices(false, 0, "this build has no GPU support", true).health, Health::warning);
     const auto broken = diagnose_devices(true, 0, "the driver is too old", true);
     EXPECT_EQ(broken.health, Health::error);
     EXPECT_THAT(broken.found, HasSubstr("(the driver is too old)"));

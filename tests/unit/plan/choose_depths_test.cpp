@@ -219,7 +219,8 @@ TEST(ChooseDepths, FetchesNothingAheadWhereTheBudgetsHoldNothingElse) {
     spec.tiers.device_budget_bytes -= 1;
     const auto lacks = choose_depths(spec, {}, {.prefetch = true}, rates_with(1));
     EXPECT_EQ(lacks.prefetch, 0) << "lacks least, and that is told";
-    EXPECT_NE(lacks.prefetch_reason.find("; the budgets hold none"), std::string::npos) << lacks.prefetch_reason;
+    EXPECT_NE(lacks.prefetch_reason.find("; the budgets hold none"), std::string::npos)
+        << lacks.prefetch_reason;
     EXPECT_EQ(lacks.prefetch_reason.find("the budgets hold 1"), std::string::npos) << lacks.prefetch_reason;
 }
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/report/memory_report.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/report/memory_report.hpp"
 #include "spec/depths.hpp"
 #include "spec/home_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
@@ -250,7 +250,8 @@ std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
     std::int64_t bytes = 0;
     for (const auto& row : memory_usage(spec, plan.fullest().program, {plan.fullest().rank_bytes}).rows) {
-        if (row.consumer == schedule::MemoryCategory::parameters || row.consumer == schedule::MemoryCategory::optimizer) {
+        if (row.consumer == schedule::MemoryCategory::parameters ||
+            row.consumer == schedule::MemoryCategory::optimizer) {
             bytes += row.bytes[0] + row.bytes[1];
         }
     }

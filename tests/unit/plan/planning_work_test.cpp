@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plan/plan_run.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_homes.hpp"
-#include "plan/report/memory_report.hpp"
-#include "plan/plan_run.hpp"
 #include "tests/unit/plan/deep_spec.hpp"
 
 namespace ziggurat::plan {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "plan/report/memory_report.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/report/memory_report.hpp"
 #include "plan/scale_tiles.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
@@ -246,7 +246,8 @@ TEST(ReducedRun, OfDeepStagesIsNearTheWhole) {
                     exact_of_rank[rank] = bytes_of_rank(spec, rank);
                 }
                 const auto& exact = exact_of_rank[rank];
-                EXPECT_GE(stage.rank_bytes[0], exact[0]) << "stage " << stage.stage << ", " << plan.accuracy_note;
+                EXPECT_GE(stage.rank_bytes[0], exact[0])
+                    << "stage " << stage.stage << ", " << plan.accuracy_note;
                 EXPECT_LE(static_cast<double>(stage.rank_bytes[0]), 1.2 * static_cast<double>(exact[0]))
                     << "stage " << stage.stage << ", " << plan.accuracy_note;
             }

@@ -198,8 +198,9 @@ TEST(CheckProgram, RefusesEveryOperandOnAnotherTierThanThatOfItsOp) {
     for (const auto& position : positions) {
         for (const auto lifetime : {Lifetime::persistent, Lifetime::transient, Lifetime::inputs}) {
             for (const auto tier : {device, host, nvme}) {
-                const auto what = std::string{to_string(position.kind)} + " on " + to_string(position.engine) +
-                                  ", " + to_string(lifetime) + ", " + std::to_string(static_cast<int>(tier));
+                const auto what = std::string{to_string(position.kind)} + " on " +
+                                  to_string(position.engine) + ", " + to_string(lifetime) + ", " +
+                                  std::to_string(static_cast<int>(tier));
                 const auto reads = one_op(position.engine, position.kind, tier, position.writes, lifetime);
                 const auto writes = one_op(position.engine, position.kind, position.reads, tier, lifetime);
                 EXPECT_EQ(kinds(check_program(reads)),

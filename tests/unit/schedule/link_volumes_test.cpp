@@ -38,8 +38,8 @@ TEST(LinkVolumes, AreThoseOfTheProgram) {
                 const auto c = static_cast<std::size_t>(payload);
                 const auto l = static_cast<std::size_t>(link);
                 EXPECT_EQ(counted[c][l], expected[c][l])
-                    << to_string(payload) << " over " << to_string(static_cast<Link>(link)) << ", seed " << seed
-                    << ": " << test::described(spec);
+                    << to_string(payload) << " over " << to_string(static_cast<Link>(link)) << ", seed "
+                    << seed << ": " << test::described(spec);
             }
         }
     }

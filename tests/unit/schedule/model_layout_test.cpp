@@ -79,7 +79,8 @@ TEST(ModelLayout, CountsASharedHeadOfKeysOnTheFirstRankThatHasIt) {
             const int ranks_on_device = is_replicated ? 4 : is_shared ? 2 : 1;
             EXPECT_EQ(model.counts(1, static_cast<int>(p)), rank % ranks_on_device == 0) << parameter.name;
             std::vector<int> members;
-            for (int member = rank / ranks_on_device * ranks_on_device; std::ssize(members) < ranks_on_device; ++member) {
+            for (int member = rank / ranks_on_device * ranks_on_device; std::ssize(members) < ranks_on_device;
+                 ++member) {
                 members.push_back(member);
             }
             EXPECT_EQ(model.slice_members(parameter), members) << parameter.name << " of rank " << rank;

@@ -57,7 +57,8 @@ int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
                 ready = position == 0 || done.count({false, position - 1, slot.microbatch}) == 1;
             } else if (slot.pass != Pass::backward_weight) {
                 ready = done.count({false, position, slot.microbatch}) == 1 &&
-                        (position == virtual_stages - 1 || done.count({true, position + 1, slot.microbatch}) == 1);
+                        (position == virtual_stages - 1 ||
+                         done.count({true, position + 1, slot.microbatch}) == 1);
             } else {
                 ready = done.count({true, position, slot.microbatch}) == 1;
             }

@@ -19,10 +19,10 @@ TEST(Banner, AlignsLabelsAndContinuationLines) {
 
 TEST(DescribePlaces, JoinsNodesOfTheSameMakeUp) {
     const std::vector<RankPlacement> ranks{{"node1", {0, 1}, 2},
-                                       {"node1", {2, 3}, 2},
-                                       {"node2", {0, 1}, 2},
-                                       {"node2", {2, 3}, 2},
-                                       {"node3", {0}, 1}};
+                                           {"node1", {2, 3}, 2},
+                                           {"node2", {0, 1}, 2},
+                                           {"node2", {2, 3}, 2},
+                                           {"node3", {0}, 1}};
     EXPECT_EQ(describe_places(ranks),
               "node1 .. node2 (2 nodes): 2 ranks with 2 threads each on 4 cores\n"
               "node3: 1 rank with 1 thread each on 1 core");
@@ -37,9 +37,8 @@ TEST(OversubscriptionWarnings, GiveTheExactRemedy) {
     const auto warnings =
         oversubscription_warnings(std::vector<RankPlacement>{{"a", {0, 1, 2, 3}, 4}, {"a", {0, 1, 2, 3}, 4}});
     ASSERT_EQ(warnings.size(), 1U);
-    EXPECT_EQ(
-        warnings[0],
-        "a: oversubscribed, 8 threads on 4 cores; every step is slower. Set OMP_NUM_THREADS=2.");
+    EXPECT_EQ(warnings[0],
+              "a: oversubscribed, 8 threads on 4 cores; every step is slower. Set OMP_NUM_THREADS=2.");
 }
 
 TEST(OversubscriptionWarnings, SendRanksElsewhereWhenThereAreTooMany) {

@@ -7,8 +7,8 @@
 namespace ziggurat::train {
 namespace {
 
-using schedule::PayloadKind;
 using schedule::Link;
+using schedule::PayloadKind;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
@@ -122,16 +122,15 @@ TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
     facts.budget_bytes = {4 * gib, gib, 0};
     facts.reserved_bytes = {gib, gib, 0};
     facts.at_home[static_cast<std::size_t>(PayloadKind::parameters)] = {0, 2 * gib, 0};
-    facts.moved[static_cast<std::size_t>(PayloadKind::parameters)][static_cast<std::size_t>(Link::host_to_device)] =
-        2 * gib;
+    facts.moved[static_cast<std::size_t>(PayloadKind::parameters)]
+               [static_cast<std::size_t>(Link::host_to_device)] = 2 * gib;
     facts.microbatches = 2;
 
     const auto sentence = bottleneck_sentence(std::vector{record}, facts);
 
-    EXPECT_NE(
-        sentence.find("tiers.home.parameters: device fits the device budget and saves up to 500 ms per "
-                      "step; half the micro-batches"),
-        std::string::npos)
+    EXPECT_NE(sentence.find("tiers.home.parameters: device fits the device budget and saves up to 500 ms per "
+                            "step; half the micro-batches"),
+              std::string::npos)
         << sentence;
 }
 

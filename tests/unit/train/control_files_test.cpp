@@ -46,7 +46,8 @@ TEST(ControlFiles, AreFoundWhileTheRunGoesOn) {
 TEST(ControlFiles, EachAsksForItsOwn) {
     const test::ScratchFolder folder;
     const ControlFiles files{folder.path(), often};
-    for (const auto file : {ControlFile::stop, ControlFile::checkpoint, ControlFile::validate, ControlFile::report}) {
+    for (const auto file :
+         {ControlFile::stop, ControlFile::checkpoint, ControlFile::validate, ControlFile::report}) {
         put(folder.file(name_of(file)));
         EXPECT_TRUE(comes(files, file)) << name_of(file);
     }

@@ -20,12 +20,12 @@
 #include "comm/main_thread_waits.hpp"
 #include "comm/wait_context.hpp"
 #include "comm/watch/liveness.hpp"
-#include "device/emulated/emulated_device.hpp"
 #include "device/async_queue.hpp"
+#include "device/emulated/emulated_device.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "state/tier_memory.hpp"
-#include "train/step/executor.hpp"
 #include "train/ops/host_optimizer_thread.hpp"
+#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -138,12 +138,12 @@ INSTANTIATE_TEST_SUITE_P(Modes,
 /// Returns a job of one rank in this process.
 comm::MonitoredRanks alone() {
     comm::MonitoredRanks list{.peers = {},
-                         .me = 0,
-                         .world_size = 1,
-                         .host = "machine",
-                         .board = comm::NodeStatusBoard::create(1),
-                         .is_shared = true,
-                         .launcher = std::nullopt};
+                              .me = 0,
+                              .world_size = 1,
+                              .host = "machine",
+                              .board = comm::NodeStatusBoard::create(1),
+                              .is_shared = true,
+                              .launcher = std::nullopt};
     list.peers.push_back({0, ::getpid(), comm::process_state(::getpid())->started_at});
     return list;
 }
@@ -214,8 +214,7 @@ TEST(EmulatedLanesDeathTest, GiveUpTheirOwnDeviceWhenItDoesNotComeToAnEnd) {
 
     EXPECT_EXIT(hang_until(false), ::testing::ExitedWithCode(3),
                 "'op 0' has not completed on this rank's own device.*Check the device");
-    EXPECT_EXIT(hang_until(true), ::testing::ExitedWithCode(3),
-                "'the work of its device' has not completed");
+    EXPECT_EXIT(hang_until(true), ::testing::ExitedWithCode(3), "'the work of its device' has not completed");
 }
 
 TEST(EmulatedLanesDeathTest, GiveUpAnUpdateOfTheHostThatDoesNotComeToAnEnd) {

@@ -73,10 +73,9 @@ TEST(LateErrors, TellOfTheFailureNotOfWhatWaitsForIt) {
         rig.device.do_all();
 
         // The compute lane is polled first. A lost device does not report which op failed.
-        EXPECT_EQ(
-            failure_of([&] { executor.finish(); }),
-            is_lost ? "'op 1', or a later operation of its device, failed: the device is gone"
-                    : "'op 1' failed: the device is gone");
+        EXPECT_EQ(failure_of([&] { executor.finish(); }),
+                  is_lost ? "'op 1', or a later operation of its device, failed: the device is gone"
+                          : "'op 1' failed: the device is gone");
     }
 }
 

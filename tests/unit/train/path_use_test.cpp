@@ -11,7 +11,7 @@ NvmePathStats use(const char* path, PathFlow read, PathFlow written = {}) {
 
 TEST(SlowPath, IsNamedWithTheRatesOfBoth) {
     const std::vector<NvmePathStats> paths{use("/fast", {100, 400'000'000, 1}),
-                                     use("/slow", {100, 400'000'000, 10})};
+                                           use("/slow", {100, 400'000'000, 10})};
     const auto text = slow_path(paths);
     EXPECT_NE(text.find("'/slow' is slow (reads run at 40 MB/s, those of '/fast' at 400 MB/s)"),
               std::string::npos)

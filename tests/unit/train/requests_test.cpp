@@ -59,7 +59,8 @@ TEST(Requests, SayEachLevelOfASignalOnce) {
     raise(SIGUSR1);
     const auto message = rank.requests.message(in_step);
     ASSERT_TRUE(message);
-    EXPECT_EQ(message->text, "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(message->text,
+              "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
     EXPECT_EQ(message->signal, "SIGUSR1");
     EXPECT_EQ(message->level, 1);
     EXPECT_EQ(rank.printed(), "");
@@ -123,15 +124,15 @@ TEST(Requests, PromiseNothingThatMpirunLeavesNoTimeFor) {
     EXPECT_EQ(mpirun_output(moment, 0.45).find("kills the ranks"), std::string::npos) << "a save alone";
     moment.saved_step = -1;
     EXPECT_NE(mpirun_output(moment, 9, 0).find("all steps (none is saved yet)"), std::string::npos);
-    EXPECT_NE(mpirun_output(moment, 9, 0).find("`pkill -USR1 mpirun` on its node or"),
-              std::string::npos)
+    EXPECT_NE(mpirun_output(moment, 9, 0).find("`pkill -USR1 mpirun` on its node or"), std::string::npos)
         << "elsewhere";
 }
 
 TEST(Requests, PromiseTheSameAsEverToWhoeverElseSendsTerm) {
     Rank rank;  // the launcher of this test is another process
     kill(getpid(), SIGTERM);
-    EXPECT_EQ(rank.printed(), "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(rank.printed(),
+              "received SIGTERM: stops after step 1361 (in about 2.00 s), saves, then exits 75");
 }
 
 TEST(Requests, TellOfAnotherRanksSignal) {

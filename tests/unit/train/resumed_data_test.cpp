@@ -138,11 +138,10 @@ TEST(ResumedData, OtherWeightsGoOnInEachSource) {
     auto now = two_texts();
     now.order.sources[1].weight = 3;
     const auto verdict = check(now);
-    EXPECT_THAT(
-        verdict.warnings,
-        ElementsAre("data.train: the mix of sources changes from step 51 on: 'a.txt' gives 25 % "
-                    "instead of 50 %, from epoch 0.2462 on; 'b.txt' gives 75 % instead of 50 %, from "
-                    "epoch 0.7111 on"));
+    EXPECT_THAT(verdict.warnings,
+                ElementsAre("data.train: the mix of sources changes from step 51 on: 'a.txt' gives 25 % "
+                            "instead of 50 %, from epoch 0.2462 on; 'b.txt' gives 75 % instead of 50 %, from "
+                            "epoch 0.7111 on"));
     EXPECT_EQ(400, verdict.order.first_sample);
     EXPECT_EQ(after_200, verdict.order.sources[0].begin);
     EXPECT_EQ(after_200, verdict.order.sources[1].begin);
@@ -184,10 +183,9 @@ TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
     now.order.is_shuffled = false;
     auto before = two_texts();
     before.order.is_shuffled = false;
-    EXPECT_THAT(
-        check(now, false, before).warnings,
-        ElementsAre("data.seq is 64 instead of 32: sequences differ from step 51 on; none of their "
-                    "tokens is read a second time in its epoch, or skipped"));
+    EXPECT_THAT(check(now, false, before).warnings,
+                ElementsAre("data.seq is 64 instead of 32: sequences differ from step 51 on; none of their "
+                            "tokens is read a second time in its epoch, or skipped"));
 
     now.order.is_shuffled = true;
     const auto verdict = check(now);

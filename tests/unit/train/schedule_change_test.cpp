@@ -84,7 +84,7 @@ TEST(CourseChange, AnEndThatMovesBehindTheSeamIsNoted) {
     const auto message = check_schedule(run, before, longer);
     EXPECT_THAT(message.warnings, IsEmpty());
     EXPECT_THAT(message.notes, ElementsAre(HasSubstr("80 steps are left"),
-                                        HasSubstr("continues at 0.001 and reaches 0.0001 in step 120")));
+                                           HasSubstr("continues at 0.001 and reaches 0.0001 in step 120")));
 }
 
 TEST(CourseChange, ARateOfTheDeckIsToldAsTheNextStepTakesIt) {

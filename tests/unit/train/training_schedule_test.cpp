@@ -107,7 +107,8 @@ TEST(TrainingSchedule, AHeldScheduleStaysAtItsEnd) {
     EXPECT_DOUBLE_EQ(1e-4, TrainingSchedule(run, early).rate(100, 25600));
 
     run.train.steps = 40;
-    EXPECT_DOUBLE_EQ(1e-4, TrainingSchedule(run, early).rate(39, 39 * 256)) << "a shorter run has its own end";
+    EXPECT_DOUBLE_EQ(1e-4, TrainingSchedule(run, early).rate(39, 39 * 256))
+        << "a shorter run has its own end";
 }
 
 TEST(TrainingSchedule, ARestartedScheduleBeginsWithItsWarmUp) {
