@@ -4,7 +4,7 @@
   scripts/check_families.py [ROOT]      ROOT: the folder with lib/ and app/ (default: the one above scripts/)
   scripts/check_families.py --self-test
 
-A family is described in lib/layout/family_<name>.cpp and listed in lib/layout/families/families.cpp. Its name, spelled in
+A family is described in lib/layout/families/family_<name>.cpp and listed in lib/layout/families/families.cpp. Its name, spelled in
 any way (gpt2, GPT-2, is_gpt2), stands nowhere else but in comments, which name sources. A descriptor that is not
 in the list is a mistake as well.
 """
@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-DESCRIPTORS = "lib/layout"
+DESCRIPTORS = "lib/layout/families"
 LIST = "lib/layout/families/families.cpp"
 # Parts of the descriptors' interface, not families.
 OTHERS = ("descriptor",)
@@ -66,8 +66,8 @@ def self_test():
     """Plants a name of each kind and expects to be told of exactly these."""
     files = {
         "lib/layout/families/family_gpt2.cpp": 'const char* name = "gpt2";\n',
-        "lib/layout/family_other_one.cpp": "",
-        "lib/layout/family_forgotten.cpp": "",
+        "lib/layout/families/family_other_one.cpp": "",
+        "lib/layout/families/family_forgotten.cpp": "",
         "lib/layout/families/family_descriptor.hpp": "",
         LIST: "gpt2_family(); other_one_family();\n{gpt2_family(), other_one_family()}\n",
         "lib/model/a.cpp": '// as GPT-2 has it\nint is_gpt2 = 1; /* gpt2\n gpt2 */ auto s = "// gpt2";\n',

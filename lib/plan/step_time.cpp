@@ -164,7 +164,7 @@ class Race {
         return at;
     }
 
-    /// Returns the begin of the op at position `position` of a lane; never: not yet known, or already begun.
+    /// Returns the begin of the op at `position` of a lane; never: not yet known, or already begun.
     double begin_of(std::size_t index, std::int64_t position) const {
         const auto& lane = lanes_[index];
         const int step = lane.step_of(position);

@@ -55,7 +55,7 @@ int TransferThread::depth() const {
 
 int TransferThread::add(TransferKind kind,
                         const std::vector<FileSegment>& segments,
-                        Priority priority,
+                        TransferPriority priority,
                         std::function<void()> before,
                         std::function<void()> after) {
     auto made = std::make_unique<Transfer>();

@@ -24,7 +24,7 @@ class AioQueue;
 enum class TransferKind { read, write };
 
 /// Priority of a transfer: blocks of urgent transfers are always submitted before other blocks.
-enum class Priority { high, low };
+enum class TransferPriority { high, low };
 inline constexpr std::size_t num_priorities = 2;
 
 /// A range of a file and the memory that it is transferred to or from; whole pages for a direct file.
@@ -80,7 +80,7 @@ class TransferThread {
     /// \pre     no transfer has been started
     int add(TransferKind kind,
             const std::vector<FileSegment>& segments,
-            Priority priority = Priority::high,
+            TransferPriority priority = TransferPriority::high,
             std::function<void()> before = {},
             std::function<void()> after = {});
 
@@ -124,7 +124,7 @@ class TransferThread {
     };
     struct Transfer {
         TransferKind kind = TransferKind::read;
-        Priority priority = Priority::high;
+        TransferPriority priority = TransferPriority::high;
         std::vector<Block> blocks;
         std::int64_t bytes = 0;
         std::function<void()> before, after;

@@ -27,8 +27,7 @@ std::string shortened_from_left(std::string_view text, int columns);
 /// one line.
 std::string wrapped(std::string_view text, int columns, std::string_view indent);
 
-/// Returns text of a file or a user for a message: printable (base/text/printable.hpp), and at most `columns`
-/// wide.
+/// Returns text of a file or a user as messages show it: printable, and at most `columns` wide.
 std::string for_display(std::string_view text, int columns = 100);
 
 }  // namespace ziggurat

@@ -1,4 +1,4 @@
-/// Definition of GPU siblings; only *_cuda.cu files include it.
+/// Definition of GPU backends; only *_cuda.cu files include it.
 #pragma once
 
 #include "kernels/launch/kernel_backend.hpp"

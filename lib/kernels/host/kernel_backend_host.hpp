@@ -1,4 +1,4 @@
-/// Definition of host siblings; only *_host.cpp files include it.
+/// Definition of host backends; only *_host.cpp files include it.
 #pragma once
 
 #include "kernels/launch/kernel_backend.hpp"

@@ -1,4 +1,4 @@
-/// Sibling: the implementation of a kernel for one kind of processor.
+/// Kernel backend: the implementation of a kernel for one kind of processor.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct PreparedArgument {
     const T* object;
 };
 
-/// A tensor with an address that a sibling can access; converts to the sibling's parameter type.
+/// A tensor with an address that a backend can access; converts to the backend's parameter type.
 template <class T, int rank>
 struct DeviceArgument {
     T* first = nullptr;
@@ -33,7 +33,7 @@ struct DeviceArgument {
     operator T*() const noexcept requires(rank == 0) { return first; }
 };
 
-/// Type of a kernel's parameter in its siblings.
+/// Type of a kernel's parameter in its backends.
 template <class P>
 struct DeviceArgumentOf {
     using Type = P;
@@ -49,9 +49,9 @@ struct DeviceArgumentOf<const Dropout&> {
 
 namespace host {
 
-/// The host's sibling of `kernel`, which ZG_REGISTER_HOST_KERNEL defines.
+/// The host's backend of `kernel`, which ZG_REGISTER_HOST_KERNEL defines.
 ///
-/// The kernel's declaration determines the parameters of its siblings.
+/// The kernel's declaration determines the parameters of its backends.
 template <auto kernel>
 struct KernelBackend;
 
@@ -63,7 +63,9 @@ struct KernelBackend<kernel> {
 }  // namespace host
 namespace cuda {
 
-/// A GPU's sibling of `kernel`, which ZG_REGISTER_CUDA_KERNEL defines. Its tensors have addresses of the GPU.
+/// A GPU's backend of `kernel`, which ZG_REGISTER_CUDA_KERNEL defines.
+///
+/// Its tensors have addresses of the GPU.
 template <auto kernel>
 struct KernelBackend;
 

@@ -1,7 +1,7 @@
 /// launch: calls the implementation of a kernel for the processor of a stream.
 ///
 /// Only this file, outside of `device`, checks which memory a stream works on. A kernel checks its arguments
-/// and launches its sibling: the implementation for one processor, which alone reads memory.
+/// and launches its backend: the implementation for one processor, which alone reads memory.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> || std::is_same_v<T, NormalField>;
 
-/// Translates arguments for siblings: replaces addresses by those that the sibling can access.
+/// Translates arguments for backends: replaces addresses by those that the backend can access.
 ///
 /// Arguments of other types do not compile, because the translation of their addresses is not defined.
 ///
@@ -93,10 +93,10 @@ class ArgumentTranslator {
     const device::AsyncQueue* queue_ = nullptr;
 };
 
-/// Processors for which a kernel has siblings.
+/// Processors for which a kernel has backends.
 enum class ComputedBy { all, host, gpu };
 
-/// Calls siblings of one kernel.
+/// Calls backends of one kernel.
 template <auto kernel, ComputedBy by>
 struct Launcher;
 
@@ -156,7 +156,7 @@ struct Launcher<kernel, by> {
     }
 };
 
-/// Calls the sibling of `kernel` for the stream's processor with translated `arguments`.
+/// Calls the backend of `kernel` for the stream's processor with translated `arguments`.
 ///
 /// The arguments are converted to the kernel's parameters.
 ///
@@ -166,7 +166,7 @@ void launch(const device::Stream& stream, const Arguments&... arguments) {
     Launcher<kernel, ComputedBy::all>::launch(stream, arguments...);
 }
 
-/// Does the same for kernels without a GPU sibling. \pre `stream` is not one of a GPU
+/// Does the same for kernels without a GPU backend. \pre `stream` is not one of a GPU
 ///
 /// Their bits depend on the host's functions, or GPUs never need them.
 template <auto kernel, class... Arguments>
@@ -194,7 +194,7 @@ auto prepare(const device::Stream& stream, const Arguments&... arguments) {
     return on_host(stream, arguments...);
 }
 
-/// Copies memory: on the host with the host's sibling of `kernel`, else with the device's copy.
+/// Copies memory: on the host with the host's backend of `kernel`, else with the device's copy.
 ///
 /// The device's copy also accesses memory of the host.
 template <auto kernel>

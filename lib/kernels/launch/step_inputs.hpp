@@ -34,7 +34,7 @@ struct Dropout {
     ObjectAddress<const StepInputs> inputs{};  ///< gives the step
 };
 
-/// The same with addresses that a sibling can read.
+/// The same with addresses that a backend can read.
 struct DropoutView {
     float probability = 0;
     std::uint64_t seed = 0;

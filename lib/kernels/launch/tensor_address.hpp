@@ -36,7 +36,7 @@ float > || std::same_as<std::remove_const_t<T>, tensor::bfloat16> ||
 
 /// Argument of a kernel: address and extents of a contiguous, row-major tensor.
 ///
-/// Its holder can slice it but not read it. Only launch() converts it to a pointer, for the sibling that
+/// Its holder can slice it but not read it. Only launch() converts it to a pointer, for the backend that
 /// works on that memory. Rank 1 is a vector, rank 0 one object.
 ///
 /// Host memory converts to it implicitly: a TensorRef, for rank 1 a range, for rank 0 a pointer.

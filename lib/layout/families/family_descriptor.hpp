@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "layout/families/family.hpp"
-#include "layout/families/published.hpp"
+#include "layout/families/hf_format.hpp"
 
 namespace ziggurat::layout {
 

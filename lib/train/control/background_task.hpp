@@ -39,7 +39,9 @@ class BackgroundTask {
     /// \pre is_done()
     Result take();
 
-    /// Requests the function to stop: its result is no longer needed. The function polls cancel_requested().
+    /// Requests the function to stop, as its result is no longer needed.
+    ///
+    /// The function polls cancel_requested().
     void request_cancel() noexcept { cancel_requested_.store(true); }
     const std::atomic<bool>& cancel_requested() const noexcept { return cancel_requested_; }
 

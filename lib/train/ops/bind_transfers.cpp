@@ -66,9 +66,9 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
 }
 
 /// Returns the priority of a transfer: those for forward and backward passes precede those for updates.
-storage::Priority urgency_of(const schedule::Program& program, const schedule::Op& op) {
+storage::TransferPriority urgency_of(const schedule::Program& program, const schedule::Op& op) {
     const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
-    return lane.serves_updates ? storage::Priority::low : storage::Priority::high;
+    return lane.serves_updates ? storage::TransferPriority::low : storage::TransferPriority::high;
 }
 
 Action action_of(storage::TransferThread& thread, int transfer) {

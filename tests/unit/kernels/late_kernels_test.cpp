@@ -40,7 +40,7 @@ using Operands = test::LateOperands;
 constexpr int threads = 2;
 
 using Call = std::function<void(Operands&)>;
-/// Calls by the name of the sibling that does the work.
+/// Calls by the name of the backend that does the work.
 using Calls = std::map<std::string, Call>;
 
 constexpr std::int64_t rows = 6, width = 40, sequence = 3, vocab = 50;

@@ -95,7 +95,7 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
     {
         TransferThread out{{.depth = 1, .block_bytes = page_bytes, .when_done = [&] { ++ends; }}};
         const int write = out.add(
-            TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Priority::high,
+            TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, TransferPriority::high,
             [&] { calls.emplace_back("before"); }, [&] { calls.emplace_back("after"); });
         const int nothing = out.add(TransferKind::write, {});
 
@@ -113,7 +113,7 @@ TEST_F(TransferThreads, LetUrgentOnesPassThoseThatHaveBegun) {
     std::vector<std::string> ended;
     std::atomic<bool> all_are_started{false};
     TransferThread out{{.depth = 1, .block_bytes = page_bytes}};
-    const auto add = [&](Priority priority, std::int64_t first_page, std::string name) {
+    const auto add = [&](TransferPriority priority, std::int64_t first_page, std::string name) {
         return out.add(
             TransferKind::write,
             {{&file, first_page * page_bytes, memory.bytes().data() + first_page * page_bytes,
@@ -126,10 +126,10 @@ TEST_F(TransferThreads, LetUrgentOnesPassThoseThatHaveBegun) {
             },
             [&ended, name] { ended.push_back(name); });
     };
-    const int begun = add(Priority::low, 0, "begun");
-    const int later = add(Priority::low, 8, "later");
-    const int high = add(Priority::high, 16, "urgent");
-    const int urgent_too = add(Priority::high, 24, "urgent too");
+    const int begun = add(TransferPriority::low, 0, "begun");
+    const int later = add(TransferPriority::low, 8, "later");
+    const int high = add(TransferPriority::high, 16, "urgent");
+    const int urgent_too = add(TransferPriority::high, 24, "urgent too");
 
     for (const int transfer : {begun, later, high, urgent_too}) {
         out.start(transfer);
