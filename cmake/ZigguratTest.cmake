@@ -4,11 +4,11 @@
 #   ziggurat_test(mpi/collectives  RANKS 1 2 3 4  LABELS mpi)
 #
 # The first makes the program test_mpi, whose main starts MPI. The second adds collectives_test.cpp to it, and the
-# entries mpi/collectives/1 ... mpi/collectives/4, which run `test_mpi --file=mpi/collectives_test.cpp` on so many
+# entries mpi/collectives/1 ... mpi/collectives/4, which run `test_mpi --file=mpi/collectives/collectives_test.cpp` on so many
 # ranks. Without RANKS an entry is one plain process.
 #
 #   PROGRAM     another program than that of the entry's folder
-#   SOURCE      another file than <last part of the name>_test.cpp in the current folder
+#   SOURCE      another file than <last part of the name>_test.cpp in the current folder or in one of its subfolders
 #   OPTIMISED   unlike other tests: for what computes much itself
 #   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long, and of
 #               entries on a GPU, 3/cuda_late
@@ -18,7 +18,7 @@
 #               thread sanitizer the only one, labelled threads
 #   EMULATED_THREADS, EMULATED_POLLED
 #               after each, a list of rank counts: for each one more entry, mpi/homes/3/emulated_threads, on a device
-#               whose memory nobody may touch and whose streams run late (tests/support/test_processors.hpp)
+#               whose memory nobody may touch and whose streams run late (tests/support/device/test_processors.hpp)
 #   CUDA_LATE, CUDA_THREADS
 #               the same, mpi/homes/3/cuda_late, on a GPU; on an emulated one in that mode (tests/emulated_cuda)
 #
@@ -56,6 +56,20 @@ elseif(ZIGGURAT_SANITIZE)
     LSAN_OPTIONS=suppressions=${suppressions}/leaks.supp:print_suppressions=0)
 endif()
 
+# ziggurat_find_file(variable name): absolute path of a file in the current folder or in one of its subfolders. An error if
+# the number of such files is not 1.
+function(ziggurat_find_file variable name)
+  get_filename_component(found ${name} ABSOLUTE)
+  if(NOT EXISTS ${found})
+    file(GLOB found ${CMAKE_CURRENT_SOURCE_DIR}/*/${name})
+  endif()
+  list(LENGTH found number)
+  if(NOT number EQUAL 1)
+    message(FATAL_ERROR "${number} files ${name} in ${CMAKE_CURRENT_SOURCE_DIR} and its subfolders, not 1: ${found}")
+  endif()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 function(ziggurat_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RANKS" "" "MODULES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
@@ -86,7 +100,7 @@ function(ziggurat_test name)
   endif()
 
   string(REPLACE "/" "_" target "test_${arg_PROGRAM}")
-  get_filename_component(source ${arg_SOURCE} ABSOLUTE)
+  ziggurat_find_file(source ${arg_SOURCE})
   file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR}/tests ${source})
   target_sources(${target} PRIVATE ${source})
   if(arg_OPTIMISED)
@@ -203,12 +217,12 @@ function(ziggurat_test name)
 endfunction()
 
 # ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED all | held_pieces] [THREADS console]  [CUDA rope]):
-# program and entries of all *_test.cpp of the current folder, unit/train. THREADS: those that start threads; under the
-# thread sanitizer the program has no others but those of CUDA.
+# program and entries of all *_test.cpp of the current folder, unit/train, and its subfolders. THREADS: those that start
+# threads; under the thread sanitizer the program has no others but those of CUDA.
 function(ziggurat_unit_tests module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MODULES;LIBRARIES;OPTIMISED;THREADS;CUDA")
   ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
-  file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cpp */*_test.cpp)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
@@ -230,7 +244,8 @@ function(ziggurat_unit_tests module)
 endfunction()
 
 # ziggurat_script(e2e/docs  docs_test.py  [argument ...] [PYTHON python] [PROCESSORS n] [LABELS ...] [ENVIRONMENT ...]): an
-# entry that runs a script of the current folder; what it lacks a peer for, it leaves with 77.
+# entry that runs a script of the current folder or of one of its subfolders. The script exits with 77 if a program that it
+# compares with is not installed.
 function(ziggurat_script name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PYTHON;PROCESSORS" "LABELS;ENVIRONMENT")
   if(NOT arg_PYTHON)
@@ -239,10 +254,8 @@ function(ziggurat_script name script)
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
   endif()
-  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${script})  # seen here, as the gate does not run each tier
-    message(FATAL_ERROR "${name}: no script ${CMAKE_CURRENT_SOURCE_DIR}/${script}")
-  endif()
-  add_test(NAME ${name} COMMAND ${arg_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${arg_UNPARSED_ARGUMENTS})
+  ziggurat_find_file(path ${script})  # a missing script fails here, because the gate does not run all tests
+  add_test(NAME ${name} COMMAND ${arg_PYTHON} ${path} ${arg_UNPARSED_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES LABELS "e2e;${arg_LABELS}"  PROCESSORS ${arg_PROCESSORS}  SKIP_RETURN_CODE 77
     ENVIRONMENT "${ziggurat_own_settings};${arg_ENVIRONMENT}")
 endfunction()

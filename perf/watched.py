@@ -9,7 +9,7 @@ import time
 
 import training
 
-sys.path.insert(0, str(training.ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(training.ROOT / "tests" / "e2e" / "support"))
 import memory_group  # noqa: E402
 import trainings  # noqa: E402
 

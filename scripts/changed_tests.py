@@ -22,12 +22,13 @@ WHOLE_RUNS = ("e2e/", "decks/")
 
 
 def modules_of(script, seen=()):
-    """The script and the modules of its folder that it imports, directly or not."""
+    """The script and the modules that it imports, directly or not, from its own folder and from `support` next to it."""
     found = {script}
     for name in re.findall(r"^(?:import|from) (\w+)", script.read_text(), re.M):
-        module = script.parent / f"{name}.py"
-        if module.exists() and module not in found and module not in seen:
-            found |= modules_of(module, {*seen, *found})
+        for folder in (script.parent, script.parent.parent / "support"):
+            module = folder / f"{name}.py"
+            if module.exists() and module not in found and module not in seen:
+                found |= modules_of(module, {*seen, *found})
     return found
 
 

@@ -123,7 +123,7 @@ cp -r decks "$files/share/ziggurat/"
 cp -r lib/kernels "$files/tree/lib/" # a test counts its kernels
 cp -r tests/oracle "$files/tree/tests/"
 cp -r tests/e2e/decks "$files/tree/tests/e2e/"
-python3 -c 'import pathlib, sys; sys.path.insert(0, "tests/e2e"); import equivalence
+python3 -c 'import pathlib, sys; sys.path.insert(0, "tests/e2e/support"); import equivalence
 equivalence.write_text(pathlib.Path(sys.argv[1]))' "$files/tree/tests/e2e/decks/text.txt"
 {
   echo "kind=$kind"

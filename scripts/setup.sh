@@ -207,10 +207,10 @@ install_missing "$needed"
 peers=$PWD/build/peers
 # The second ones without what they depend on: pip takes Debian's PyTorch, 1.13.0a0, for older than 1.13, and would bring
 # one of its own with all of CUDA.
-requirements=$PWD/tests/e2e/requirements.txt
-alone=$PWD/tests/e2e/requirements_alone.txt
+requirements=$PWD/tests/e2e/requirements/requirements.txt
+alone=$PWD/tests/e2e/requirements/requirements_alone.txt
 # The third ones in a folder of their own: tokenizers with the tables of Unicode 16, which that transformers does not take.
-newer=$PWD/tests/e2e/requirements_unicode_16.txt
+newer=$PWD/tests/e2e/requirements/requirements_unicode_16.txt
 if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" "$newer" | cmp -s - "$peers/installed.txt"; then
   say "installing $(cat "$requirements" "$alone" "$newer" | tr '\n' ' ')into ${peers#"$PWD"/}"
   log=$dependencies/peers.log
@@ -225,8 +225,8 @@ fi
 
 # lm-evaluation-harness sees those peers; alone as above, for it would bring a PyTorch of its own.
 scores=$PWD/build/lm_eval
-scores_alone=$PWD/tests/e2e/requirements_lm_eval_alone.txt
-scores_requirements=$PWD/tests/e2e/requirements_lm_eval.txt
+scores_alone=$PWD/tests/e2e/requirements/requirements_lm_eval_alone.txt
+scores_requirements=$PWD/tests/e2e/requirements/requirements_lm_eval.txt
 if [[ " $* " == *" --lm-eval "* ]] && ! cat "$scores_alone" "$scores_requirements" | cmp -s - "$scores/installed.txt"; then
   [ -e "$peers/installed.txt" ] || stop "lm-evaluation-harness needs what tests compare with." "Run scripts/setup.sh --tests --lm-eval."
   say "installing $(tr '\n' ' ' <"$scores_alone")into ${scores#"$PWD"/}"

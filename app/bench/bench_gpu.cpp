@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/bench/machine_file.hpp"
-#include "app/commands.hpp"
+#include "app/bench/measure_options.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/units.hpp"
@@ -76,14 +76,14 @@ double product_rate(device::Device& device) {
 
 }  // namespace
 
-int bench_gpu(const Arguments& arguments) {
+int bench_gpu(const BenchGpuOptions& options) {
     const auto found = device::discover();
     if (found.count == 0) {
         throw Error{ErrorKind::resource,
                     fmt::format("there is no GPU to measure ({}). Run on a node with GPUs.",
                                 found.unavailable_reason)};
     }
-    const MachineFile file{arguments};
+    const MachineFile file{options.machine_file};
     auto machine = file.machine();
     const auto gpus = all_gpus(found.count);
     std::vector<std::unique_ptr<device::SampleCopy>> links;

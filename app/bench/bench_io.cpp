@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "app/bench/machine_file.hpp"
-#include "app/commands.hpp"
+#include "app/bench/measure_options.hpp"
 #include "app/output/output_style.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
@@ -48,9 +50,9 @@ void print_table(const char* what, const std::vector<storage::SweepPoint>& point
 
 /// Returns `machine` with the measured rates of the disks.
 spec::MachineSpec with_disks(spec::MachineSpec machine,
-                             const Arguments& arguments,
+                             const std::vector<std::string>& folders,
                              const storage::SweepPoint& best) {
-    machine.nvme_bytes = deck::free_bytes(arguments.paths);
+    machine.nvme_bytes = deck::free_bytes(folders);
     machine.nvme_read_rate = std::ceil(best.read_rate / mega) * mega;
     machine.nvme_write_rate = std::ceil(best.write_rate / mega) * mega;
     machine.nvme_block_bytes = best.block_bytes;
@@ -60,8 +62,8 @@ spec::MachineSpec with_disks(spec::MachineSpec machine,
 
 }  // namespace
 
-int bench_io(const Arguments& arguments) {
-    for (const auto& folder : arguments.paths) {
+int bench_io(const BenchIoOptions& options) {
+    for (const auto& folder : options.paths) {
         std::error_code problem;
         if (!std::filesystem::is_directory(folder, problem)) {
             throw Error{ErrorKind::resource,
@@ -69,9 +71,9 @@ int bench_io(const Arguments& arguments) {
                                     printable(folder), problem ? problem.message() : "it is not a folder")};
         }
     }
-    const MachineFile file{arguments};
+    const MachineFile file{options.machine_file};
     const auto measured = storage::sweep(
-        {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_measured});
+        {.folders = options.paths, .file_bytes = options.size_bytes, .progress = show_measured});
     if (train::Screen::of(STDERR_FILENO, terminal_escapes()).has_live_line()) {
         std::fputs("\r                          \r", stderr);
     }
@@ -84,7 +86,7 @@ int bench_io(const Arguments& arguments) {
     fmt::print(
         "best: tiers.nvme.block = {}, tiers.nvme.queue_depth = {}: read {:.2f} GB/s, write {:.2f} GB/s\n",
         deck::write_bytes(best.block_bytes), best.depth, best.read_rate / giga, best.write_rate / giga);
-    file.keep(with_disks(file.machine(), arguments, best));
+    file.keep(with_disks(file.machine(), options.paths, best));
     return 0;
 }
 

@@ -40,9 +40,8 @@ void make_folder_of(const std::string& file) {
 
 }  // namespace
 
-MachineFile::MachineFile(const Arguments& arguments)
-    : path_{arguments.machine_file.empty() ? deck::measured_file(deck::process_environment)
-                                           : arguments.machine_file} {
+MachineFile::MachineFile(const std::string& named)
+    : path_{named.empty() ? deck::measured_file(deck::process_environment) : named} {
     if (!path_.empty()) {
         make_folder_of(path_);
     }

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "app/command_line/cli.hpp"
 #include "spec/machine_spec.hpp"
 
 namespace ziggurat::app {
@@ -13,8 +12,9 @@ class MachineFile {
   public:
     /// Creates its folder, so that an unwritable path fails before the measurement.
     ///
+    /// \param named  value of --machine-file; empty: the user's file
     /// Errors: Error{resource} if the folder is not writable
-    explicit MachineFile(const Arguments& arguments);
+    explicit MachineFile(const std::string& named);
 
     /// Returns the content of the file; if it does not exist, the detected facts of this machine.
     ///

@@ -2,37 +2,41 @@
 
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <numbers>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/eval_data.hpp"
 #include "app/checkpoint/eval_task.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
 #include "app/checkpoint/trained_model.hpp"
-#include "app/commands.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/text/json_number.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "data/corpus.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
+#include "train/report/source_losses.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 /// Checks that at least one token was predicted.
 /// Errors: Error{deck} if the data have no target tokens, so that no loss exists
-void expect_targets(const Arguments& arguments, const spec::RunSpec& run, const train::ValidationLoss& loss) {
+void expect_targets(const EvalOptions& options, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
-        const auto name = name_of_data(arguments, run);
+        const auto name = name_of_data(options, run);
         throw Error{ErrorKind::deck,
                     fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
                                 "model's data.reset_at_document no context predicts it). "
                                 "Give files with longer documents with --data.",
-                                printable(arguments.data.empty() ? name : "--data: '" + name + "'"))};
+                                printable(options.data.empty() ? name : "--data: '" + name + "'"))};
     }
 }
 
@@ -42,11 +46,11 @@ double bits_per_byte(const train::ValidationLoss& loss) {
            static_cast<double>(loss.bytes);
 }
 
-void print_line(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
-    const auto data = name_of_data(arguments, model.run);
+void print_line(const EvalOptions& options, const TrainedModel& model, const train::ValidationLoss& loss) {
+    const auto data = name_of_data(options, model.run);
     const double mean = loss.mean.value();
     const double perplexity = std::exp(mean);
-    if (arguments.json) {
+    if (options.json) {
         JsonLine line;
         line.begin();
         line.field("checkpoint", model.path());
@@ -59,14 +63,7 @@ void print_line(const Arguments& arguments, const TrainedModel& model, const tra
             line.field("bytes", loss.bytes);
             line.field("bits_per_byte", bits_per_byte(loss));
         }
-        if (!loss.by_source.empty()) {
-            line.open("loss_by_source");
-            for (const auto& source : loss.by_source) {
-                const auto of_source = source.mean();
-                line.field(source.name, of_source && std::isfinite(*of_source) ? of_source : std::nullopt);
-            }
-            line.close();
-        }
+        train::write_loss_by_source(loss.by_source, line);
         std::fputs(std::string{line.end()}.c_str(), stdout);
         return;
     }
@@ -85,23 +82,35 @@ void print_line(const Arguments& arguments, const TrainedModel& model, const tra
     }
 }
 
-std::optional<int> eval_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
+std::optional<int> eval_model(const EvalOptions& options, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
-    model.run.data.tokenizer = find_tokenizer(arguments, model.run.data.tokenizer, world);
-    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
-    if (!is_agreed(world, exit_code, [&] { check_data(arguments, model); })) {
+    model.run.data.tokenizer = find_tokenizer(options, model.run.data.tokenizer, world);
+    model.run.data.add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
+    std::optional<data::Corpus> corpus;
+    std::unique_ptr<const data::TextTokenizer> tokenizer;
+    const auto check = [&] {  // on rank 0
+        corpus = open_data(options, model.run);
+        check_data(options, model, *corpus);
+        if (encodes_data(options, model.run)) {
+            tokenizer = data::open_tokenizer(model.run.data.tokenizer);
+            print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
+        }
+    };
+    if (!is_agreed(world, exit_code, check)) {
         return exit_code;
     }
-    const auto run = evaluated_run(arguments, model);
+    const auto run = evaluated_run(model, options.compute);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
-        const auto tokenizer = data::open_tokenizer(model.run.data.tokenizer);
-        const auto loss = inference.loss(evaluated_data(arguments, model.run), &progress, tokenizer.get());
+        corpus = corpus ? std::move(corpus) : open_data(options, model.run);
+        tokenizer = tokenizer ? std::move(tokenizer) : data::open_tokenizer(model.run.data.tokenizer);
+        const auto loss =
+            inference.loss(evaluated_data(options, model.run, *corpus), &progress, tokenizer.get());
         progress.end();
-        if (!is_agreed(world, exit_code, [&] { expect_targets(arguments, model.run, loss); })) {
+        if (!is_agreed(world, exit_code, [&] { expect_targets(options, model.run, loss); })) {
             return exit_code;
         }
         if (world.rank() == 0) {
-            print_line(arguments, model, loss);
+            print_line(options, model, loss);
         }
         return std::isfinite(*loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
     });
@@ -109,11 +118,11 @@ std::optional<int> eval_model(const Arguments& arguments, const comm::Context& w
 
 }  // namespace
 
-int eval(const Arguments& arguments) {
+int eval(const EvalOptions& options) {
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(arguments.folder, world, [&](TrainedModel& model) {
-            return arguments.task.empty() ? eval_model(arguments, world, model)
-                                          : eval_task(arguments, world, model);
+        return with_trained_model(options.folder, world, [&](TrainedModel& model) {
+            return options.task.empty() ? eval_model(options, world, model)
+                                        : eval_task(options, world, model);
         });
     });
 }

@@ -26,23 +26,23 @@
 namespace ziggurat::app {
 namespace {
 
-bool takes_own_data(const Arguments& arguments) {
-    return arguments.data.empty();
+bool takes_own_data(const EvalOptions& options) {
+    return options.data.empty();
 }
 
 /// Returns the format of --data: --format, else derived from the file name and the tokenizer.
-std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+std::string format_of(const EvalOptions& options, const spec::Tokenizer& tokenizer) {
     const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
-                         (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
-    return !arguments.format.empty()                         ? arguments.format
-           : !data::megatron_pair_of(arguments.data).empty() ? "megatron"
-           : is_text                                         ? "text"
-                                                             : "llmc";
+                         (tokenizer.has_file() && !options.data.ends_with(".bin"));
+    return !options.format.empty()                         ? options.format
+           : !data::megatron_pair_of(options.data).empty() ? "megatron"
+           : is_text                                       ? "text"
+                                                           : "llmc";
 }
 
 /// Returns true if --data is text that this command encodes.
-bool is_encoded_here(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
-    return !takes_own_data(arguments) && format_of(arguments, tokenizer) == "text";
+bool is_encoded_here(const EvalOptions& options, const spec::Tokenizer& tokenizer) {
+    return !takes_own_data(options) && format_of(options, tokenizer) == "text";
 }
 
 /// Throws an error with advice that depends on the content if `path` is a folder.
@@ -68,17 +68,17 @@ void expect_files(const std::string& path) {
 }
 
 /// Returns the data of the run, with --data instead of the deck's sources.
-spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
+spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
     const auto& tokenizer = run.data.tokenizer;
     const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
-    const std::string format = format_of(arguments, tokenizer);
-    expect_files(arguments.data);
-    if (reads_bytes && arguments.format.empty() && format == "megatron") {
+    const std::string format = format_of(options, tokenizer);
+    expect_files(options.data);
+    if (reads_bytes && options.format.empty() && format == "megatron") {
         throw Error{
             ErrorKind::deck,
             fmt::format("--data: '{}' is a Megatron pair of token files, but the model reads bytes of text. "
                         "Name a text, or a run that was trained on such tokens.",
-                        printable(arguments.data))};
+                        printable(options.data))};
     }
     if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
         throw Error{ErrorKind::deck,
@@ -96,8 +96,8 @@ spec::Data named_data(const Arguments& arguments, const spec::RunSpec& run) {
     data.held_out = 0;
     data.train.clear();
     data.validation = {{.format = spec::token_format_of(format).value(),
-                        .path = arguments.data,
-                        .raw_type = spec::raw_type_of(arguments.dtype).value_or(spec::RawType::uint16)}};
+                        .path = options.data,
+                        .raw_type = spec::raw_type_of(options.dtype).value_or(spec::RawType::uint16)}};
     return data;
 }
 
@@ -130,10 +130,10 @@ std::string in_options(std::string message) {
     return message;
 }
 
-[[noreturn]] void report_finding(const Arguments& arguments, const Error& error) {
+[[noreturn]] void report_finding(const EvalOptions& options, const Error& error) {
     const std::string what = error.what();
     throw Error{error.kind(),
-                takes_own_data(arguments) ? what + " For other data, give --data FILE." : in_options(what),
+                takes_own_data(options) ? what + " For other data, give --data FILE." : in_options(what),
                 error.where()};
 }
 
@@ -184,27 +184,15 @@ std::unique_ptr<data::TokenSource> open_named(const spec::Source& source, const 
     return data::open_source(source, key);
 }
 
-data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
-    const bool is_own = takes_own_data(arguments);
-    const auto data = is_own ? own_data(run) : named_data(arguments, run);
-    try {
-        return {data, run.model.vocab, run.run.seed,
-                is_own ? data::OpenSource{data::open_source} : open_named,
-                is_own ? data::Rest::left_out : data::Rest::included};
-    } catch (const Error& error) {
-        report_finding(arguments, error);
-    }
-}
-
 }  // namespace
 
-spec::Tokenizer find_tokenizer(const Arguments& arguments,
+spec::Tokenizer find_tokenizer(const EvalOptions& options,
                                const spec::Tokenizer& of_run,
                                const comm::Context& world) {
-    auto tokenizer = tokenizer_of(of_run, arguments.tokenizer);
+    auto tokenizer = tokenizer_of(of_run, options.tokenizer);
     std::error_code error;
-    const bool does_without = tokenizer.has_file() && arguments.tokenizer.empty() &&
-                              !is_encoded_here(arguments, tokenizer) &&
+    const bool does_without = tokenizer.has_file() && options.tokenizer.empty() &&
+                              !is_encoded_here(options, tokenizer) &&
                               !std::filesystem::exists(tokenizer.path, error);
     if (comm::broadcast(world, does_without ? "without" : "with") == "without") {
         if (world.rank() == 0) {
@@ -219,32 +207,44 @@ spec::Tokenizer find_tokenizer(const Arguments& arguments,
     return tokenizer;
 }
 
-void check_data(const Arguments& arguments, const TrainedModel& model) {
-    const data::Corpus corpus = open_corpus(arguments, model.run);
+bool encodes_data(const EvalOptions& options, const spec::RunSpec& run) {
+    return is_encoded_here(options, run.data.tokenizer) && run.data.tokenizer.has_file();
+}
+
+data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run) {
+    const bool is_own = takes_own_data(options);
+    const auto data = is_own ? own_data(run) : named_data(options, run);
     try {
-        corpus.check_tokens();
-        if (takes_own_data(arguments)) {
-            warn_of_changes(corpus, model.reader.manifest());
-        } else {
-            warn_of_doubts(named_data(arguments, model.run).validation.front(), arguments.format.empty());
-            if (is_encoded_here(arguments, model.run.data.tokenizer) && model.run.data.tokenizer.has_file()) {
-                print_tokenizer_notes(*data::open_tokenizer(model.run.data.tokenizer),
-                                      model.run.data.add_bos);
-            }
-        }
+        return {data, run.model.vocab, run.run.seed,
+                is_own ? data::OpenSource{data::open_source} : open_named,
+                is_own ? data::Rest::left_out : data::Rest::included};
     } catch (const Error& error) {
-        report_finding(arguments, error);
+        report_finding(options, error);
     }
 }
 
-data::BatchSource evaluated_data(const Arguments& arguments, const spec::RunSpec& run) {
-    const auto max = takes_own_data(arguments) ? run.validate.batches * run.train.global_batch : 0;
-    return open_corpus(arguments, run).validation(max);
+void check_data(const EvalOptions& options, const TrainedModel& model, const data::Corpus& corpus) {
+    try {
+        corpus.check_tokens();
+        if (takes_own_data(options)) {
+            warn_of_changes(corpus, model.reader.manifest());
+        } else {
+            warn_of_doubts(named_data(options, model.run).validation.front(), options.format.empty());
+        }
+    } catch (const Error& error) {
+        report_finding(options, error);
+    }
 }
 
-std::string name_of_data(const Arguments& arguments, const spec::RunSpec& run) {
-    if (!takes_own_data(arguments)) {
-        return arguments.data;
+data::BatchSource evaluated_data(const EvalOptions& options,
+                                 const spec::RunSpec& run,
+                                 const data::Corpus& corpus) {
+    return corpus.validation(takes_own_data(options) ? run.validate.batches * run.train.global_batch : 0);
+}
+
+std::string name_of_data(const EvalOptions& options, const spec::RunSpec& run) {
+    if (!takes_own_data(options)) {
+        return options.data;
     }
     const auto paths = [](const std::vector<spec::Source>& sources) {
         std::string list;

@@ -33,17 +33,17 @@ struct ReadTasks {
     data::EncodedChoices encoded;
 };
 
-ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
-    if (!arguments.choices.empty()) {
-        expect_writable(arguments.choices, remedy_of_choices);
+ReadTasks read_tasks(const EvalOptions& options, const TrainedModel& model) {
+    if (!options.choices.empty()) {
+        expect_writable(options.choices, remedy_of_choices);
     }
-    const auto tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
+    const auto tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
     ReadTasks read;
-    read.tasks = data::read_choice_tasks(arguments.task, "--task");
+    read.tasks = data::read_choice_tasks(options.task, "--task");
     const auto& limits = model.run.model;
-    const auto add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
+    const auto add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
     read.encoded = data::encode_choices(
-        read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq}, arguments.task, add_bos);
+        read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq}, options.task, add_bos);
     print_tokenizer_notes(*tokenizer, add_bos);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
         const auto note = fmt::format(
@@ -56,15 +56,15 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
 }
 
 /// Returns a run that evaluates rows of at most `longest_read` tokens, several per sequence.
-spec::RunSpec run_on_rows(const Arguments& arguments, const TrainedModel& model, std::int64_t longest_read) {
-    auto run = evaluated_run(arguments, model);
+spec::RunSpec run_on_rows(const TrainedModel& model, const std::string& compute, std::int64_t longest_read) {
+    auto run = evaluated_run(model, compute);
     run.data.seq = std::max(run.data.seq, longest_read);
     run.data.reset_at_document = true;
     return run;
 }
 
 /// Prints the report and writes --choices. Called on rank 0. Returns the exit code.
-int tell(const Arguments& arguments,
+int tell(const EvalOptions& options,
          const TrainedModel& model,
          const ReadTasks& read,
          const std::vector<double>& sums,
@@ -72,7 +72,7 @@ int tell(const Arguments& arguments,
     const auto choices = data::choose(read.tasks, read.encoded.rows.rows, sums);
     ChoiceReport report{.checkpoint = model.path(),
                         .step = model.step(),
-                        .task = arguments.task,
+                        .task = options.task,
                         .counts = data::count_right(read.tasks, choices),
                         .cut_rows = read.encoded.cut_rows,
                         .seconds = seconds};
@@ -80,26 +80,26 @@ int tell(const Arguments& arguments,
         report.ending_tokens += row.ending;
         report.read_tokens += row.read();
     }
-    if (!arguments.choices.empty()) {
-        write_file_atomically(arguments.choices, choice_lines(read.tasks, choices), remedy_of_choices);
+    if (!options.choices.empty()) {
+        write_file_atomically(options.choices, choice_lines(read.tasks, choices), remedy_of_choices);
     }
-    std::fputs((arguments.json ? choice_json(report) : choice_table(report)).c_str(), stdout);
+    std::fputs((options.json ? choice_json(report) : choice_table(report)).c_str(), stdout);
     return report.counts.undecided == 0 ? 0 : static_cast<int>(ErrorKind::numerics);
 }
 
 }  // namespace
 
-std::optional<int> eval_task(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
+std::optional<int> eval_task(const EvalOptions& options, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
     ReadTasks read;
-    if (!is_agreed(world, exit_code, [&] { read = read_tasks(arguments, model); })) {
+    if (!is_agreed(world, exit_code, [&] { read = read_tasks(options, model); })) {
         return exit_code;
     }
     auto rows = world.rank() == 0 ? read.encoded.rows : data::ChoiceRows{};
     if (world.size() > 1) {
         rows = data::ChoiceRows::of_bytes(comm::broadcast(world, world.rank() == 0 ? rows.bytes() : ""));
     }
-    const auto run = run_on_rows(arguments, model, rows.longest_read());
+    const auto run = run_on_rows(model, options.compute, rows.longest_read());
     const data::ChoiceSequences sequences{std::move(rows), run.data.seq};
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         const auto begin_ns = monotonic_ns();
@@ -107,7 +107,7 @@ std::optional<int> eval_task(const Arguments& arguments, const comm::Context& wo
         const auto seconds = seconds_between(begin_ns, monotonic_ns());
         progress.end();
         const bool tells = world.rank() == 0;
-        const std::int64_t code = tells ? tell(arguments, model, read, sums, seconds) : 0;
+        const std::int64_t code = tells ? tell(options, model, read, sums, seconds) : 0;
         std::array<std::int64_t, 1> code_of_all{code};
         comm::all_reduce_max(world, code_of_all);
         return static_cast<int>(code_of_all[0]);

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/trained_model.hpp"
-#include "app/command_line/cli.hpp"
 #include "comm/context.hpp"
 
 namespace ziggurat::app {
@@ -14,6 +14,6 @@ namespace ziggurat::app {
 /// Only rank 0 reads the tasks and the tokenizer. Returns the exit code; empty as with_weights().
 ///
 /// Collective: over `world`
-std::optional<int> eval_task(const Arguments& arguments, const comm::Context& world, TrainedModel& model);
+std::optional<int> eval_task(const EvalOptions& options, const comm::Context& world, TrainedModel& model);
 
 }  // namespace ziggurat::app

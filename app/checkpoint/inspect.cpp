@@ -8,9 +8,9 @@
 #include <system_error>
 #include <vector>
 
+#include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/inspect_text.hpp"
 #include "app/checkpoint/trained_model.hpp"
-#include "app/commands.hpp"
 #include "app/output/output_style.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -68,42 +68,42 @@ class ProgressLine {
     std::int64_t shown_ns_ = 0;
 };
 
-int list(const Arguments& arguments) {
-    const auto found = checkpoint::catalogue(arguments.folder);
-    print(arguments.json ? json_of(found) : text_of(found));
+int list(const InspectOptions& options) {
+    const auto found = checkpoint::catalogue(options.folder);
+    print(options.json ? json_of(found) : text_of(found));
     return 0;
 }
 
-int list_tensors(const Arguments& arguments) {
-    read(arguments.folder, [&](const CheckpointReader& reader) {
-        print(arguments.json ? json_of_tensors(reader) : text_of_tensors(reader));
+int list_tensors(const InspectOptions& options) {
+    read(options.folder, [&](const CheckpointReader& reader) {
+        print(options.json ? json_of_tensors(reader) : text_of_tensors(reader));
     });
     return 0;
 }
 
 /// Returns the statistics of one tensor of the checkpoint, as text or JSON.
-std::string show_tensor(CheckpointReader& reader, const Arguments& arguments) {
+std::string show_tensor(CheckpointReader& reader, const InspectOptions& options) {
     std::vector<Numbers> kinds;
     std::vector<std::string> names;
     for (auto& tensor : checkpoint::stored_tensors(reader.manifest())) {
         names.push_back(tensor.name);
-        if (tensor.name == arguments.tensor) {
+        if (tensor.name == options.tensor) {
             auto numbers = checkpoint::statistics(reader, tensor);
             kinds.push_back({std::move(tensor), std::move(numbers)});
         }
     }
     if (kinds.empty()) {
-        const std::string meant = deck::nearest(arguments.tensor, {names.begin(), names.end()});
+        const std::string meant = deck::nearest(options.tensor, {names.begin(), names.end()});
         throw Error{ErrorKind::deck,
                     fmt::format("there is no tensor '{}' in '{}'. {}--tensors lists them.",
-                                printable(arguments.tensor), printable(reader.path()),
+                                printable(options.tensor), printable(reader.path()),
                                 meant.empty() ? "" : fmt::format("Did you mean '{}'? ", printable(meant)))};
     }
-    return arguments.json ? json_of(reader.path(), kinds) : text_of(reader.path(), kinds);
+    return options.json ? json_of(reader.path(), kinds) : text_of(reader.path(), kinds);
 }
 
-int show_tensor(const Arguments& arguments) {
-    read(arguments.folder, [&](CheckpointReader& reader) { print(show_tensor(reader, arguments)); });
+int show_tensor(const InspectOptions& options) {
+    read(options.folder, [&](CheckpointReader& reader) { print(show_tensor(reader, options)); });
     return 0;
 }
 
@@ -149,14 +149,14 @@ Verification verify_all(const checkpoint::Catalogue& found) {
     return all;
 }
 
-int verify(const Arguments& arguments) {
+int verify(const InspectOptions& options) {
     const auto begin_ns = monotonic_ns();
-    auto all = verify_all(checkpoint::catalogue(arguments.folder));
+    auto all = verify_all(checkpoint::catalogue(options.folder));
     for (int looks = 1; all.checkpoints.empty() && looks < max_looks; ++looks) {
-        all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: newer ones exist
+        all = verify_all(checkpoint::catalogue(options.folder));  // all were removed: newer ones exist
     }
     all.seconds = seconds_between(begin_ns, monotonic_ns());
-    print(arguments.json ? json_of(all) : text_of(all));
+    print(options.json ? json_of(all) : text_of(all));
     return all.num_damages() > 0 ? is_damaged : 0;
 }
 
@@ -170,39 +170,39 @@ Compared compared_with(CheckpointReader& first, CheckpointReader& second) {
     return compared;
 }
 
-int compare(const Arguments& arguments) {
+int compare(const InspectOptions& options) {
     bool is_same = true;
-    read(arguments.folder, [&](CheckpointReader& first) {
-        read(arguments.other, [&](CheckpointReader& second) {
+    read(options.folder, [&](CheckpointReader& first) {
+        read(options.other, [&](CheckpointReader& second) {
             const auto compared = compared_with(first, second);
             is_same = compared.comparison.is_same();
-            print(arguments.json ? json_of(compared) : text_of(compared));
+            print(options.json ? json_of(compared) : text_of(compared));
         });
     });
     return is_same ? 0 : is_different;
 }
 
-int show_tokens(const Arguments& arguments) {
-    if (arguments.verify || arguments.tensors || !arguments.tensor.empty() || !arguments.other.empty()) {
+int show_tokens(const InspectOptions& options) {
+    if (options.verify || options.tensors || !options.tensor.empty() || !options.other.empty()) {
         throw Error{ErrorKind::deck,
                     fmt::format("'{}' is a file, and the given option is for checkpoints. Name the "
                                 "folder of a run, or one checkpoint.",
-                                printable(arguments.folder))};
+                                printable(options.folder))};
     }
-    const auto head = data::read_token_file_header(arguments.folder);
-    print(arguments.json ? json_of(head) : text_of(head));
+    const auto head = data::read_token_file_header(options.folder);
+    print(options.json ? json_of(head) : text_of(head));
     return head.problem.empty() ? 0 : static_cast<int>(ErrorKind::deck);
 }
 
 }  // namespace
 
-int inspect(const Arguments& arguments) {
-    return data::is_token_path(arguments.folder) ? show_tokens(arguments)
-           : arguments.verify                    ? verify(arguments)
-           : !arguments.other.empty()            ? compare(arguments)
-           : !arguments.tensor.empty()           ? show_tensor(arguments)
-           : arguments.tensors                   ? list_tensors(arguments)
-                                                 : list(arguments);
+int inspect(const InspectOptions& options) {
+    return data::is_token_path(options.folder) ? show_tokens(options)
+           : options.verify                    ? verify(options)
+           : !options.other.empty()            ? compare(options)
+           : !options.tensor.empty()           ? show_tensor(options)
+           : options.tensors                   ? list_tensors(options)
+                                               : list(options);
 }
 
 }  // namespace ziggurat::app

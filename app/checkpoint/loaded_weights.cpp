@@ -7,10 +7,10 @@
 
 namespace ziggurat::app {
 
-spec::RunSpec evaluated_run(const Arguments& arguments, const TrainedModel& model) {
+spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute) {
     auto run = train::evaluating(model.run, model.here, model.run.train.micro_batch);
-    if (!arguments.compute.empty()) {
-        run.precision.compute = arguments.compute == "fp32" ? spec::DType::f32 : spec::DType::bf16;
+    if (!compute.empty()) {
+        run.precision.compute = compute == "fp32" ? spec::DType::f32 : spec::DType::bf16;
     }
     return run;
 }

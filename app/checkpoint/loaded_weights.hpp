@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "app/checkpoint/trained_model.hpp"
-#include "app/command_line/cli.hpp"
 #include "base/progress.hpp"
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"
@@ -13,8 +13,10 @@
 
 namespace ziggurat::app {
 
-/// Returns the run of `model`, changed to evaluate on the ranks of this job with the type of --compute.
-spec::RunSpec evaluated_run(const Arguments& arguments, const TrainedModel& model);
+/// Returns the run of `model`, changed to evaluate on the ranks of this job.
+///
+/// \param compute  value of --compute; empty: number type of the run
+spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute);
 
 /// Loads the weights of `model`, closes its files, calls `work` and returns its exit code.
 ///

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
 #include "app/checkpoint/trained_model.hpp"
-#include "app/commands.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
@@ -40,14 +40,16 @@ std::int64_t expect_rows_for(const std::string& prompt,
     return std::ssize(ids);
 }
 
-std::optional<int> sample_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
+std::optional<int> sample_model(const SampleOptions& options,
+                                const comm::Context& world,
+                                TrainedModel& model) {
     int exit_code = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
-    model.run.data.add_bos = add_bos_of(arguments.add_bos, model.run.data.add_bos);
+    model.run.data.add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
     const auto open = [&] {
-        tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
+        tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
         const auto tokens =
-            expect_rows_for(arguments.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
+            expect_rows_for(options.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
         if (world.rank() == 0) {
             print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
         }
@@ -67,19 +69,18 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
     if (!tokenizer) {  // on all ranks except rank 0
         open();
     }
-    model.run.run.seed = arguments.seed.value_or(model.run.run.seed);
+    model.run.run.seed = options.seed.value_or(model.run.run.seed);
     const auto run = train::evaluating(model.run, model.here, 1);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
         const auto step = model.step();
-        const spec::Sample sample{arguments.prompt, arguments.tokens, arguments.temperature};
-        const std::string text =
-            inference.generate(*tokenizer, sample, step,
-                               {.top_k = arguments.top_k, .top_p = arguments.top_p, .ends = arguments.ends});
+        const spec::Sample sample{options.prompt, options.tokens, options.temperature};
+        const std::string text = inference.generate(
+            *tokenizer, sample, step, {.top_k = options.top_k, .top_p = options.top_p, .ends = options.ends});
         if (world.rank() == 0) {
             std::fprintf(stderr, "by %s, step %lld\n", printable(model.path()).c_str(),
                          static_cast<long long>(step));
-            std::fputs(printable(arguments.prompt + text, Newlines::kept).c_str(), stdout);
+            std::fputs(printable(options.prompt + text, Newlines::kept).c_str(), stdout);
             std::fputs("\n", stdout);
         }
         return 0;
@@ -88,10 +89,10 @@ std::optional<int> sample_model(const Arguments& arguments, const comm::Context&
 
 }  // namespace
 
-int sample(const Arguments& arguments) {
+int sample(const SampleOptions& options) {
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(arguments.folder, world,
-                                  [&](TrainedModel& model) { return sample_model(arguments, world, model); });
+        return with_trained_model(options.folder, world,
+                                  [&](TrainedModel& model) { return sample_model(options, world, model); });
     });
 }
 

@@ -115,7 +115,7 @@ std::string of_keys() {
         }
         keys += std::string{row.path} + "\n";
         const std::string values =
-            std::string{row.type == deck::Type::boolean ? "true false " : ""} + row.values;
+            std::string{row.type == deck::Type::boolean ? "true false " : ""} + row.keywords;
         if (!values.empty()) {
             cases += "    " + std::string{row.path} + ") echo '" + values + "' ;;\n";
         }

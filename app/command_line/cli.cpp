@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
+#include <utility>
 
 #include "app/command_line/command_table.hpp"
 #include "app/command_line/version.hpp"
@@ -130,7 +132,7 @@ const CommandRow& take_command(Texts& values) {
 /// Parses the arguments of a command by its row.
 class LineReader {
   public:
-    LineReader(const CommandRow& row, Arguments& arguments) : row_{row}, arguments_{arguments} {}
+    LineReader(const CommandRow& row, Options& options) : row_{row}, options_{options} {}
 
     /// Errors: Refusal; HelpAsked if the help is requested
     void read(const Texts& values) {
@@ -144,7 +146,7 @@ class LineReader {
                 read_positional(values[i]);
             }
         }
-        if (const std::string problem = row_.problem(arguments_, given_); !problem.empty()) {
+        if (const std::string problem = row_.problem(options_, given_); !problem.empty()) {
             throw refusal(problem);
         }
     }
@@ -167,27 +169,27 @@ class LineReader {
     }
 
     /// Parses an option and returns the number of following arguments that belong to it (0 or 1).
-    std::size_t read_option(const std::string& value, const std::string* next) {
-        const auto equals = value.find('=');
-        const auto& option = option_called(value, next);
+    std::size_t read_option(const std::string& given, const std::string* next) {
+        const auto equals = given.find('=');
+        const auto& option = option_called(given, next);
         if (!given_.options.insert(option.name).second) {
             throw refusal("'" + option.name + "' is given twice. Give it once.");
         }
         const bool is_joined = equals != std::string::npos;
         if (option.value.empty()) {
             if (is_joined) {
-                throw refusal("'" + option.name + "' takes no value. Leave out '" + value.substr(equals) +
+                throw refusal("'" + option.name + "' takes no value. Leave out '" + given.substr(equals) +
                               "'.");
             }
-            option.take(arguments_, "");
+            option.take(options_, "");
             return 0;
         }
         const bool is_missing = !is_joined && (next == nullptr || next->starts_with("--"));
         if (is_missing) {
             throw refusal("'" + option.name + "' has no value. Give it " + option.takes + ".");
         }
-        const std::string value = is_joined ? value.substr(equals + 1) : *next;
-        if (!option.take(arguments_, value)) {
+        const std::string value = is_joined ? given.substr(equals + 1) : *next;
+        if (!option.take(options_, value)) {
             throw refusal("'" + option.name + "' takes " + option.takes + ", not '" + value + "'.");
         }
         return is_joined ? 0 : 1;
@@ -197,17 +199,20 @@ class LineReader {
         const auto& rows = row_.positionals;
         const std::size_t at = given_.positionals++;
         if (at < rows.size() || (!rows.empty() && rows.back().is_list())) {
-            return rows[std::min(at, rows.size() - 1)].take(arguments_, value);
+            return rows[std::min(at, rows.size() - 1)].take(options_, value);
         }
         throw refusal("'" + value + "' is one argument too many. Quote a text with spaces.");
     }
 
     const CommandRow& row_;
-    Arguments& arguments_;
+    Options& options_;
     GivenOptions given_;
 };
 
-std::variant<Arguments, EarlyExit> parse(Texts values, Arguments arguments) {
+/// Parses the words after the program's name.
+///
+/// \param line  the full command line, for the banner
+std::variant<ParsedCommand, EarlyExit> parse(Texts values, std::string line) {
     if (values.empty()) {
         std::fputs(help_of_program().c_str(), stderr);
         return EarlyExit{static_cast<int>(ErrorKind::deck)};
@@ -229,27 +234,27 @@ std::variant<Arguments, EarlyExit> parse(Texts values, Arguments arguments) {
         return print(text);
     }
     const CommandRow& row = take_command(values);
-    arguments.command = row.command;
+    ParsedCommand parsed{static_cast<std::size_t>(&row - commands().data()), row.make()};
+    parsed.options->line = std::move(line);
     try {
-        LineReader{row, arguments}.read(values);
+        LineReader{row, *parsed.options}.read(values);
     } catch (const HelpAsked&) {
         return print(help_of(row));
     }
-    return arguments;
+    return parsed;
 }
 
 }  // namespace
 
-std::variant<Arguments, EarlyExit> parse_command_line(int argc, char** argv) {
-    Arguments arguments;
-    arguments.line = "ziggurat";
+std::variant<ParsedCommand, EarlyExit> parse_command_line(int argc, char** argv) {
+    std::string line = "ziggurat";
     Texts values;
     for (int i = 1; i < argc; ++i) {
         values.emplace_back(argv[i]);
-        arguments.line += " " + printable(values.back());
+        line += " " + printable(values.back());
     }
     try {
-        return parse(std::move(values), std::move(arguments));
+        return parse(std::move(values), std::move(line));
     } catch (const UsageError& refusal) {
         return refuse(refusal);
     }

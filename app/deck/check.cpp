@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "app/bench/peak_cache.hpp"
-#include "app/commands.hpp"
+#include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
@@ -30,33 +30,24 @@ train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
 
 AttentionFacts cudnn_of_this_machine() {
     const auto library = kernels::attention_library();
-    const bool is_usable = !library.name.empty() && library.add_resource_error.empty();
-    const auto reason = library.add_resource_error.empty() ? "this program is built without cuDNN"
-                                                           : library.add_resource_error;
+    const bool is_usable = !library.name.empty() && library.unusable_reason.empty();
+    const auto reason =
+        library.unusable_reason.empty() ? "this program is built without cuDNN" : library.unusable_reason;
     return {.is_usable = is_usable, .name = library.name, .lack_reason = is_usable ? "" : reason};
 }
 
 }  // namespace
 
-int check(const Arguments& arguments) {
+int check(const CheckOptions& options) {
     Progress progress{show_progress()};
-    return run_check({.deck = arguments.deck,
-                      .overrides = arguments.overrides,
-                      .size_job =
-                          [&](deck::LoadOptions load) {
-                              return sized({arguments.deck, arguments.overrides}, std::move(load),
-                                           arguments.ranks, arguments.nodes);
-                          },
+    return run_check(options,
+                     {.size_job = [&](deck::LoadOptions load) { return sized(options, std::move(load)); },
                       .has_nccl = comm::has_nccl,
                       .cudnn = cudnn_of_this_machine(),
-                      .machine = arguments.machine,
                       .kept_peak =
                           [](const spec::RunSpec& run) {
                               return PeakCache{deck::process_environment}.of(setup_name(run));
                           },
-                      .print = arguments.print,
-                      .json = arguments.json,
-                      .explain = arguments.explain,
                       .choose_homes = choose_homes_with_progress(progress),
                       .choose_depths = choose_depths_with_progress(progress),
                       .choose_leases = choose_leases_with_progress(progress),

@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
+#include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
@@ -16,21 +16,16 @@
 
 namespace ziggurat::app {
 
-struct CheckOptions {
-    std::string deck;
-    std::vector<std::string> overrides;  ///< `path.to.key=value`
-    /// Sets ranks, nodes and threads once the machine is known. If empty: as few ranks as the degrees allow.
+/// Parts of `check` that depend on this machine and on how the program was built.
+struct CheckParts {
+    /// Sets ranks, nodes and threads for the machine. If empty: as few ranks as the degrees allow.
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
     bool has_nccl = false;      ///< true if this program was built with NCCL; assumed for other machines
     AttentionFacts cudnn = {};  ///< cuDNN of this machine; assumed for other machines
-    std::string machine;        ///< name or file; empty: this machine
     /// Returns the best FLOP/s per rank that trainings have reached on this machine; 0 if unknown.
     std::function<double(const spec::RunSpec&)> kept_peak = {};
-    bool print = false;   ///< print only the effective deck on standard output
-    bool json = false;    ///< print only one JSON object with all results
-    std::string explain;  ///< key to describe; then the deck is not read
     /// Chooses the homes that the deck leaves `auto`. If empty: they stay open.
-    std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
+    std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Chooses the depths that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::AutoDepths)>
         choose_depths = {};
@@ -39,7 +34,7 @@ struct CheckOptions {
     /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
     std::function<train::StartPreview(const deck::LoadedDeck&)> start = {};
     /// Returns the memory report. If empty: no memory table.
-    std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
+    std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory = {};
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.
@@ -47,7 +42,7 @@ struct CheckOptions {
 ///
 /// Returns 0; 2 for a deck with errors; 3 for a deck that does not fit its budgets; the exit code of `train`
 /// for a checkpoint that it would refuse.
-int run_check(const CheckOptions& options);
+int run_check(const CheckOptions& options, const CheckParts& parts);
 
 /// Returns model, parameters, batch arithmetic and layout of a run, as a few lines of text.
 std::string summary(const spec::RunSpec& run, const Epochs& epochs = {});

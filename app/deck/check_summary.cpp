@@ -46,7 +46,7 @@ std::string batch_line(const spec::RunSpec& run, const Epochs& epochs) {
 std::string layout_line(const spec::RunSpec& run) {
     const spec::Parallel& parallel = run.parallel;
     const std::string pretended =
-        run.debug.nodes > 0 ? fmt::format(", in all {} pretended nodes", run.debug.nodes) : "";
+        run.debug.nodes > 0 ? fmt::format(", in all {} emulated nodes", run.debug.nodes) : "";
     const std::string again =
         run.sharding.secondary > 0 ? fmt::format(", second copy {}", run.sharding.secondary) : "";
     return fmt::format(

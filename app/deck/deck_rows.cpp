@@ -7,50 +7,56 @@
 #include <system_error>
 
 #include "app/command_line/option_rows.hpp"
+#include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
+#include "app/start/train_options.hpp"
 #include "base/text/printable.hpp"
 #include "deck/slurm/batch_script.hpp"
 
 namespace ziggurat::app {
 namespace {
 
-std::vector<PositionalRow> deck_and_overrides() {
+PositionalRowOf<JobDeck> deck_row() {
     return {
-        {"DECK",
-         "YAML deck with the model, the data and the parallel layout; or the folder of a run, whose deck is "
-         "used",
-         [](Arguments& arguments, const std::string& value) { arguments.deck = value; }},
-        {"KEY=VALUE...", "overrides a value of the deck, for example train.steps=100",
-         [](Arguments& arguments, const std::string& value) { arguments.overrides.push_back(value); }}};
+        "DECK",
+        "YAML deck with the model, the data and the parallel layout; or the folder of a run, whose deck is "
+        "used",
+        [](JobDeck& job, const std::string& value) { job.deck = value; }};
 }
 
-OptionRow ranks_row() {
-    return whole("--ranks", "N", &Arguments::ranks, 1, max_ranks,
+PositionalRowOf<JobDeck> overrides_row() {
+    return {"KEY=VALUE...", "overrides a value of the deck, for example train.steps=100",
+            [](JobDeck& job, const std::string& value) { job.overrides.push_back(value); }};
+}
+
+OptionRowOf<PlannedJob> ranks_row() {
+    return whole("--ranks", "N", &PlannedJob::ranks, 1, max_ranks,
                  "number of ranks to assume (default: those of one node, or of the deck's degrees)");
 }
 
-OptionRow nodes_row() {
-    return whole("--nodes", "N", &Arguments::nodes, 1, max_ranks,
+OptionRowOf<PlannedJob> nodes_row() {
+    return whole("--nodes", "N", &PlannedJob::nodes, 1, max_ranks,
                  "number of nodes to assume; ranks per node come from the machine or the deck's degrees");
 }
 
-OptionRow machine_row() {
-    return text_option("--machine", "NAME", &Arguments::machine, "the name of a machine, or a file",
+template <class O>
+OptionRowOf<O> machine_row(std::string O::*field) {
+    return text_option("--machine", "NAME", field, "the name of a machine, or a file",
                        "machine to assume: a name in decks/machines, or a file (default: this machine)");
 }
 
 /// Returns a correction for `key: value`, `key value`, or the two arguments `key` and `value`.
 ///
-/// \param rest  the overrides after `value`; the first may be its value
-std::string advice_on(const std::string& value, std::span<const std::string> rest) {
+/// \param rest  the overrides after `given`; the first may be its value
+std::string advice_on(const std::string& given, std::span<const std::string> rest) {
     if (!rest.empty() && rest.front() == "=") {
         rest = rest.subspan(1);  // the form `key = value`
     }
     const auto next = rest.empty() ? std::string{} : rest.front();
-    const auto end = value.find_first_of(": ");
-    const auto key = value.substr(0, end);
-    const auto first = end == std::string::npos ? end : value.find_first_not_of(": ", end);
-    const auto value = first != std::string::npos            ? value.substr(first)
+    const auto end = given.find_first_of(": ");
+    const auto key = given.substr(0, end);
+    const auto first = end == std::string::npos ? end : given.find_first_not_of(": ", end);
+    const auto value = first != std::string::npos            ? given.substr(first)
                        : next.find('=') == std::string::npos ? next
                                                              : "";
     if (key.find('.') == std::string::npos || value.empty()) {
@@ -60,50 +66,49 @@ std::string advice_on(const std::string& value, std::span<const std::string> res
 }
 
 /// Returns the error of a command line that takes a deck; empty if it is valid.
-std::string problem_of_deck(const Arguments& arguments) {
-    if (arguments.deck.empty()) {
+std::string problem_of_deck(const JobDeck& job) {
+    if (job.deck.empty()) {
         return "no deck is given. Name one, for instance decks/quickstart.yaml.";
     }
     std::error_code unreadable;
-    if (arguments.deck.find('=') != std::string::npos &&
-        !std::filesystem::exists(arguments.deck, unreadable)) {
-        return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
+    if (job.deck.find('=') != std::string::npos && !std::filesystem::exists(job.deck, unreadable)) {
+        return "no deck is given ('" + job.deck + "' is an override). Give the deck first.";
     }
-    for (std::size_t i = 0; i < arguments.overrides.size(); ++i) {
-        const std::string& value = arguments.overrides[i];
+    for (std::size_t i = 0; i < job.overrides.size(); ++i) {
+        const std::string& value = job.overrides[i];
         if (value.find('=') == std::string::npos || value.front() == '=') {
             return "'" + value + "' is not an override (key=value). " +
-                   advice_on(value, std::span{arguments.overrides}.subspan(i + 1));
+                   advice_on(value, std::span{job.overrides}.subspan(i + 1));
         }
     }
     return "";
 }
 
 /// Returns problem_of_deck(), or an error if --ranks is not a multiple of --nodes.
-std::string problem_of_job(const Arguments& arguments) {
-    const int ranks = arguments.ranks.value_or(0);
-    const int nodes = arguments.nodes.value_or(1);
-    return ranks % nodes == 0 ? problem_of_deck(arguments)
+std::string problem_of_job(const PlannedJob& job) {
+    const int ranks = job.ranks.value_or(0);
+    const int nodes = job.nodes.value_or(1);
+    return ranks % nodes == 0 ? problem_of_deck(job)
                               : fmt::format(
                                     "--ranks {} is not a multiple of --nodes {}. Give a "
                                     "multiple, or leave out one of them.",
                                     ranks, nodes);
 }
 
-std::string problem_of_check(const Arguments& arguments, const GivenOptions& given) {
+std::string problem_of_check(const CheckOptions& options, const GivenOptions& given) {
     if (!given.has("--explain")) {
         return given.has("--json") && given.has("--print")
                    ? "--json and --print exclude each other. Leave out one of them."
-                   : problem_of_job(arguments);
+                   : problem_of_job(options);
     }
     const bool is_alone = given.options.size() == 1 && given.positionals == 0;
     return is_alone ? "" : "--explain describes a key and reads no deck. Leave out all other arguments.";
 }
 
 /// Option --ops: `12-20`, or `12` for one op.
-OptionRow ops_row() {
+OptionRowOf<PlanOptions> ops_row() {
     return {"--ops", "A-B", "a range of op numbers such as 12-20, or one number",
-            "print ops A to B, as numbered by --all", [](Arguments& arguments, const std::string& text) {
+            "print ops A to B, as numbered by --all", [](PlanOptions& options, const std::string& text) {
                 const auto dash = text.find('-');
                 const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
                 const auto last =
@@ -111,13 +116,13 @@ OptionRow ops_row() {
                 if (!first || !last || *last < *first) {
                     return false;
                 }
-                arguments.ops = {*first, *last};
+                options.ops = {*first, *last};
                 return true;
             }};
 }
 
-std::string problem_of_plan(const Arguments& arguments, const GivenOptions& given) {
-    if (const auto problem = problem_of_job(arguments); !problem.empty()) {
+std::string problem_of_plan(const PlanOptions& options, const GivenOptions& given) {
+    if (const auto problem = problem_of_job(options); !problem.empty()) {
         return problem;
     }
     for (const char* option :
@@ -139,25 +144,25 @@ std::string problem_of_plan(const Arguments& arguments, const GivenOptions& give
     return "";
 }
 
-OptionRow time_row() {
+OptionRowOf<SlurmOptions> time_row() {
     return {"--time", "T", "a time in Slurm's format, such as 90 (minutes), 12:00:00 or 2-00 (days-hours)",
             "time limit of each start of the job (default 24:00:00)",
-            [](Arguments& arguments, const std::string& text) {
-                arguments.time = text;
+            [](SlurmOptions& options, const std::string& text) {
+                options.time = text;
                 return deck::slurm_seconds(text).has_value();
             }};
 }
 
-std::string problem_of_slurm(const Arguments& arguments, const GivenOptions&) {
-    if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
+std::string problem_of_slurm(const SlurmOptions& options, const GivenOptions&) {
+    if (const auto problem = problem_of_deck(options); !problem.empty()) {
         return problem;
     }
-    for (const auto& text : {arguments.account, arguments.partition, arguments.job_name}) {
+    for (const auto& text : {options.account, options.partition, options.job_name}) {
         if (printable(text) != text) {
             return "'" + text + "' is not valid in a batch script. Use printable characters.";
         }
     }
-    if (arguments.tasks_per_node.value_or(1) > max_ranks / arguments.nodes.value_or(1)) {
+    if (options.tasks_per_node.value_or(1) > max_ranks / options.nodes) {
         return "--nodes x --ntasks-per-node is more than " + std::to_string(max_ranks) +
                " ranks. Ask for fewer.";
     }
@@ -166,17 +171,16 @@ std::string problem_of_slurm(const Arguments& arguments, const GivenOptions&) {
 
 }  // namespace
 
-CommandRow check_row() {
+CommandRowOf<CheckOptions> check_row() {
     return {
-        .command = Command::check,
         .name = "check",
         .doc = "Checks a deck: values, memory, meaning. Does not train.",
-        .positionals = deck_and_overrides(),
-        .options = {ranks_row(), nodes_row(), machine_row(),
-                    flag("--print", &Arguments::print,
+        .positionals = {deck_row(), overrides_row()},
+        .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
+                    flag("--print", &CheckOptions::print,
                          "print the effective deck: every value and its origin"),
-                    flag("--json", &Arguments::json, "print all results as JSON (fields: decks/CHECK.md)"),
-                    text_option("--explain", "KEY", &Arguments::explain, "a key of the deck",
+                    flag("--json", &CheckOptions::json, "print all results as JSON (fields: decks/CHECK.md)"),
+                    text_option("--explain", "KEY", &CheckOptions::explain, "a key of the deck",
                                 "describe one key; reads no deck")},
         .examples = {{"ziggurat check decks/quickstart.yaml", "is it valid, does it fit?"},
                      {"ziggurat check decks/quickstart.yaml --ranks 2 --print",
@@ -185,45 +189,43 @@ CommandRow check_row() {
         .problem = problem_of_check};
 }
 
-CommandRow train_row() {
-    return {.command = Command::train,
-            .name = "train",
-            .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
-            .positionals = deck_and_overrides(),
-            .options = {flag("--backup", &Arguments::backup,
-                             "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
-            .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
-                         {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
-                          "on two ranks, one value changed"},
-                         {"ziggurat train runs/quickstart train.steps=4000",
-                          "resume a run with its own deck, for more steps"}},
-            .problem = [](const Arguments& arguments, const GivenOptions&) {
-                return problem_of_deck(arguments);
-            }};
+CommandRowOf<TrainOptions> train_row() {
+    return {
+        .name = "train",
+        .doc = "Trains on the ranks that mpirun or srun starts; without a launcher, on one rank.",
+        .computes = true,
+        .positionals = {deck_row(), overrides_row()},
+        .options = {flag("--backup", &TrainOptions::backup,
+                         "with run.resume=never: rename the checkpoints of an earlier run in run.dir")},
+        .examples = {{"ziggurat train decks/quickstart.yaml", "one rank, in this process"},
+                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                      "on two ranks, one value changed"},
+                     {"ziggurat train runs/quickstart train.steps=4000",
+                      "resume a run with its own deck, for more steps"}},
+        .problem = [](const TrainOptions& options, const GivenOptions&) { return problem_of_deck(options); }};
 }
 
-CommandRow plan_row() {
+CommandRowOf<PlanOptions> plan_row() {
     return {
-        .command = Command::plan,
         .name = "plan",
         .doc = "Shows planned memory, time and step program, for any number of ranks. Does not train.",
-        .positionals = deck_and_overrides(),
-        .options = {ranks_row(), nodes_row(), machine_row(),
-                    flag("--program", &Arguments::program,
+        .positionals = {deck_row(), overrides_row()},
+        .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
+                    flag("--program", &PlanOptions::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),
-                    whole("--rank", "R", &Arguments::rank, 0, max_ranks - 1,
+                    whole("--rank", "R", &PlanOptions::rank, 0, max_ranks - 1,
                           "rank whose program is printed (default 0)"),
-                    one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
+                    one_of("--variant", "NAME", &PlanOptions::variant, {"train", "evaluate"},
                            "program variant: train (default) or evaluate"),
-                    text_option("--unit", "NAME", &Arguments::unit, "the name of a unit, such as layers.0",
+                    text_option("--unit", "NAME", &PlanOptions::unit, "the name of a unit, such as layers.0",
                                 "print ops of a unit: embedding, layers.0 ... head; step: without a unit"),
-                    text_option("--lane", "NAME", &Arguments::lane, "the name of a lane, such as compute",
+                    text_option("--lane", "NAME", &PlanOptions::lane, "the name of a lane, such as compute",
                                 "print ops of a lane: compute, collective, nvme_read ..."),
-                    text_option("--kind", "NAME", &Arguments::kind, "a kind of op, such as all_gather",
+                    text_option("--kind", "NAME", &PlanOptions::kind, "a kind of op, such as all_gather",
                                 "print ops of a kind: compute, all_gather, update ..."),
-                    ops_row(), flag("--all", &Arguments::all, "print every op"),
-                    flag("--json", &Arguments::json, "print every op as JSON")},
+                    ops_row(), flag("--all", &PlanOptions::all, "print every op"),
+                    flag("--json", &PlanOptions::json, "print every op as JSON")},
         .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
                       "does it fit on that machine, and how long does it take?"},
                      {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
@@ -233,25 +235,24 @@ CommandRow plan_row() {
         .problem = problem_of_plan};
 }
 
-CommandRow slurm_row() {
+CommandRowOf<SlurmOptions> slurm_row() {
     return {
-        .command = Command::slurm,
         .name = "slurm",
         .doc = "Prints a Slurm batch script that trains a deck and requeues until done.",
-        .positionals = deck_and_overrides(),
-        .options = {whole("--nodes", "N", &Arguments::nodes, 1, max_ranks, "number of nodes (default 1)"),
-                    whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, max_ranks,
+        .positionals = {deck_row(), overrides_row()},
+        .options = {whole("--nodes", "N", &SlurmOptions::nodes, 1, max_ranks, "number of nodes (default 1)"),
+                    whole("--ntasks-per-node", "N", &SlurmOptions::tasks_per_node, 1, max_ranks,
                           "ranks per node (default: from the machine, or from the deck's degrees)"),
                     time_row(),
-                    text_option("--account", "NAME", &Arguments::account, "the name of an account",
+                    text_option("--account", "NAME", &SlurmOptions::account, "the name of an account",
                                 "Slurm account"),
-                    text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
+                    text_option("--partition", "NAME", &SlurmOptions::partition, "the name of a partition",
                                 "Slurm partition"),
-                    text_option("--job-name", "NAME", &Arguments::job_name, "a name",
+                    text_option("--job-name", "NAME", &SlurmOptions::job_name, "a name",
                                 "name of the job (default: run.name)"),
-                    whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, max_ranks,
+                    whole("--gpus-per-node", "N", &SlurmOptions::gpus_per_node, 1, max_ranks,
                           "GPUs per node (default: one per rank if the deck computes on GPUs)"),
-                    machine_row()},
+                    machine_row(&SlurmOptions::machine)},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
                       "for a node described by a machine file; save the output and submit it with sbatch"},
                      {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",

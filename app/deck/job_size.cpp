@@ -27,8 +27,8 @@ deck::LoadOptions for_degrees(deck::LoadOptions options) {
 }
 
 /// Returns the smallest number of ranks that the degrees of the deck allow.
-int fewest_ranks(const JobDeck& deck, const deck::LoadOptions& options) {
-    return std::max(1, deck::load(deck.file, deck.overrides, options).run.parallel.ranks);
+int fewest_ranks(const JobDeck& job, const deck::LoadOptions& options) {
+    return std::max(1, deck::load(job.deck, job.overrides, options).run.parallel.ranks);
 }
 
 /// Returns the ranks per node of the machine file, else the GPUs of this node; 0 if both are unknown.
@@ -39,14 +39,12 @@ int ranks_of_a_node(const deck::LoadOptions& options) {
 }  // namespace
 
 int choose_tasks(
-    const JobDeck& deck, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job) {
-    const int wanted = divide_up(fewest_ranks(deck, options), nodes);
+    const JobDeck& job, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job) {
+    const int wanted = divide_up(fewest_ranks(job, options), nodes);
     if (all == 0) {
         return wanted;
     }
-    const auto is_right = [&](int tasks) {
-        return deck::load(deck.file, deck.overrides, of_job(tasks)).ok();
-    };
+    const auto is_right = [&](int tasks) { return deck::load(job.deck, job.overrides, of_job(tasks)).ok(); };
     return wanted < all && !is_right(all) && is_right(wanted) ? wanted : all;
 }
 
@@ -62,10 +60,9 @@ deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks) {
     return options;
 }
 
-deck::LoadOptions sized(const JobDeck& deck,
-                        deck::LoadOptions options,
-                        std::optional<int> ranks,
-                        std::optional<int> nodes) {
+deck::LoadOptions sized(const PlannedJob& job, deck::LoadOptions options) {
+    const auto ranks = job.ranks;
+    const auto nodes = job.nodes;
     if (ranks && nodes) {
         ZG_EXPECTS(*ranks % *nodes == 0);
         return of_nodes(std::move(options), *nodes, *ranks / *nodes);
@@ -81,9 +78,9 @@ deck::LoadOptions sized(const JobDeck& deck,
         return options;
     }
     const auto plain = for_degrees(options);
-    const int count = nodes ? *nodes : divide_up(fewest_ranks(deck, plain), all);
+    const int count = nodes ? *nodes : divide_up(fewest_ranks(job, plain), all);
     const int tasks =
-        choose_tasks(deck, count, all, plain, [&](int some) { return of_nodes(plain, count, some); });
+        choose_tasks(job, count, all, plain, [&](int some) { return of_nodes(plain, count, some); });
     return of_nodes(std::move(options), count, tasks);
 }
 

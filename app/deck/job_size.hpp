@@ -2,19 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "app/deck/deck_options.hpp"
 #include "deck/load_options.hpp"
 
 namespace ziggurat::app {
-
-/// Deck of a job, as given on the command line.
-struct JobDeck {
-    std::string file;
-    std::vector<std::string> overrides;  ///< `path.to.key=value`
-};
 
 /// Returns the load options of a job with `tasks` ranks per node.
 using OfTasks = std::function<deck::LoadOptions(int tasks)>;
@@ -29,23 +21,20 @@ inline constexpr int max_ranks = 1'000'000;
 /// \param all      ranks that a node is made for; 0 = unknown, then the degrees decide
 /// \param options  options of the job, without its size
 int choose_tasks(
-    const JobDeck& deck, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job);
+    const JobDeck& job, int nodes, int all, const deck::LoadOptions& options, const OfTasks& of_job);
 
 /// Returns `options` for a job of `nodes` nodes with `tasks` ranks each.
 ///
 /// Errors: Error{deck} if that is more than max_ranks
 deck::LoadOptions of_nodes(deck::LoadOptions options, int nodes, int tasks);
 
-/// Returns `options` for a job of `ranks` ranks, or `nodes` nodes, or both.
+/// Returns `options` for the ranks, or the nodes, or both, of `job`.
 ///
 /// If neither is given, the job has one node of the machine, or the number of ranks that the deck's degrees
 /// require. Without a machine file, a node has one rank per GPU.
 ///
-/// \pre ranks is a multiple of nodes, if both are given
+/// \pre job.ranks is a multiple of job.nodes, if both are given
 /// Errors: as of_nodes()
-deck::LoadOptions sized(const JobDeck& deck,
-                        deck::LoadOptions options,
-                        std::optional<int> ranks,
-                        std::optional<int> nodes);
+deck::LoadOptions sized(const PlannedJob& job, deck::LoadOptions options);
 
 }  // namespace ziggurat::app

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/bench/peak_cache.hpp"
-#include "app/commands.hpp"
+#include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/plan_summary.hpp"
@@ -67,22 +67,22 @@ void expect_there(const char* option,
 }
 
 /// Prints the ops that the command line selects, one line each.
-void print_chosen(const Arguments& arguments,
+void print_chosen(const PlanOptions& options,
                   const schedule::Program& program,
                   const std::vector<std::string>& units,
                   const schedule::Print& print) {
     const auto available = schedule::choices_of(program, units);
-    expect_there("--unit", "unit", arguments.unit, available.units);
-    expect_there("--lane", "lane", arguments.lane, available.lanes);
-    expect_there("--kind", "kind of op", arguments.kind, available.kinds);
+    expect_there("--unit", "unit", options.unit, available.units);
+    expect_there("--lane", "lane", options.lane, available.lanes);
+    expect_there("--kind", "kind of op", options.kind, available.kinds);
     const auto last = static_cast<int>(program.ops.size()) - 1;
-    if (arguments.ops && arguments.ops->second > last) {
+    if (options.ops && options.ops->second > last) {
         throw Error{ErrorKind::deck, fmt::format("--ops: there is no op {}. Ops count from 0 to {}.",
-                                                 arguments.ops->second, last)};
+                                                 options.ops->second, last)};
     }
     const auto chosen = schedule::select_ops(
         program, units,
-        {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .range = arguments.ops});
+        {.unit = options.unit, .lane = options.lane, .kind = options.kind, .range = options.ops});
     print(schedule::print_totals(program));
     schedule::print_ops(program, chosen, print);
     print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
@@ -96,15 +96,15 @@ std::optional<plan::KernelTable> kernels_on_gpu(const spec::RunSpec& run, const 
     return plan::kernel_table(run, schedule::ModelLayout{run, program.rank}, program);
 }
 
-void print_text(const Arguments& arguments,
+void print_text(const PlanOptions& options,
                 const spec::RunSpec& run,
                 const schedule::Program& program,
                 const schedule::Print& print) {
     const auto units = unit_names(run);
-    const bool chooses = arguments.all || arguments.ops || !arguments.unit.empty() ||
-                         !arguments.lane.empty() || !arguments.kind.empty();
+    const bool chooses =
+        options.all || options.ops || !options.unit.empty() || !options.lane.empty() || !options.kind.empty();
     if (chooses) {
-        print_chosen(arguments, program, units, print);
+        print_chosen(options, program, units, print);
         return;
     }
     print(schedule::print_totals(program));
@@ -118,7 +118,7 @@ void print_text(const Arguments& arguments,
 deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
     return {.for_plan = true,
             .needs_data = false,
-            .read_tokenizer = read_tokenizer,
+            .read_tokenizer = read_tokenizer_once(),
             .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
             .find_train_validation_overlap = find_train_validation_overlap,
             .choose_homes = choose_homes_with_progress(progress),
@@ -140,45 +140,45 @@ int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress
     return memory.fits ? 0 : does_not_fit;
 }
 
-int print_program(const Arguments& arguments, const deck::LoadedDeck& loaded, Progress& progress) {
-    if (arguments.rank >= loaded.run.parallel.ranks) {
+int print_program(const PlanOptions& options, const deck::LoadedDeck& loaded, Progress& progress) {
+    if (options.rank >= loaded.run.parallel.ranks) {
         throw Error{ErrorKind::deck,
-                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", arguments.rank,
+                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", options.rank,
                                 loaded.run.parallel.ranks)};
     }
-    const bool trains = arguments.variant == "train";
+    const bool trains = options.variant == "train";
     progress.begin("compiles the step");
     const auto program = schedule::build_program(
-        loaded.run, arguments.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
+        loaded.run, options.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
     progress.end();
     const auto out = [](std::string_view text) { print(stdout, text); };
-    if (arguments.json) {
+    if (options.json) {
         const auto kernels = kernels_on_gpu(loaded.run, program);
         schedule::print_as_json(program, out, kernels ? plan::kernel_table_as_json(*kernels) : "");
     } else {
-        print_text(arguments, loaded.run, program, out);
+        print_text(options, loaded.run, program, out);
     }
     return 0;
 }
 
 }  // namespace
 
-int plan(const Arguments& arguments) {
+int plan(const PlanOptions& options) {
     Progress progress{show_progress()};
     SourceSizes sizes;
     auto load = load_options(sizes, progress);
-    load.has_nccl = comm::has_nccl || !arguments.machine.empty();
-    if (!arguments.machine.empty()) {
+    load.has_nccl = comm::has_nccl || !options.machine.empty();
+    if (!options.machine.empty()) {
         deck::Diagnostics found;
-        load.machine = deck::load_called_machine(arguments.machine, found);
+        load.machine = deck::load_called_machine(options.machine, found);
         if (!load.machine) {
             print(stderr, found.print());
             return deck_is_wrong;
         }
     }
-    load = sized({arguments.deck, arguments.overrides}, std::move(load), arguments.ranks, arguments.nodes);
-    auto loaded = deck::load(arguments.deck, arguments.overrides, load);
-    if (arguments.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
+    load = sized(options, std::move(load));
+    auto loaded = deck::load(options.deck, options.overrides, load);
+    if (options.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
         loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
     }
     if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
@@ -187,8 +187,8 @@ int plan(const Arguments& arguments) {
     if (!loaded.ok()) {
         return loaded.found.exit_code();
     }
-    return arguments.program ? print_program(arguments, loaded, progress)
-                             : print_summary(loaded, sizes.epochs(loaded.run), progress);
+    return options.program ? print_program(options, loaded, progress)
+                           : print_summary(loaded, sizes.epochs(loaded.run), progress);
 }
 
 }  // namespace ziggurat::app

@@ -127,13 +127,13 @@ struct Start {
 };
 
 /// Returns the start of the run; adds its warnings, notes and errors to `loaded.found`.
-Start preview_start(const CheckOptions& options, deck::LoadedDeck& loaded) {
-    if (!options.start) {
+Start preview_start(const CheckParts& parts, deck::LoadedDeck& loaded) {
+    if (!parts.start) {
         return {};
     }
     Start start;
     try {
-        auto ahead = options.start(loaded);
+        auto ahead = parts.start(loaded);
         for (auto& warning : ahead.report.warnings) {
             loaded.found.add_message(Severity::warning, std::move(warning));
         }
@@ -164,13 +164,16 @@ struct Answers {
 };
 
 /// Plans the run. NCCL kernels that do not fit on a GPU are an error of the machine.
-void plan_run(const CheckOptions& options, deck::LoadedDeck& loaded, Answers& answers) {
+void plan_run(const CheckOptions& options,
+              const CheckParts& parts,
+              deck::LoadedDeck& loaded,
+              Answers& answers) {
     answers.attention = forecast_attention(loaded.run, loaded.machine,
-                                           options.machine.empty() ? options.cudnn : AttentionFacts{});
-    if (!options.memory) {
+                                           options.machine.empty() ? parts.cudnn : AttentionFacts{});
+    if (!parts.memory) {
         return;
     }
-    answers.memory = options.memory(loaded.run, loaded.machine);
+    answers.memory = parts.memory(loaded.run, loaded.machine);
     if (options.machine.empty()) {
         warn_of_memory_in_use(loaded, answers.memory->footprint);
     }
@@ -217,21 +220,21 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
 
 }  // namespace
 
-int run_check(const CheckOptions& options) {
+int run_check(const CheckOptions& options, const CheckParts& parts) {
     if (!options.explain.empty()) {
         return explain(options.explain);
     }
     SourceSizes sizes;
     deck::LoadOptions load{
-        .has_nccl = options.has_nccl || !options.machine.empty(),
+        .has_nccl = parts.has_nccl || !options.machine.empty(),
         .needs_data = options.machine.empty(),
-        .read_tokenizer = read_tokenizer,
+        .read_tokenizer = read_tokenizer_once(),
         .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
         .has_token = has_token,
         .find_train_validation_overlap = find_train_validation_overlap,
-        .choose_homes = options.choose_homes,
-        .choose_depths = options.choose_depths,
-        .choose_leases = options.choose_leases};
+        .choose_homes = parts.choose_homes,
+        .choose_depths = parts.choose_depths,
+        .choose_leases = parts.choose_leases};
     if (options.machine.empty()) {  // the run would start on this machine, now
         load.job_end = deck::find_own_job_end;
     } else {
@@ -241,8 +244,8 @@ int run_check(const CheckOptions& options) {
             return refuse(options, found);
         }
     }
-    if (options.size_job) {
-        load = options.size_job(std::move(load));
+    if (parts.size_job) {
+        load = parts.size_job(std::move(load));
     }
     deck::LoadedDeck loaded = deck::load(options.deck, options.overrides, load);
     if (!loaded.ok()) {
@@ -252,13 +255,13 @@ int run_check(const CheckOptions& options) {
     if (options.machine.empty()) {
         expect_run_folder(loaded);
         warn_of_lacking_room(loaded);
-        if (loaded.machine.device_flops <= 0 && options.kept_peak) {
-            loaded.machine.device_flops = options.kept_peak(loaded.run);
+        if (loaded.machine.device_flops <= 0 && parts.kept_peak) {
+            loaded.machine.device_flops = parts.kept_peak(loaded.run);
         }
-        answers.start = preview_start(options, loaded);
+        answers.start = preview_start(parts, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);
-    plan_run(options, loaded, answers);
+    plan_run(options, parts, loaded, answers);
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 

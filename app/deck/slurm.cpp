@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "app/commands.hpp"
+#include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
@@ -27,26 +27,25 @@ namespace {
 constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
 
 /// Returns the GPUs of a node, from the command line or the machine file; empty if neither gives them.
-std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOptions& options) {
-    const bool has_them = options.machine && options.machine->has_device;
-    return arguments.gpus_per_node ? arguments.gpus_per_node
-           : has_them              ? std::optional{options.machine->ranks_per_node}
-                                   : std::nullopt;
+std::optional<int> known_gpus(const SlurmOptions& options, const deck::LoadOptions& load) {
+    const bool has_them = load.machine && load.machine->has_device;
+    return options.gpus_per_node ? options.gpus_per_node
+           : has_them            ? std::optional{load.machine->ranks_per_node}
+                                 : std::nullopt;
 }
 
 /// Returns the load options of a job with `tasks` ranks per node.
-deck::LoadOptions of_job(const Arguments& arguments, const deck::LoadOptions& options, int tasks) {
-    auto job = of_nodes(options, arguments.nodes.value_or(1), tasks);
-    job.ranks_per_device = divide_up(tasks, known_gpus(arguments, options).value_or(tasks));
+deck::LoadOptions of_job(const SlurmOptions& options, const deck::LoadOptions& load, int tasks) {
+    auto job = of_nodes(load, options.nodes, tasks);
+    job.ranks_per_device = divide_up(tasks, known_gpus(options, load).value_or(tasks));
     return job;
 }
 
-int tasks_of_a_node(const Arguments& arguments, const deck::LoadOptions& options) {
-    return arguments.tasks_per_node
-               ? *arguments.tasks_per_node
-               : choose_tasks({arguments.deck, arguments.overrides}, arguments.nodes.value_or(1),
-                              options.machine ? options.machine->ranks_per_node : 0, options,
-                              [&](int tasks) { return of_job(arguments, options, tasks); });
+int tasks_of_a_node(const SlurmOptions& options, const deck::LoadOptions& load) {
+    return options.tasks_per_node
+               ? *options.tasks_per_node
+               : choose_tasks(options, options.nodes, load.machine ? load.machine->ranks_per_node : 0, load,
+                              [&](int tasks) { return of_job(options, load, tasks); });
 }
 
 /// Adds errors for settings with which a requeued job would start from scratch.
@@ -61,53 +60,52 @@ void expect_to_go_on(deck::LoadedDeck& loaded) {
     }
 }
 
-deck::BatchJob job_of(const Arguments& arguments,
+deck::BatchJob job_of(const SlurmOptions& options,
                       const deck::LoadedDeck& loaded,
-                      const deck::LoadOptions& options) {
+                      const deck::LoadOptions& load) {
     const auto& run = loaded.run;
-    const int tasks = options.ranks_per_node;
+    const int tasks = load.ranks_per_node;
     const bool is_on_gpus = run.tiers.device == spec::DeviceKind::cuda;
-    if (!is_on_gpus && arguments.gpus_per_node) {
+    if (!is_on_gpus && options.gpus_per_node) {
         throw Error{
             ErrorKind::deck,
             "--gpus-per-node: the deck computes on cores. Leave it out, or name a --machine with GPUs."};
     }
-    return {
-        .program = deck::this_program(),
-        .deck = deck::file_or_shipped(arguments.deck),
-        .overrides = arguments.overrides,
-        .name = arguments.job_name.empty() ? run.run.name : arguments.job_name,
-        .nodes = arguments.nodes.value_or(1),
-        .tasks_per_node = tasks,
-        .time = arguments.time,
-        .account = arguments.account,
-        .partition = arguments.partition,
-        .cpus_per_task = options.machine ? run.parallel.threads : 0,
-        .gpus_per_node = is_on_gpus ? std::min(tasks, known_gpus(arguments, options).value_or(tasks)) : 0};
+    return {.program = deck::this_program(),
+            .deck = deck::file_or_shipped(options.deck),
+            .overrides = options.overrides,
+            .name = options.job_name.empty() ? run.run.name : options.job_name,
+            .nodes = options.nodes,
+            .tasks_per_node = tasks,
+            .time = options.time,
+            .account = options.account,
+            .partition = options.partition,
+            .cpus_per_task = load.machine ? run.parallel.threads : 0,
+            .gpus_per_node = is_on_gpus ? std::min(tasks, known_gpus(options, load).value_or(tasks)) : 0};
 }
 
 }  // namespace
 
-int slurm(const Arguments& arguments) {
+int slurm(const SlurmOptions& options) {
     Progress progress{show_progress()};
-    deck::LoadOptions options{.has_nccl = comm::has_nccl || !arguments.machine.empty(),
-                              .needs_data = arguments.machine.empty(),
-                              .read_tokenizer = read_tokenizer};
-    if (!arguments.machine.empty()) {
+    deck::LoadOptions load{.has_nccl = comm::has_nccl || !options.machine.empty(),
+                           .needs_data = options.machine.empty(),
+                           .read_tokenizer = read_tokenizer_once()};
+    if (!options.machine.empty()) {
         deck::Diagnostics found;
-        options.machine = deck::load_called_machine(arguments.machine, found);
-        if (!options.machine) {
+        load.machine = deck::load_called_machine(options.machine, found);
+        if (!load.machine) {
             std::fputs(found.print().c_str(), stderr);
             return found.exit_code();
         }
     }
-    options = of_job(arguments, options, tasks_of_a_node(arguments, options));
-    options.read_source = read_source;
-    options.find_train_validation_overlap = find_train_validation_overlap;
-    options.choose_homes = choose_homes_with_progress(progress);
-    options.choose_depths = choose_depths_with_progress(progress);
-    options.choose_leases = choose_leases_with_progress(progress);
-    auto loaded = deck::load(arguments.deck, arguments.overrides, options);
+    load = of_job(options, load, tasks_of_a_node(options, load));
+    load.read_source = read_source;
+    load.find_train_validation_overlap = find_train_validation_overlap;
+    load.choose_homes = choose_homes_with_progress(progress);
+    load.choose_depths = choose_depths_with_progress(progress);
+    load.choose_leases = choose_leases_with_progress(progress);
+    auto loaded = deck::load(options.deck, options.overrides, load);
     if (loaded.ok()) {
         expect_to_go_on(loaded);
     }
@@ -117,7 +115,7 @@ int slurm(const Arguments& arguments) {
     if (!loaded.ok()) {
         return loaded.found.exit_code();
     }
-    const auto job = job_of(arguments, loaded, options);
+    const auto job = job_of(options, loaded, load);
     const auto memory =
         plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
     if (!memory.fits) {

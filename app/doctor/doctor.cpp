@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "app/command_line/version.hpp"
-#include "app/commands.hpp"
 #include "app/doctor/doctor_folders.hpp"
 #include "app/doctor/doctor_local.hpp"
+#include "app/doctor/doctor_options.hpp"
 #include "app/doctor/doctor_ranks.hpp"
 #include "app/start/available_cores.hpp"
 #include "app/start/job_start.hpp"
@@ -16,11 +16,11 @@
 namespace ziggurat::app {
 namespace {
 
-int doctor_here(const Arguments& arguments) {
+int doctor_here(const DoctorOptions& options) {
     DoctorTargets subjects;
     std::vector<SharedDeck> decks;
-    const deck::LoadOptions options{.has_nccl = comm::has_nccl, .threads = threads_if_started(0)};
-    if (const int refused = find_subjects(arguments.paths, arguments.overrides, options, subjects, decks);
+    const deck::LoadOptions launch{.has_nccl = comm::has_nccl, .threads = threads_if_started(0)};
+    if (const int refused = find_subjects(options.paths, options.overrides, launch, subjects, decks);
         refused != 0) {
         return refused;
     }
@@ -37,16 +37,16 @@ int doctor_here(const Arguments& arguments) {
     doctor::append(all, examine_node({}));
     doctor::append(all, subjects.of_decks);
     doctor::append(all, examine_folders(subjects.folders));
-    std::fputs((arguments.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
+    std::fputs((options.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
     return doctor::exit_code(all);
 }
 
 }  // namespace
 
-int doctor(const Arguments& arguments) {
-    return arguments.mpi ? train::on_ranks(
-                               [&](const comm::Context& world) { return doctor_on_ranks(arguments, world); })
-                         : doctor_here(arguments);
+int doctor(const DoctorOptions& options) {
+    return options.mpi
+               ? train::on_ranks([&](const comm::Context& world) { return doctor_on_ranks(options, world); })
+               : doctor_here(options);
 }
 
 }  // namespace ziggurat::app

@@ -117,14 +117,14 @@ int agree(const comm::Context& world, int exit_code) {
 
 }  // namespace
 
-int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
+int doctor_on_ranks(const DoctorOptions& options, const comm::Context& world) {
     world.liveness()->set_hang_timeout(timeout_seconds);
     const auto nodes = comm::find_nodes(world.group(), 0);
-    const auto options = find_launch(world);
+    const auto launch = find_launch(world);
     DoctorTargets subjects;
     std::vector<SharedDeck> decks;
     const int refused =
-        world.rank() == 0 ? find_subjects(arguments.paths, arguments.overrides, options, subjects, decks) : 0;
+        world.rank() == 0 ? find_subjects(options.paths, options.overrides, launch, subjects, decks) : 0;
     if (const int code = agree(world, refused); code != 0) {
         return code;
     }
@@ -134,7 +134,7 @@ int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
     auto mine = examine_process(job);
     if (nodes.rank_in_node == 0) {
         if (world.rank() != 0) {
-            subjects = find_subjects_of(arguments.paths, decks, options);
+            subjects = find_subjects_of(options.paths, decks, launch);
         }
         doctor::append(mine, examine_node(job));
         doctor::append(mine, subjects.of_decks);
@@ -146,7 +146,7 @@ int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
     if (world.rank() == 0) {
         doctor::append(all, doctor::merge(reports));
         doctor::append(all, of_shared);
-        std::fputs((arguments.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
+        std::fputs((options.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
         exit_code = doctor::exit_code(all);
     }
     return agree(world, exit_code);

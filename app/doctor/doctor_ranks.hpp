@@ -1,7 +1,7 @@
 /// Implementation of `ziggurat doctor --mpi`.
 #pragma once
 
-#include "app/command_line/cli.hpp"
+#include "app/doctor/doctor_options.hpp"
 #include "comm/context.hpp"
 
 namespace ziggurat::app {
@@ -10,6 +10,6 @@ namespace ziggurat::app {
 ///
 /// Every rank checks its process; the first rank of each node checks the node and the folders; all ranks
 /// check the connections between them. Collective: over `world`
-int doctor_on_ranks(const Arguments& arguments, const comm::Context& world);
+int doctor_on_ranks(const DoctorOptions& options, const comm::Context& world);
 
 }  // namespace ziggurat::app

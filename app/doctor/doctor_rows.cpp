@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "app/command_line/option_rows.hpp"
+#include "app/doctor/doctor_options.hpp"
 
 namespace ziggurat::app {
 
@@ -19,27 +20,24 @@ bool is_override(const std::string& value) {
 
 }  // namespace
 
-CommandRow doctor_row() {
+CommandRowOf<DoctorOptions> doctor_row() {
     return {
-        .command = Command::doctor,
         .name = "doctor",
         .doc = "Checks machine, launch and folders, and suggests fixes.",
         .positionals = {{"[FOLDER|DECK|KEY=VALUE]...",
                          "a folder for runs or NVMe state, or a deck, whose folders and data are checked; "
                          "overrides apply to all decks",
-                         [](Arguments& arguments, const std::string& value) {
-                             (is_override(value) ? arguments.overrides : arguments.paths).push_back(value);
+                         [](DoctorOptions& options, const std::string& value) {
+                             (is_override(value) ? options.overrides : options.paths).push_back(value);
                          }}},
-        .options = {flag("--mpi", &Arguments::mpi,
+        .options = {flag("--mpi", &DoctorOptions::mpi,
                          "check on all ranks that mpirun or srun started; rank 0 prints the results "
                          "(without --mpi, MPI is not started)"),
-                    flag("--json", &Arguments::json, "print one JSON object instead of lines")},
-        .examples = {{"ziggurat doctor decks/quickstart.yaml /nvme0",
-                      "this machine, a deck's folders and /nvme0"},
-                     {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
-                     {"srun --mpi=pmix ziggurat doctor --mpi --json runs",
-                      "all nodes of a job, for a script"}},
-        .problem = [](const Arguments&, const GivenOptions&) -> std::string { return ""; }};
+                    flag("--json", &DoctorOptions::json, "print one JSON object instead of lines")},
+        .examples = {
+            {"ziggurat doctor decks/quickstart.yaml /nvme0", "this machine, a deck's folders and /nvme0"},
+            {"mpirun -n 2 ziggurat doctor --mpi decks/quickstart.yaml", "the launch of a training"},
+            {"srun --mpi=pmix ziggurat doctor --mpi --json runs", "all nodes of a job, for a script"}}};
 }
 
 }  // namespace ziggurat::app

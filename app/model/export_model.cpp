@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "app/checkpoint/trained_model.hpp"
-#include "app/commands.hpp"
+#include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -142,28 +142,28 @@ std::string base_of_adapters(const std::string& asked, const std::string& root) 
 /// Exports one checkpoint.
 ///
 /// \param is_begun  true if the target holds parts of another checkpoint, which was removed during the export
-void export_from(checkpoint::CheckpointReader& reader, const Arguments& arguments, bool& is_begun) {
+void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& options, bool& is_begun) {
     const auto begin_ns = monotonic_ns();
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
     const auto& model = loaded.run.model;
-    if (arguments.merge && !model.lora.is_on()) {
+    if (options.merge && !model.lora.is_on()) {
         throw Error{
             ErrorKind::deck,
             fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
                         printable(reader.path()))};
     }
-    const bool is_whole = !model.lora.is_on() || arguments.merge;
-    if (is_whole && !arguments.base.empty()) {
+    const bool is_whole = !model.lora.is_on() || options.merge;
+    if (is_whole && !options.base.empty()) {
         throw Error{
             ErrorKind::deck,
             fmt::format("--base names the base of adapters, but '{}' is exported as a full model. Leave "
                         "out --base{}.",
-                        printable(reader.path()), arguments.merge ? " or --merge" : "")};
+                        printable(reader.path()), options.merge ? " or --merge" : "")};
     }
     if (is_begun) {
-        checkpoint::hf::remove_begun_model(arguments.target);
+        checkpoint::hf::remove_begun_model(options.target);
     }
-    checkpoint::hf::make_empty_folder(arguments.target);
+    checkpoint::hf::make_empty_folder(options.target);
     is_begun = true;
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
@@ -171,17 +171,17 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
     const auto& tokenizer = loaded.run.data.tokenizer;
     const auto companions = find_companions(tokenizer, deck::kept_folder(root));
     const auto [type, reason] =
-        choose_type(arguments.dtype, deck::kept_folder(root), loaded.run.precision.compute);
-    const auto made =
-        is_whole ? checkpoint::hf::export_model(
-                       reader, model, arguments.target, type, arguments.shard_bytes, companions.usage,
-                       [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
-                 : checkpoint::hf::export_adapters(reader, model, arguments.target, type,
-                                                   base_of_adapters(arguments.base, root));
-    const auto copied = copy(companions, tokenizer, arguments.target);
+        choose_type(options.dtype, deck::kept_folder(root), loaded.run.precision.compute);
+    const auto made = is_whole
+                          ? checkpoint::hf::export_model(
+                                reader, model, options.target, type, options.shard_bytes, companions.usage,
+                                [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
+                          : checkpoint::hf::export_adapters(reader, model, options.target, type,
+                                                            base_of_adapters(options.base, root));
+    const auto copied = copy(companions, tokenizer, options.target);
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}; in {}\n",
-               printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
+               printable(options.target), made.tensors, format_bytes(made.bytes), made.files,
                made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", reason, copied,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
                format_duration(seconds_between(begin_ns, monotonic_ns())));
@@ -189,15 +189,15 @@ void export_from(checkpoint::CheckpointReader& reader, const Arguments& argument
 
 }  // namespace
 
-int export_model(const Arguments& arguments) {
+int export_model(const ExportOptions& options) {
     bool is_begun = false;
     try {
         checkpoint::read_during_training(
-            arguments.folder, checkpoint::ReadCheck::hashes, print_note,
-            [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
+            options.folder, checkpoint::ReadCheck::hashes, print_note,
+            [&](checkpoint::CheckpointReader& reader) { export_from(reader, options, is_begun); });
     } catch (...) {
         if (is_begun) {  // incomplete files would make the next attempt fail
-            checkpoint::hf::remove_begun_model(arguments.target);
+            checkpoint::hf::remove_begun_model(options.target);
         }
         throw;
     }

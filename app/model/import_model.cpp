@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/command_line/version.hpp"
-#include "app/commands.hpp"
+#include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/clock.hpp"
@@ -134,21 +134,21 @@ void expect_new(const std::string& folder) {
 
 }  // namespace
 
-int import_model(const Arguments& arguments) {
+int import_model(const ImportOptions& options) {
     const auto begin_ns = monotonic_ns();
-    const auto config = deck::read_published_config(arguments.source);
+    const auto config = deck::read_published_config(options.source);
     if (config.is_missing) {
         throw Error{ErrorKind::deck,
                     fmt::format("cannot read '{}' (no such file in {}). Name the folder of a model in the "
                                 "Hugging Face format.",
                                 printable(config.file), looked_in(config.file))};
     }
-    const auto& folder = arguments.target;
+    const auto& folder = options.target;
     const auto published = load(
-        deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", "none", 1));
-    const auto tokenizer = tokenizer_text(arguments.source, published.run.model.vocab);
+        deck_text(folder, "{init: {from: hf, path: " + deck::write_text(options.source) + "}}", "none", 1));
+    const auto tokenizer = tokenizer_text(options.source, published.run.model.vocab);
     const auto seq = std::min(published.run.model.max_seq, longest_sequence);
-    checkpoint::hf::HfWeights weights{arguments.source, published.run.model};
+    checkpoint::hf::HfWeights weights{options.source, published.run.model};
 
     const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));
     const auto written =
@@ -164,12 +164,12 @@ int import_model(const Arguments& arguments) {
     const auto made =
         checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
                                      [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    checkpoint::hf::keep_companions(arguments.source, arguments.source, folder + "/ckpt");
+    checkpoint::hf::keep_companions(options.source, options.source, folder + "/ckpt");
     const auto deck_path = folder + "/deck.yaml";
     storage::write_small_file(
         deck_path, fmt::format("# Continues the training of the model imported from {}.\n# Set data.train to "
                                "your tokens, then run\n#\n#   ziggurat train {}\n{}",
-                               printable(arguments.source), printable(deck_path), written));
+                               printable(options.source), printable(deck_path), written));
     progress.end();
     fmt::print("{}  {} tensors, {}; in {}\ndeck        {}\n", printable(made.path), made.tensors,
                format_bytes(made.bytes), format_duration(seconds_between(begin_ns, monotonic_ns())),

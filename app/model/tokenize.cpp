@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "app/commands.hpp"
+#include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/clock.hpp"
@@ -37,10 +37,10 @@ std::string name_of(std::string out) {
     return out;
 }
 
-data::InputKind kind_of(const Arguments& arguments) {
-    return arguments.input == "text"                                ? data::InputKind::text
-           : arguments.input == "jsonl" || !arguments.field.empty() ? data::InputKind::json_lines
-                                                                    : data::InputKind::by_content;
+data::InputKind kind_of(const TokenizeOptions& options) {
+    return options.input == "text"                              ? data::InputKind::text
+           : options.input == "jsonl" || !options.field.empty() ? data::InputKind::json_lines
+                                                                : data::InputKind::by_content;
 }
 
 /// Prints a warning for each of the first bad lines, and one with the number of the others.
@@ -66,20 +66,20 @@ void print_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos) {
 
 }  // namespace
 
-int tokenize(const Arguments& arguments) {
+int tokenize(const TokenizeOptions& options) {
     const auto begin_ns = monotonic_ns();
-    const auto tokenizer = arguments.tokenizer == "bytes" ? data::make_byte_tokenizer()
-                                                          : data::open_tokenizer(arguments.tokenizer);
-    const auto add_bos = add_bos_of(arguments.add_bos, spec::AddBos::as_tokenizer_says);
+    const auto tokenizer =
+        options.tokenizer == "bytes" ? data::make_byte_tokenizer() : data::open_tokenizer(options.tokenizer);
+    const auto add_bos = add_bos_of(options.add_bos, spec::AddBos::as_tokenizer_says);
     const data::TokenizeJob job{
-        .inputs = arguments.paths,
-        .kind = kind_of(arguments),
-        .name = name_of(arguments.out),
-        .format = arguments.format == "llmc" ? spec::TokenFormat::llmc : spec::TokenFormat::megatron,
-        .lines = {.field = arguments.field.empty() ? "text" : arguments.field,
-                  .skips_bad_lines = arguments.skip_bad_lines},
+        .inputs = options.paths,
+        .kind = kind_of(options),
+        .name = name_of(options.out),
+        .format = options.format == "llmc" ? spec::TokenFormat::llmc : spec::TokenFormat::megatron,
+        .lines = {.field = options.field.empty() ? "text" : options.field,
+                  .skips_bad_lines = options.skip_bad_lines},
         .begin_token = data::added_begin_token(*tokenizer, add_bos),
-        .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
+        .threads = options.threads > 0 ? options.threads : usable_cores()};
     Progress progress{show_progress()};
     bool has_begun = false;
     // Only after the first tokens are written, so that the first output about a bad input is its error.

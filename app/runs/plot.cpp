@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "app/commands.hpp"
 #include "app/output/output_style.hpp"
 #include "app/output/svg_to_png.hpp"
+#include "app/runs/plot_options.hpp"
 #include "app/runs/plotted_runs.hpp"
 #include "app/runs/run_differences.hpp"
 #include "plot/comparison.hpp"
@@ -48,24 +48,24 @@ void submit_numbers(const std::vector<plot::History>& histories,
 
 }  // namespace
 
-int plot(const Arguments& arguments) {
-    const auto histories = read_histories(arguments.paths);
-    auto style = figure_style(arguments, histories);
+int plot(const PlotOptions& options) {
+    const auto histories = read_histories(options.paths);
+    auto style = figure_style(options, histories);
     style.max_points = plot::points_across_svg;
     const auto drawing = [&](plot::ColorScheme scheme) {
         return plot::svg(plot::make_figure(histories, style), scheme);
     };
-    if (arguments.terminal) {
+    if (options.terminal) {
         print_drawing(histories, style);
-    } else if (arguments.table) {
+    } else if (options.table) {
         print_table(histories);
-    } else if (!arguments.csv.empty()) {
-        submit_numbers(histories, style.x, arguments.csv);
-    } else if (!arguments.png.empty()) {
-        write_drawing(arguments.png, svg_to_png(drawing(plot::ColorScheme::light), arguments.png), histories,
+    } else if (!options.csv.empty()) {
+        submit_numbers(histories, style.x, options.csv);
+    } else if (!options.png.empty()) {
+        write_drawing(options.png, svg_to_png(drawing(plot::ColorScheme::light), options.png), histories,
                       remedy_of_png);
     } else {
-        write_drawing(drawing_of(histories, arguments.out, "plot.svg"),
+        write_drawing(drawing_of(histories, options.out, "plot.svg"),
                       drawing(plot::ColorScheme::as_the_viewer_asks), histories);
     }
     return 0;

@@ -117,13 +117,13 @@ void add_lost_end(plot::History& history) {
     }
 }
 
-plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories) {
-    const auto unit = plot::x_unit_named(arguments.axis);
-    const plot::XRange range{unit, position_of("--from", arguments.from, unit),
-                             position_of("--to", arguments.to, unit)};
+plot::FigureStyle figure_style(const CurveOptions& options, const std::vector<plot::History>& histories) {
+    const auto unit = plot::x_unit_named(options.axis);
+    const plot::XRange range{unit, position_of("--from", options.from, unit),
+                             position_of("--to", options.to, unit)};
     if (range.from && range.to && *range.from > *range.to) {
-        throw Error{ErrorKind::deck, "--from " + printable(arguments.from) + " is after --to " +
-                                         printable(arguments.to) + ". Swap them."};
+        throw Error{ErrorKind::deck, "--from " + printable(options.from) + " is after --to " +
+                                         printable(options.to) + ". Swap them."};
     }
     const auto is_drawn = [&](const plot::Step& step) { return range.has(plot::x_of(step, unit)); };
     if (std::ranges::none_of(
@@ -132,7 +132,7 @@ plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plo
                     fmt::format("no run has a step between --from and --to. The runs have {}.",
                                 extent_of(histories, unit))};
     }
-    return {.x = range, .smooth = arguments.smooth, .is_log = arguments.log};
+    return {.x = range, .smooth = options.smooth, .is_log = options.log};
 }
 
 std::vector<plot::History> read_histories(const std::vector<std::string>& runs) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command_line/cli.hpp"
+#include "app/runs/plot_options.hpp"
 #include "plot/figure.hpp"
 #include "plot/history.hpp"
 
@@ -25,7 +25,7 @@ void add_lost_end(plot::History& history);
 /// The caller sets the number of points.
 ///
 /// Errors: Error{deck} if --from or --to is not a position on the axis, or no run has a step between them
-plot::FigureStyle figure_style(const Arguments& arguments, const std::vector<plot::History>& histories);
+plot::FigureStyle figure_style(const CurveOptions& options, const std::vector<plot::History>& histories);
 
 /// Returns `given`; if it is empty, the path of `name` in the folder of the first run's metrics.
 std::string drawing_of(const std::vector<plot::History>& histories,

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string>
 
-#include "app/commands.hpp"
 #include "app/output/output_style.hpp"
+#include "app/runs/plot_options.hpp"
 #include "app/runs/plotted_runs.hpp"
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
@@ -93,15 +93,15 @@ plot::DashboardStyle style_now(const plot::TerminalStyle& terminal) {
 
 }  // namespace
 
-int top(const Arguments& arguments) {
-    plot::HistoryReader reader{arguments.paths.front()};
+int top(const TopOptions& options) {
+    plot::HistoryReader reader{options.path};
     reader.read();
     const auto shown = [&reader] {
         auto history = reader.history();
         add_lost_end(history);
         return plot::dashboard(history, style_now(style_of_output()));
     };
-    if (::isatty(STDOUT_FILENO) == 0 || arguments.once) {
+    if (::isatty(STDOUT_FILENO) == 0 || options.once) {
         std::fputs(shown().c_str(), stdout);
         return 0;
     }

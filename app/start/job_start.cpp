@@ -134,7 +134,7 @@ int threads_if_started(int ranks) {
     return asked > 0 || ranks <= 0 ? asked : std::max(1, train::granted_cores() / ranks);
 }
 
-std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
+std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
                                                   int& exit_code) {
     deck::LoadOptions options = find_launch(world);
@@ -146,7 +146,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
         options.has_token = has_token;
         options.read_source = read_source;  // other ranks read the sources when they open the training data
         options.find_train_validation_overlap = find_train_validation_overlap;
-        loaded = deck::load(arguments.deck, arguments.overrides, options);
+        loaded = deck::load(job.deck, job.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->reports_of_record) {
             std::fputs(loaded->found.print().c_str(), stderr);
         }

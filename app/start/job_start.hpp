@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "app/command_line/cli.hpp"
+#include "app/deck/deck_options.hpp"
 #include "comm/context.hpp"
 #include "deck/load.hpp"
 
@@ -29,7 +29,7 @@ int threads_if_started(int ranks);
 /// Then all ranks load its effective form. Returns empty if the deck has errors or cannot run on some rank:
 /// then rank 0 has printed the errors, and `exit_code` is set to the same value on all ranks.
 /// Collective: over `world`
-std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
+std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
                                                   int& exit_code);
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text/message.hpp"
@@ -48,6 +51,16 @@ deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer) {
             .begin_token = opened->begin_token(),
             .adds_begin_token = opened->adds_begin_token(),
             .note = opened->note()};
+}
+
+std::function<deck::TokenizerFacts(const spec::Tokenizer&)> read_tokenizer_once() {
+    using Known = std::pair<spec::Tokenizer, deck::TokenizerFacts>;
+    return [last = std::make_shared<std::optional<Known>>()](const spec::Tokenizer& tokenizer) {
+        if (!*last || (*last)->first != tokenizer) {
+            *last = Known{tokenizer, read_tokenizer(tokenizer)};
+        }
+        return (*last)->second;
+    };
 }
 
 spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& named) {

@@ -1,6 +1,7 @@
 /// Tokenizers of decks and of trained models.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,11 @@ namespace ziggurat::app {
 /// Returns the facts of a tokenizer; for LoadOptions::read_tokenizer.
 /// Errors: those of data::open_tokenizer()
 deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer);
+
+/// Returns a function like read_tokenizer() that opens the same tokenizer only once.
+///
+/// Commands that choose the number of ranks load a deck several times.
+std::function<deck::TokenizerFacts(const spec::Tokenizer&)> read_tokenizer_once();
 
 /// Returns the tokenizer of a trained model, with the path that the command line gives.
 ///

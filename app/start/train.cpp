@@ -7,12 +7,12 @@
 #include "app/bench/peak_cache.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/command_line/version.hpp"
-#include "app/commands.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/available_cores.hpp"
 #include "app/start/job_start.hpp"
 #include "app/start/rank_processors.hpp"
 #include "app/start/require_fit.hpp"
+#include "app/start/train_options.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
@@ -33,12 +33,12 @@ std::optional<std::int64_t> find_end_ns() {
               : std::nullopt;
 }
 
-int train_together(const Arguments& arguments,
+int train_together(const TrainOptions& options,
                    const comm::Context& world,
                    train::StopSignals& signals,
                    std::int64_t begin_ns) {
     int exit_code = 0;
-    const std::optional<deck::LoadedDeck> loaded = load_on_all_ranks(arguments, world, exit_code);
+    const std::optional<deck::LoadedDeck> loaded = load_on_all_ranks(options, world, exit_code);
     if (!loaded) {
         return exit_code;
     }
@@ -64,10 +64,10 @@ int train_together(const Arguments& arguments,
         loaded->run,
         {.version = version(),
          .libraries = library_versions(),
-         .command = arguments.line,
+         .command = options.line,
          .effective_deck = loaded->effective,
          .secrets = loaded->secrets,
-         .backup = arguments.backup,
+         .backup = options.backup,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
          .time_limit_source = loaded->time_limit_source,
@@ -81,12 +81,12 @@ int train_together(const Arguments& arguments,
 
 }  // namespace
 
-int train(const Arguments& arguments) {
+int train(const TrainOptions& options) {
     const std::int64_t begin_ns = monotonic_ns();
     // Before MPI: from now on, if the launcher ends the job, the program still reports the reason.
     train::StopSignals signals;
     return train::on_ranks(
-        [&](const comm::Context& world) { return train_together(arguments, world, signals, begin_ns); });
+        [&](const comm::Context& world) { return train_together(options, world, signals, begin_ns); });
 }
 
 }  // namespace ziggurat::app

@@ -164,7 +164,7 @@ std::optional<Latest> read_latest(const std::string& root) {
         *text != fmt::format("{} {:016x}\n", latest.name, latest.hash_of_manifest)) {
         throw Error{
             ErrorKind::checkpoint,
-            fmt::format("'{}' is damaged (it holds '{}', not a step and the hash of its COMPLETE). Remove "
+            fmt::format("'{}' is corrupt (it holds '{}', not a step and the hash of its COMPLETE). Remove "
                         "it: the newest complete checkpoint is found without it.",
                         path, printable(text->substr(0, 60)))};
     }

@@ -36,11 +36,16 @@ void remove_unfinished(const std::string& root);
 void repair_folder(const std::string& root);
 
 /// One save, on the rank that commits. Readers see no change before finish().
+///
+/// The destructor removes the folder of a save that is not finished.
 class Commit {
   public:
     /// Creates `<root>/step-N.tmp`; first removes leftovers of interrupted saves from `root`.
     /// Errors: Error{resource}
     Commit(std::string root, std::int64_t step);
+    ~Commit();
+    Commit(const Commit&) = delete;
+    Commit& operator=(const Commit&) = delete;
 
     /// The folder that shards are written to.
     const std::string& folder() const noexcept { return folder_; }
@@ -56,13 +61,11 @@ class Commit {
     ///         was before, and LATEST is still valid
     std::vector<std::string> finish(Manifest manifest, const RetentionPolicy& keep);
 
-    /// Removes the folder. Never throws.
-    void abandon() noexcept;
-
   private:
     std::string root_;
     std::string folder_;
     std::int64_t step_;
+    bool is_finished_ = false;
 };
 
 /// Result of the search in `<run.dir>/ckpt` for a checkpoint to resume from.

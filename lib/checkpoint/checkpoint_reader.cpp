@@ -34,7 +34,7 @@ using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
     throw Error{
         ErrorKind::checkpoint,
-        fmt::format("'{}' is damaged ({}). Resume from another checkpoint; `ziggurat inspect --verify` "
+        fmt::format("'{}' is corrupt ({}). Resume from another checkpoint; `ziggurat inspect --verify` "
                     "lists all defects.",
                     file, what)};
 }

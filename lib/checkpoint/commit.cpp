@@ -224,6 +224,12 @@ Commit::Commit(std::string root, std::int64_t step)
     create_folder(folder_);
 }
 
+Commit::~Commit() {
+    if (!is_finished_) {
+        remove_quietly(folder_);
+    }
+}
+
 std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy& keep) {
     ZG_EXPECTS(manifest.progress.step == step_);
     const std::string final_path = root_ + "/" + folder_name(step_);
@@ -261,9 +267,10 @@ std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy
         renames.keep();
     } catch (...) {
         remove_quietly(new_latest);
-        abandon();
+        remove_quietly(folder_);
         throw;
     }
+    is_finished_ = true;
     remove_quietly(folder_);  // an older save of this step, if names were exchanged
     remove_quietly(old);
     try {
@@ -275,10 +282,6 @@ std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy
         notes.emplace_back(error.what());
     }
     return notes;
-}
-
-void Commit::abandon() noexcept {
-    remove_quietly(folder_);
 }
 
 }  // namespace ziggurat::checkpoint

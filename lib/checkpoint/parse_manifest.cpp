@@ -193,7 +193,7 @@ Manifest from_json(const Json& json) {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
     throw Error{ErrorKind::checkpoint,
-                fmt::format("'{}' is damaged ({}). Resume from another checkpoint of the run.",
+                fmt::format("'{}' is corrupt ({}). Resume from another checkpoint of the run.",
                             printable(path), printable(shortened(reason)))};
 }
 

@@ -23,7 +23,7 @@ std::uint64_t fingerprint(const CollectiveCall& call) {
     mix(static_cast<std::int64_t>(call.type));
     mix(call.sum_group);
     mix(call.peer);
-    if (call.kind != CollectiveKind::all_to_all) {
+    if (!has_output_blocks(call.kind)) {
         for (const auto& block : call.blocks) {
             mix(block.offset_bytes);
             mix(block.bytes);
@@ -39,7 +39,7 @@ void check_agreement(const Communicator& group, const CollectiveCall& call, int 
     std::array<std::uint64_t, 2> extremes{mine, ~mine};
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_UINT64_T, MPI_MAX, group.native()));
     bool is_agreed = extremes[0] == ~extremes[1];
-    if (is_agreed && call.kind == CollectiveKind::all_to_all) {
+    if (is_agreed && has_output_blocks(call.kind)) {
         std::vector<std::int64_t> sends;
         for (const auto& block : call.blocks) {
             sends.push_back(block.bytes);

@@ -9,8 +9,6 @@
 
 namespace ziggurat::comm {
 
-bool is_sum(CollectiveKind kind) noexcept;
-
 std::int64_t bytes_of_all(std::span<const Block> blocks) noexcept;
 
 /// Returns the range from the first to the last byte of the blocks that are not empty.

@@ -29,10 +29,6 @@ struct Span {
                                          ". A bug in ziggurat: please report it with the deck."};
 }
 
-bool is_sum(CollectiveKind kind) {
-    return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
-}
-
 /// Returns the range from the first to the last byte of all blocks.
 Span hull(const std::byte* base, const std::vector<Block>& blocks) {
     std::int64_t begin = 0;
@@ -72,76 +68,53 @@ void check_aliasing(const CollectiveCall& call, int rank) {
     const std::byte* out = call.output + call.output_offset_bytes;
     const auto own = call.blocks[call.blocks.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
     const Span whole_in = hull(in, call.blocks);
-    const Span whole_out = hull(out, call.blocks);
-    switch (call.kind) {
-        case CollectiveKind::all_gather: {
+    const Span whole_out = hull(out, has_output_blocks(call.kind) ? call.output_blocks : call.blocks);
+    switch (row_of(call.kind).in_place) {
+        case InPlace::input_in_output: {
             const Span mine{in, own.bytes};
             if (mine.overlaps(whole_out) && in != out + own.offset_bytes) {
                 refuse(call, "its input overlaps the output, but not in place");
             }
             break;
         }
-        case CollectiveKind::reduce_scatter: {
+        case InPlace::output_in_input: {
             const Span mine{out, own.bytes};
             if (mine.overlaps(whole_in) && out != in + own.offset_bytes) {
                 refuse(call, "its output overlaps the input, but not in place");
             }
             break;
         }
-        case CollectiveKind::all_reduce:
+        case InPlace::equal:
             if (whole_in.overlaps(whole_out) && in != out) {
                 refuse(call, "input and output overlap, but not in place");
             }
             break;
-        case CollectiveKind::all_to_all:
-            if (whole_in.overlaps(hull(out, call.output_blocks))) {
+        case InPlace::never:
+            if (whole_in.overlaps(whole_out)) {
                 refuse(call, "input and output overlap");
             }
             break;
-        case CollectiveKind::broadcast:
-        case CollectiveKind::send:
-        case CollectiveKind::receive:
+        case InPlace::any:
             break;
     }
 }
 
 }  // namespace
 
-const char* name_of(CollectiveKind kind) noexcept {
-    switch (kind) {
-        case CollectiveKind::all_gather:
-            return "all_gather";
-        case CollectiveKind::reduce_scatter:
-            return "reduce_scatter";
-        case CollectiveKind::all_reduce:
-            return "all_reduce";
-        case CollectiveKind::all_to_all:
-            return "all_to_all";
-        case CollectiveKind::broadcast:
-            return "broadcast";
-        case CollectiveKind::send:
-            return "send";
-        case CollectiveKind::receive:
-            return "receive";
-    }
-    return "unknown";
-}
-
 void check_call(const CollectiveCall& call, int size, int rank) {
-    const bool is_between_two = call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
-    const bool has_one_block = is_between_two || call.kind == CollectiveKind::broadcast;
-    check_blocks(call, call.blocks, has_one_block ? 1 : static_cast<std::size_t>(size));
-    if (call.kind == CollectiveKind::all_to_all) {
+    const CollectiveKindRow row = row_of(call.kind);
+    check_blocks(call, call.blocks, row.has_one_block ? 1 : static_cast<std::size_t>(size));
+    if (has_output_blocks(call.kind)) {
         check_blocks(call, call.output_blocks, static_cast<std::size_t>(size));
         const auto r = static_cast<std::size_t>(rank);
         if (call.blocks[r].bytes != call.output_blocks[r].bytes) {
             refuse(call, "the input and output blocks from this member to itself differ in size");
         }
     }
-    if (has_one_block && (call.peer < 0 || call.peer >= size)) {
+    if (row.has_one_block && (call.peer < 0 || call.peer >= size)) {
         refuse(call, "peer " + std::to_string(call.peer) + " of " + std::to_string(size) + " members");
     }
-    if (is_between_two && (call.peer == rank || call.tag < 0)) {
+    if (row.is_between_two && (call.peer == rank || call.tag < 0)) {
         refuse(call, "a message to itself or with a negative tag");
     }
     if (call.sum_group < 0) {

@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "comm/collective_kinds.hpp"
 #include "spec/dtype.hpp"
 
 namespace ziggurat::comm {
 
 class NodeMemory;
 class WaitContext;
-
-enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
 
 /// Part of a vector; may be empty. For sums, both numbers are multiples of the element size.
 struct Block {
@@ -61,8 +60,6 @@ struct CollectiveCall {
 
 /// Throws `Error{internal}` that names the call and its first defect.
 void check_call(const CollectiveCall& call, int size, int rank);
-
-const char* name_of(CollectiveKind kind) noexcept;
 
 /// Collective operations of one group of ranks. Used by one thread.
 ///

@@ -4,43 +4,13 @@
 #include <cstring>
 
 #include "base/contract.hpp"
-#include "comm/unaligned_element.hpp"
+#include "comm/strip_sum.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {
 namespace {
 
 using tensor::bfloat16;
-
-/// Number of elements summed at a time: their partial sums stay in the L1 cache.
-constexpr std::int64_t strip = 2048;
-
-template <class T>
-void load_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] = load_element<T>(from, i);
-    }
-}
-
-template <class T>
-void add_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += load_element<T>(from, i);
-    }
-}
-
-void add_sums(float* __restrict sum, const float* __restrict group, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += group[i];
-    }
-}
-
-template <class T>
-void store_strip(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        store_element<T>(to, i, sum[i]);
-    }
-}
 
 template <class T>
 void sum_group_of(std::span<const std::byte* const> group, std::int64_t offset, float* sum, std::int64_t n) {
@@ -55,10 +25,10 @@ void fold_as(std::span<const std::byte* const> inputs,
              std::byte* output,
              std::int64_t elements,
              std::size_t group_size) {
-    alignas(64) float total[strip];
-    alignas(64) float group[strip];
-    for (std::int64_t begin = 0; begin < elements; begin += strip) {
-        const std::int64_t n = std::min(strip, elements - begin);
+    alignas(64) float total[strip_elements];
+    alignas(64) float group[strip_elements];
+    for (std::int64_t begin = 0; begin < elements; begin += strip_elements) {
+        const std::int64_t n = std::min(strip_elements, elements - begin);
         const std::int64_t offset = begin * static_cast<std::int64_t>(sizeof(T));
         sum_group_of<T>(inputs.first(group_size), offset, total, n);
         for (std::size_t m = group_size; m < inputs.size(); m += group_size) {

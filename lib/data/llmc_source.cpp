@@ -92,11 +92,8 @@ std::string kind_of_llmc(const MappedFile& file) {
                              seen);
 }
 
-LlmcSource::LlmcSource(const std::string& pattern, const std::string& key) {
-    const auto paths = expand_paths(pattern, key);
-    for (const auto& path : paths) {
-        sequence_.append(open_llmc(path, key));
-    }
+LlmcSource::LlmcSource(const std::string& pattern, const std::string& key)
+    : FileSource{pattern, key, open_llmc} {
     if (sequence_.num_tokens() == 0) {
         std::string message = key;
         message += ": '" + pattern + "' holds no tokens (all headers count 0). Name other files.";

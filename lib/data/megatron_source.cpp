@@ -97,7 +97,7 @@ MegatronSource::MegatronSource(const std::string& path, const std::string& key)
                "its sequences end at byte " + std::to_string(end_bytes) + ", but '" + bin.path() + "' has " +
                    std::to_string(bin.bytes()) + " bytes");
     }
-    tokens_.append({std::move(bin), 0, end_bytes / itemsize, type_});
+    sequence_.append({std::move(bin), 0, end_bytes / itemsize, type_});
 }
 
 void MegatronSource::check_index(const std::string& key) {
@@ -151,7 +151,7 @@ void MegatronSource::check_index(const std::string& key) {
 }
 
 std::vector<SourceFile> MegatronSource::files() const {
-    std::vector<SourceFile> files = tokens_.files();
+    std::vector<SourceFile> files = FileSource::files();
     files.push_back({&index_, true});
     return files;
 }

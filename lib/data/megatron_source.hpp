@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/file_sequence.hpp"
-#include "data/token_source.hpp"
+#include "data/file_source.hpp"
 
 namespace ziggurat::data {
 
@@ -26,15 +25,12 @@ std::optional<TokenType> megatron_type(int code);
 ///
 /// Source: Megatron-LM, core/datasets/indexed_dataset.py. The index's arrays begin at byte 34 and are not
 /// aligned.
-class MegatronSource final : public TokenSource {
+class MegatronSource final : public FileSource {
   public:
     MegatronSource(const std::string& path, const std::string& key);
 
-    std::int64_t num_tokens() const override { return tokens_.num_tokens(); }
-    void read(std::int64_t begin, std::span<std::int32_t> out) const override { tokens_.read(begin, out); }
     bool has_document_index() const override { return true; }
     void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override;
-    std::string location_of(std::int64_t token) const override { return tokens_.location_of(token); }
     std::vector<SourceFile> files() const override;
 
     std::int64_t num_documents() const noexcept { return num_document_entries_ - 1; }
@@ -48,7 +44,6 @@ class MegatronSource final : public TokenSource {
     std::int64_t num_sequences_ = 0;
     std::int64_t num_document_entries_ = 0;
     TokenType type_ = TokenType::uint16;
-    FileSequence tokens_;  // the one .bin
 };
 
 }  // namespace ziggurat::data

@@ -47,15 +47,16 @@ void expect_plain_text(const MappedFile& file, const std::string& key) {
                                              printable(file.path()), reason, remedy)};
 }
 
+TokenFile open_text(const std::string& path, const std::string& key) {
+    MappedFile file{path, key};
+    expect_plain_text(file, key);
+    const std::int64_t tokens = file.bytes();
+    return {std::move(file), 0, tokens, TokenType::uint8};
+}
+
 }  // namespace
 
-TextSource::TextSource(const std::string& pattern, const std::string& key) {
-    for (const auto& path : expand_paths(pattern, key)) {
-        MappedFile file{path, key};
-        expect_plain_text(file, key);
-        const std::int64_t tokens = file.bytes();
-        sequence_.append({std::move(file), 0, tokens, TokenType::uint8});
-    }
-}
+TextSource::TextSource(const std::string& pattern, const std::string& key)
+    : FileSource{pattern, key, open_text} {}
 
 }  // namespace ziggurat::data

@@ -1,4 +1,8 @@
-/// Properties of ops as enumerations: kinds, directions, purposes and the engines that run them.
+/// OpKind, the kinds of ops, as one table, and the other properties of ops: directions and purposes.
+///
+/// `row_of` holds the differences between collectives; the code that plans, checks and counts ops reads them
+/// there. A new collective is an enumerator and a row here, and a kind of the same name in
+/// comm/collective_kinds.hpp.
 #pragma once
 
 #include <array>
@@ -30,45 +34,141 @@ enum class OpKind {
     write,  ///< to NVMe
 };
 
-/// Returns the name that is printed, traced and written to JSON; also for the enumerations below.
-constexpr const char* to_string(OpKind kind) {
+/// Classes of ops. All collectives are one class.
+///
+/// A switch over classes does not change if a collective is added.
+enum class OpClass { compute, loss, fill, add, update, norm, step_end, collective, copy, read, write };
+
+/// Blocks of an operand that one member of a collective has.
+enum class MemberBlocks {
+    none,  ///< the collective has no such operand on the member
+    own,   ///< the member's own block only
+    all
+};
+
+/// Columns of the table for collectives.
+///
+/// Members have no defaults, so a new row or column without a value does not compile.
+struct CollectiveRow {
+    bool is_message;      ///< between two ranks, with one operand; others have Op::blocks
+    bool is_sum;          ///< results are sums over members
+    MemberBlocks reads;   ///< of the vector that is read
+    MemberBlocks writes;  ///< of the vector that is written
+    /// Bytes that a rank sends, counted as in a ring, of a vector or message of `bytes` in a group.
+    std::int64_t (*bytes_sent)(std::int64_t bytes, std::int64_t members);
+};
+
+struct OpKindRow {
+    const char* name;  ///< printed, traced and written to JSON
+    OpClass op_class;
+    std::optional<CollectiveRow> collective = std::nullopt;
+};
+
+/// Returns b(1 - 1/n), exact if n divides b.
+constexpr std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
+    return amount - amount / parts;
+}
+
+/// Returns the row of a kind.
+constexpr OpKindRow row_of(OpKind kind) {
+    using Blocks = MemberBlocks;
     switch (kind) {
         case OpKind::compute:
-            return "compute";
+            return {"compute", OpClass::compute};
         case OpKind::loss:
-            return "loss";
+            return {"loss", OpClass::loss};
         case OpKind::fill:
-            return "fill";
+            return {"fill", OpClass::fill};
         case OpKind::add:
-            return "add";
+            return {"add", OpClass::add};
         case OpKind::update:
-            return "update";
+            return {"update", OpClass::update};
         case OpKind::norm:
-            return "norm";
+            return {"norm", OpClass::norm};
         case OpKind::step_end:
-            return "step_end";
+            return {"step_end", OpClass::step_end};
         case OpKind::all_gather:
-            return "all_gather";
+            return {"all_gather", OpClass::collective,
+                    CollectiveRow{.is_message = false,
+                                  .is_sum = false,
+                                  .reads = Blocks::own,
+                                  .writes = Blocks::all,
+                                  .bytes_sent = without_own_part}};
         case OpKind::reduce_scatter:
-            return "reduce_scatter";
+            return {"reduce_scatter", OpClass::collective,
+                    CollectiveRow{.is_message = false,
+                                  .is_sum = true,
+                                  .reads = Blocks::all,
+                                  .writes = Blocks::own,
+                                  .bytes_sent = without_own_part}};
         case OpKind::all_reduce:
-            return "all_reduce";
+            return {"all_reduce", OpClass::collective,
+                    CollectiveRow{.is_message = false,
+                                  .is_sum = true,
+                                  .reads = Blocks::all,
+                                  .writes = Blocks::all,
+                                  .bytes_sent = [](std::int64_t bytes, std::int64_t members) {
+                                      return 2 * without_own_part(bytes, members);
+                                  }}};
         case OpKind::send:
-            return "send";
+            return {"send", OpClass::collective,
+                    CollectiveRow{.is_message = true,
+                                  .is_sum = false,
+                                  .reads = Blocks::all,
+                                  .writes = Blocks::none,
+                                  .bytes_sent = [](std::int64_t bytes, std::int64_t) { return bytes; }}};
         case OpKind::receive:
-            return "receive";
+            return {"receive", OpClass::collective,
+                    CollectiveRow{.is_message = true,
+                                  .is_sum = false,
+                                  .reads = Blocks::none,
+                                  .writes = Blocks::all,
+                                  .bytes_sent = [](std::int64_t, std::int64_t) { return std::int64_t{0}; }}};
         case OpKind::copy:
-            return "copy";
+            return {"copy", OpClass::copy};
         case OpKind::read:
-            return "read";
+            return {"read", OpClass::read};
         case OpKind::write:
-            return "write";
+            return {"write", OpClass::write};
     }
     throw std::invalid_argument{"no OpKind"};
 }
 
-/// True if all ranks of a group run the op together.
-bool is_collective(OpKind kind);
+/// Returns the name that is printed, traced and written to JSON; also for the enumerations below.
+constexpr const char* to_string(OpKind kind) {
+    return row_of(kind).name;
+}
+
+constexpr OpClass class_of(OpKind kind) {
+    return row_of(kind).op_class;
+}
+
+/// True if all ranks of a group run the op together, or two of them for a message.
+constexpr bool is_collective(OpKind kind) {
+    return row_of(kind).collective.has_value();
+}
+
+constexpr bool is_message(OpKind kind) {
+    const auto row = row_of(kind);
+    return row.collective && row.collective->is_message;
+}
+
+constexpr bool is_sum(OpKind kind) {
+    const auto row = row_of(kind);
+    return row.collective && row.collective->is_sum;
+}
+
+/// True if an op of this kind reads only its rank's block of the vector.
+constexpr bool reads_own_block(OpKind kind) {
+    const auto row = row_of(kind);
+    return row.collective && row.collective->reads == MemberBlocks::own;
+}
+
+/// True if an op of this kind writes only its rank's block of the vector.
+constexpr bool writes_own_block(OpKind kind) {
+    const auto row = row_of(kind);
+    return row.collective && row.collective->writes == MemberBlocks::own;
+}
 
 enum class Direction { none, forward, backward, backward_input, backward_weight, recompute };
 
@@ -136,92 +236,5 @@ constexpr const char* to_string(Purpose purpose) {
 inline constexpr int num_purposes = num_enumerators<Purpose>();
 /// Bytes by Purpose.
 using BytesByPurpose = std::array<std::int64_t, num_purposes>;
-
-enum class Engine {
-    compute,
-    collective,
-    channel,
-    host_to_device,
-    device_to_host,
-    nvme_read,
-    nvme_write,
-    host_optimizer,
-    step_end,
-};
-
-constexpr const char* to_string(Engine engine) {
-    switch (engine) {
-        case Engine::compute:
-            return "compute";
-        case Engine::collective:
-            return "collective";
-        case Engine::channel:
-            return "channel";
-        case Engine::host_to_device:
-            return "host_to_device";
-        case Engine::device_to_host:
-            return "device_to_host";
-        case Engine::nvme_read:
-            return "nvme_read";
-        case Engine::nvme_write:
-            return "nvme_write";
-        case Engine::host_optimizer:
-            return "host_optimizer";
-        case Engine::step_end:
-            return "step_end";
-    }
-    throw std::invalid_argument{"no Engine"};
-}
-
-inline constexpr int num_engines = num_enumerators<Engine>();
-
-/// Directed links between two tiers.
-enum class Link { nvme_read, nvme_write, host_to_device, device_to_host };
-
-/// Returns the link that an engine serves; nullopt for engines that compute or communicate.
-constexpr std::optional<Link> link_of(Engine engine) {
-    switch (engine) {
-        case Engine::nvme_read:
-            return Link::nvme_read;
-        case Engine::nvme_write:
-            return Link::nvme_write;
-        case Engine::host_to_device:
-            return Link::host_to_device;
-        case Engine::device_to_host:
-            return Link::device_to_host;
-        case Engine::compute:
-        case Engine::collective:
-        case Engine::channel:
-        case Engine::host_optimizer:
-        case Engine::step_end:
-            return std::nullopt;
-    }
-    throw std::invalid_argument{"no Engine"};
-}
-
-constexpr Engine engine_of(Link link) {
-    for (int e = 0; e < num_engines; ++e) {
-        if (link_of(static_cast<Engine>(e)) == link) {
-            return static_cast<Engine>(e);
-        }
-    }
-    throw std::invalid_argument{"no Link"};
-}
-
-/// Returns the name of the lane, for example `nvme_read`.
-constexpr const char* to_string(Link link) {
-    return to_string(engine_of(link));
-}
-inline constexpr int num_links = num_enumerators<Link>();
-
-/// True if an op of a lane may begin before the ops before it in the lane have ended or begun.
-///
-/// This keeps a disk busy. Such an op lists everything that it must wait for in its waits, including ops of
-/// its own lane. An op begins when these ops are done: the op `max_in_flight` positions before it, all ops
-/// before that one, and the op itself in the previous step.
-constexpr bool overlaps_itself(Engine engine) {
-    return engine == Engine::nvme_read || engine == Engine::nvme_write;
-}
-inline constexpr int max_in_flight = 8;
 
 }  // namespace ziggurat::schedule

@@ -17,6 +17,7 @@
 
 #include "layout/families/role.hpp"
 #include "schedule/buffer.hpp"
+#include "schedule/engine.hpp"
 #include "schedule/op_kind.hpp"
 #include "spec/run_spec.hpp"
 

@@ -52,7 +52,7 @@ int train(const spec::RunSpec& spec,
         limit,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
-        reporter.print_line(message(Severity::note, reporter.printed(note)));
+        reporter.print_line(message(Severity::note, reporter.with_display_path(note)));
     }
     try {
         spec::RunSpec again = spec;  // after a rollback: the run has its own checkpoints by then
@@ -60,16 +60,16 @@ int train(const spec::RunSpec& spec,
         RollBackLimit limit_of_backs;
         for (std::optional<RollBack> back;;) {
             reporter.busy("compiles the step and reserves memory");
-            TrainingLoop loop{back ? again : spec,
-                              world,
-                              devices,
-                              corpus,
-                              tokenizer.get(),
-                              data,
-                              context,
-                              requests,
-                              reporter,
-                              back};
+            TrainingLoop loop{{.spec = back ? again : spec,
+                               .world = world,
+                               .devices = devices,
+                               .corpus = corpus,
+                               .tokenizer = tokenizer.get(),
+                               .data = data,
+                               .context = context,
+                               .requests = requests,
+                               .reporter = reporter,
+                               .back = back}};
             const auto end = loop.run();
             if (!end.back) {
                 return end.exit_code;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/heap.hpp"
@@ -29,56 +31,50 @@ Resumed after_spike(Resumed resumed, const std::optional<RollBack>& back) {
 
 }  // namespace
 
-TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
-                           const comm::Context& world,
-                           const device::RankDevices& devices,
-                           const data::Corpus& corpus,
-                           const data::TextTokenizer* tokenizer,
-                           DataGuard& data,
-                           const RunContext& context,
-                           Requests& requests,
-                           Reporter& reporter,
-                           const std::optional<RollBack>& back)
-    : spec_{spec},
-      requests_{requests},
-      reporter_{reporter},
-      tokenizer_{tokenizer},
-      data_{data},
-      devices_{devices},
-      assembly_{spec_, build_programs(spec_, world.rank()), world, devices_, StateInit::zero},
+TrainingLoop::TrainingLoop(const LoopInputs& inputs)
+    : spec_{inputs.spec},
+      requests_{inputs.requests},
+      reporter_{inputs.reporter},
+      tokenizer_{inputs.tokenizer},
+      data_{inputs.data},
+      devices_{inputs.devices},
+      assembly_{spec_, build_programs(spec_, inputs.world.rank()), inputs.world, devices_, StateInit::zero},
       world_{assembly_.world()},
-      model_{spec_, world.rank()},
-      resumed_{after_spike(resume(spec_,
-                                  context.effective_deck,
-                                  world_,
-                                  assembly_.state(),
-                                  reporter,
-                                  {for_manifest(data.files(), context.secrets), corpus.order()}),
-                           back)},
+      model_{spec_, inputs.world.rank()},
+      resumed_{after_spike(
+          resume(spec_,
+                 inputs.context.effective_deck,
+                 world_,
+                 assembly_.state(),
+                 inputs.reporter,
+                 {for_manifest(inputs.data.files(), inputs.context.secrets), inputs.corpus.order()}),
+          inputs.back)},
       tracker_{spec_, world_, checkpoint_root(spec_),
                resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
-      order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},
-      feeder_{spec_, corpus.training(order_), model_.data_rank, model_.counts_losses(), resumed_.progress},
-      evaluation_{spec_, corpus.validation(spec.validate.batches * spec.train.global_batch), world_, model_,
-                  assembly_},
-      account_{spec_, world_, assembly_, model_.table, context.peak, step_ + 1},
+      order_{resumed_.progress.order.is_known() ? resumed_.progress.order : inputs.corpus.order()},
+      feeder_{spec_, inputs.corpus.training(order_), model_.data_rank, model_.counts_losses(),
+              resumed_.progress},
+      evaluation_{spec_,
+                  inputs.corpus.validation(inputs.spec.validate.batches * inputs.spec.train.global_batch),
+                  world_, model_, assembly_},
+      account_{spec_, world_, assembly_, model_.table, inputs.context.peak, step_ + 1},
       checkpointer_{spec_,
-                    context,
+                    inputs.context,
                     world_,
                     assembly_.state(),
                     assembly_.step_requests(),
-                    reporter,
+                    inputs.reporter,
                     times(),
                     resumed_.is_own ? step_ : -1,
-                    &data} {
+                    &inputs.data} {
     spec_.train.steps = course_.end_step();
     checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
-    if (world.rank() == 0) {
+    if (inputs.world.rank() == 0) {
         checkpoint::repair_folder(checkpointer_.fd_path() + "/ckpt");
         try {
-            keep_companions_of_start(spec.model, resumed_, checkpointer_.fd_path() + "/ckpt");
+            keep_companions_of_start(inputs.spec.model, resumed_, checkpointer_.fd_path() + "/ckpt");
         } catch (const Error& error) {
             reporter_.print_line(
                 message(Severity::warning,
@@ -94,7 +90,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         max_bytes_[static_cast<std::size_t>(tier)] = assembly_.arena_bytes(tier);
     }
     comm::all_reduce_max(world_, max_bytes_);
-    if (resumed_.is_from_scratch() && spec.model.init_path.empty()) {
+    if (resumed_.is_from_scratch() && inputs.spec.model.init_path.empty()) {
         reporter_.busy("sets initial values");
         assembly_.set_initial_values();
     } else if (resumed_.lacks_adapters) {
@@ -102,14 +98,16 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         assembly_.set_initial_values(state::RandomTensors::adapters);
     }
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
-    if (back) {
-        reporter_.roll_back(step_, back->from_step, back->next_sample);
+    if (inputs.back) {
+        reporter_.roll_back(step_, inputs.back->from_step, inputs.back->next_sample);
     }
     if (spec_.data.train.size() > 1) {
+        std::vector<SourceLoss> sources;
         for (const auto& source : spec_.data.train) {
-            by_source_.push_back({.name = source.name});
+            sources.push_back({.name = source.name});
         }
-        assembly_.split_losses([this](std::int64_t sample) { return feeder_.source_of(sample); });
+        assembly_.split_losses(std::move(sources),
+                               [this](std::int64_t sample) { return feeder_.source_of(sample); });
     }
     data_activity_ = times().activity("Wait for data");
     validation_activity_ = times().activity("Validation", Part::between_steps);
@@ -125,7 +123,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
         if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0) {
             assembly_.abandon_step();
         }
-        checkpointer_.look();
+        checkpointer_.check_now();
         print_messages();
     });
 }
@@ -226,11 +224,7 @@ void TrainingLoop::one_step() {
     } else {
         warn_of_no_targets();
     }
-    for (std::size_t i = 0; i < by_source_.size(); ++i) {
-        by_source_[i].sum = outcome.by_source[i].loss_sum;
-        by_source_[i].tokens = outcome.by_source[i].tokens;
-    }
-    report.loss_by_source = by_source_;
+    report.loss_by_source = outcome.by_source;
     report.grad_norm = outcome.grad_norm;
     report.is_skipped = outcome.is_skipped;
     report.skipped = skips_.skipped();
@@ -307,9 +301,9 @@ void TrainingLoop::warn_of_no_targets() {
 }
 
 void TrainingLoop::print_messages(bool is_in_step) {
-    reporter_.news(requests_,
-                   {.steps_done = step_, .is_in_step = is_in_step, .saved_step = checkpointer_.saved_step()},
-                   [this] { return account_.own_table(); });
+    reporter_.print_messages(
+        requests_, {.steps_done = step_, .is_in_step = is_in_step, .saved_step = checkpointer_.saved_step()},
+        [this] { return account_.own_table(); });
 }
 
 std::int64_t TrainingLoop::process_bytes() const {

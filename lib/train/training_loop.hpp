@@ -40,26 +40,31 @@ struct LoopEnd {
     std::optional<RollBack> back = {};
 };
 
+/// Inputs of a training loop.
+///
+/// Ownership: borrowed. The loop copies `spec`, `world` and `devices`, and only its constructor reads `back`;
+///            the others outlive it
+struct LoopInputs {
+    const spec::RunSpec& spec;
+    const comm::Context& world;
+    const device::RankDevices& devices;
+    const data::Corpus& corpus;
+    const data::TextTokenizer* tokenizer;  ///< tokenizer of validate.sample; nullptr without samples
+    DataGuard& data;
+    const RunContext& context;
+    Requests& requests;
+    Reporter& reporter;
+    const std::optional<RollBack>& back;  ///< set if the loop continues the run after a rollback
+};
+
 /// Objects that live from the first step to the last, and the step itself.
 ///
 /// Collective: construction and run(), over `world`
 class TrainingLoop {
   public:
     /// Resumes from a checkpoint or sets initial values.
-    ///
-    /// \param tokenizer  tokenizer of validate.sample; nullptr if the run generates no samples. Outlives this
-    /// \param back       set if this loop continues the run after a rollback
     /// Errors: those of Assembly and resume()
-    TrainingLoop(const spec::RunSpec& spec,
-                 const comm::Context& world,
-                 const device::RankDevices& devices,
-                 const data::Corpus& corpus,
-                 const data::TextTokenizer* tokenizer,
-                 DataGuard& data,
-                 const RunContext& context,
-                 Requests& requests,
-                 Reporter& reporter,
-                 const std::optional<RollBack>& back = {});
+    explicit TrainingLoop(const LoopInputs& inputs);
 
     /// Trains until all steps are done, the run is asked to stop, or a rollback is due.
     ///
@@ -117,9 +122,8 @@ class TrainingLoop {
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::optional<RollBack> back_;       ///< rollback that is due after this step
-    std::string ended_reason_;           ///< reason of an early end by validation losses
-    std::vector<SourceLoss> by_source_;  ///< losses of the latest step, if there are several sources
+    std::optional<RollBack> back_;  ///< rollback that is due after this step
+    std::string ended_reason_;      ///< reason of an early end by validation losses
     std::int64_t process_peak_bytes_ = 0;
     std::array<std::int64_t, 3> max_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;

@@ -22,7 +22,7 @@ class Check : public ::testing::Test {
                                       "tests/decks/bad");
         options_.deck = "parts/base.yaml";
         options_.overrides = {"deck_version=1"};
-        options_.size_job = [this](deck::LoadOptions load) {
+        parts_.size_job = [this](deck::LoadOptions load) {
             load.ranks = ranks_;
             load.threads = threads_;
             return load;
@@ -32,13 +32,14 @@ class Check : public ::testing::Test {
     int run() {
         ::testing::internal::CaptureStdout();
         ::testing::internal::CaptureStderr();
-        const int code = run_check(options_);
+        const int code = run_check(options_, parts_);
         out_ = ::testing::internal::GetCapturedStdout();
         err_ = ::testing::internal::GetCapturedStderr();
         return code;
     }
 
     CheckOptions options_;
+    CheckParts parts_;
     int ranks_ = 2;
     int threads_ = 0;  ///< equal share of the cores
     std::string out_;
@@ -70,12 +71,12 @@ TEST_F(Check, NamesPretendedNodes) {
     options_.overrides.push_back("debug.nodes=2");
 
     EXPECT_EQ(run(), 0);
-    EXPECT_NE(out_.find("; 2 a node, in all 2 pretended nodes, 1 threads each;"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("; 2 a node, in all 2 emulated nodes, 1 threads each;"), std::string::npos) << out_;
 }
 
 TEST_F(Check, NamesHomesAwayFromTheDevice) {
     options_.overrides.push_back("tiers.home.optimizer=auto");
-    options_.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {
+    parts_.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {
         auto chosen = run;
         chosen.tiers.open = {};
         chosen.tiers.optimizer = {0.25, 0.75, 0};
@@ -133,7 +134,7 @@ TEST_F(Check, GivesCodeThreeWhenAFolderForNvmeIsMissing) {
 }
 
 TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
-    options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
+    parts_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
         plan::MemoryReport report;
         report.table = "heads " + std::to_string(run.model.heads) + "\n";
         return report;
@@ -225,7 +226,7 @@ class CheckAsJson : public Check {
                "host_memory: 8GiB\ndevice_flops: 10G\n";
         options_.json = true;
         options_.machine = folder_.file("rates.yaml");
-        options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        parts_.memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
             return plan::memory_report(run, machine);
         };
     }

@@ -22,11 +22,11 @@
 #include "tests/fuzz/sent_bytes.hpp"
 #include "tests/fuzz/side_by_side.hpp"
 #include "tests/support/class_b.hpp"
-#include "tests/support/random_axes_deck.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/device/test_processors.hpp"
+#include "tests/support/random/random_axes_deck.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_checkpoints.hpp"
 
 namespace ziggurat::test {

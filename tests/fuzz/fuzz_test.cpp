@@ -13,11 +13,11 @@
 #include "deck/load.hpp"
 #include "tests/fuzz/side_by_side.hpp"
 #include "tests/fuzz/training.hpp"
-#include "tests/support/random_deck.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/device/test_processors.hpp"
+#include "tests/support/random/random_deck.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
-#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {

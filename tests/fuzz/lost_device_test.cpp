@@ -11,10 +11,10 @@
 #include "base/error.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/training.hpp"
-#include "tests/support/failing_device.hpp"
-#include "tests/support/random_deck.hpp"
+#include "tests/support/device/failing_device.hpp"
+#include "tests/support/device/test_processors.hpp"
+#include "tests/support/random/random_deck.hpp"
 #include "tests/support/rank_test.hpp"
-#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "tests/fuzz/planted_bugs.hpp"
 #include "tests/fuzz/rounds.hpp"
 #include "tests/fuzz/training.hpp"
-#include "tests/support/random_deck.hpp"
+#include "tests/support/random/random_deck.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
 

@@ -13,7 +13,7 @@
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/planted_tier_bugs.hpp"
 #include "tests/fuzz/training.hpp"
-#include "tests/support/random_deck.hpp"
+#include "tests/support/random/random_deck.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::test {

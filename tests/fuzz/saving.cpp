@@ -13,7 +13,7 @@ Saving::Saving(const spec::RunSpec& run, const comm::Context& group, train::Asse
     reporter_.open(resumed.is_own ? std::optional{before_.step} : std::nullopt);
     checkpointer_.emplace(run, context_, assembly.world(), assembly.state(), assembly.step_requests(),
                           reporter_, account_, resumed.is_own ? before_.step : -1);
-    assembly.train_executor().between_ops([this] { checkpointer_->look(); });
+    assembly.train_executor().between_ops([this] { checkpointer_->check_now(); });
 }
 
 void Saving::after_step(const checkpoint::TrainingProgress& progress) {

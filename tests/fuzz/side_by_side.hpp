@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
-#include "tests/support/random_deck.hpp"
+#include "tests/support/random/random_deck.hpp"
 
 namespace ziggurat::test {
 

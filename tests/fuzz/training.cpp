@@ -14,7 +14,7 @@
 #include "optim/learning_rate.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
-#include "tests/support/test_processors.hpp"
+#include "tests/support/device/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -10,9 +10,9 @@
 #include "schedule/model_layout.hpp"
 #include "schedule/volumes/tensor_volumes.hpp"
 #include "tests/support/class_b.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {

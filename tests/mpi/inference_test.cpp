@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "schedule/build_program.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "device/emulated/emulated_device.hpp"
 #include "schedule/volumes/link_traffic.hpp"
-#include "tests/support/hand_device.hpp"
+#include "tests/support/device/hand_device.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/ops/bind_transfers.hpp"
@@ -187,7 +187,7 @@ TEST(LateLanes, OfAnEvaluationGoOnWhileRanksAgreeWhetherToStop) {
         evaluator.run_step();
         left_over += evaluator.is_drained() ? 0 : 1;
         for (int i = 0; i < 10'000 && !evaluator.is_drained(); ++i) {
-            assembly.world().waits().go_on();
+            assembly.world().waits().make_progress();
         }
         ASSERT_TRUE(evaluator.is_drained());
     }

@@ -10,8 +10,8 @@
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "spec/narrow_sums.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {

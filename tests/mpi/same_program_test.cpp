@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/trainer.hpp"
 

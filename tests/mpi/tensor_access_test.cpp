@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "layout/families/family.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
-#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {

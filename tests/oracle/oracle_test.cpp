@@ -8,10 +8,10 @@
 
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tensor_file.hpp"
-#include "tests/support/test_processors.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {

@@ -16,7 +16,7 @@
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
-#include "tests/support/test_stream.hpp"
+#include "tests/support/device/test_stream.hpp"
 
 namespace ziggurat::test {
 

@@ -16,7 +16,7 @@
 
 #include "device/arena.hpp"
 #include "device/cuda.hpp"
-#include "tests/support/test_stream.hpp"
+#include "tests/support/device/test_stream.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -40,7 +40,7 @@ SharedFolder::~SharedFolder() {
 
 SavedOutcome train_and_save(const spec::RunSpec& run,
                             const comm::Context& group,
-                            RetentionPolicy keep,
+                            Keep keep,
                             std::int64_t last_step,
                             const AfterStep& after_step) {
     const train::RunContext context{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
@@ -67,7 +67,7 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
                              account, resumed.is_own ? resumed.progress.step : -1);
         return resumed.progress.step;
     };
-    hooks.between_ops = [&] { checkpointer->look(); };
+    hooks.between_ops = [&] { checkpointer->check_now(); };
     hooks.after_step = [&](std::int64_t step) {
         if (after_step) {
             after_step(*checkpointer, step);

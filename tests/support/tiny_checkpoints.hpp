@@ -54,7 +54,7 @@ using AfterStep = std::function<void(train::Checkpointer&, std::int64_t steps_do
 /// Collective: over `group`, the ranks of `run`
 SavedOutcome train_and_save(const spec::RunSpec& run,
                             const comm::Context& group,
-                            RetentionPolicy keep,
+                            Keep keep,
                             std::int64_t last_step,
                             const AfterStep& after_step = {});
 

@@ -5,7 +5,7 @@
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "spec/tensor_pattern.hpp"
-#include "tests/support/test_processors.hpp"
+#include "tests/support/device/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -33,21 +33,16 @@ ImportedModel import_model(HfWeights& weights,
     Commit commit{root, 0};
     Manifest manifest;
     ImportedModel made;
-    try {
-        auto summary = write_shard_of(weights, commit.folder());
-        manifest.program = program;
-        manifest.deck = deck;
-        manifest.layout = "imported, on 1 rank";
-        manifest.ranks = 1;
-        manifest.files.push_back(summary.entry);
-        for (auto& stored : summary.pieces) {
-            made.bytes += stored.piece.bytes();
-            ++made.tensors;
-            manifest.pieces.push_back(std::move(stored));
-        }
-    } catch (...) {
-        commit.abandon();
-        throw;
+    auto summary = write_shard_of(weights, commit.folder());
+    manifest.program = program;
+    manifest.deck = deck;
+    manifest.layout = "imported, on 1 rank";
+    manifest.ranks = 1;
+    manifest.files.push_back(summary.entry);
+    for (auto& stored : summary.pieces) {
+        made.bytes += stored.piece.bytes();
+        ++made.tensors;
+        manifest.pieces.push_back(std::move(stored));
     }
     commit.finish(std::move(manifest), {});
     made.path = root + "/" + folder_name(0);

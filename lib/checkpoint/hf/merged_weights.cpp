@@ -1,5 +1,7 @@
 #include "checkpoint/hf/merged_weights.hpp"
 
+#include <algorithm>
+
 #include "base/contract.hpp"
 #include "checkpoint/convert.hpp"
 #include "layout/families/adapters.hpp"
@@ -48,7 +50,11 @@ void MergedWeights::add(const PieceTarget& target, std::span<float> values) {
 void MergedWeights::read(std::span<const PieceTarget> targets) {
     std::vector<PieceTarget> plain;
     std::vector<std::vector<float>> staged(targets.size());
-    adapters_.clear();
+    // An export reads a weight window by window.
+    std::erase_if(adapters_, [&](const auto& kept) {
+        return std::ranges::none_of(
+            targets, [&](const PieceTarget& target) { return target.piece.tensor == kept.first; });
+    });
     for (std::size_t k = 0; k < targets.size(); ++k) {
         const auto& piece = targets[k].piece;
         plain.push_back(targets[k]);

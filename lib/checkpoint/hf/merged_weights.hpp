@@ -44,7 +44,7 @@ class MergedWeights {
 
     CheckpointReader& reader_;
     const spec::Model& model_;
-    std::map<std::string, StoredAdapter> adapters_;  ///< for the targets of one call
+    std::map<std::string, StoredAdapter> adapters_;  ///< of the weights of the last call
 };
 
 }  // namespace ziggurat::checkpoint::hf

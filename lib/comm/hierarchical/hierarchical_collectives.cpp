@@ -57,8 +57,7 @@ const HierarchicalPlan& HierarchicalCollectives::plan_for(const CollectiveCall& 
 int HierarchicalCollectives::prepare(CollectiveCall call) {
     check_call(call, size(), rank());
     Call prepared;
-    const bool is_between_two = call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
-    if (!is_between_two) {
+    if (!is_between_two(call.kind)) {
         check_agreement(group_, call, num_group_calls_);
         if (auto vectors = show_vectors(call, group_, node_of_, inputs_)) {
             const HierarchicalPlan& plan = plan_for(call);

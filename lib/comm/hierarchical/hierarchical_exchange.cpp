@@ -6,80 +6,104 @@
 
 namespace ziggurat::comm {
 
+/// Adds the parts of one call to an exchange, in one function for each kind.
+class HierarchicalExchange::PartMaker {
+  public:
+    explicit PartMaker(HierarchicalExchange& made)
+        : made_{made}, task_{made.task_}, call_{task_.call}, size_{task_.plan->size()}, rank_{task_.rank} {}
+
+    void add_all() {
+        switch (call_.kind) {
+            case CollectiveKind::reduce_scatter:
+                made_.sums_.emplace(task_, task_.out(), made_.streams_);
+                break;
+            case CollectiveKind::all_reduce:
+                reduce();
+                break;
+            case CollectiveKind::all_gather:
+                made_.own_copy_ = {task_.in(), task_.out() + own().offset_bytes, own().bytes};
+                gather(call_.blocks, task_.in());
+                break;
+            case CollectiveKind::broadcast:
+                broadcast();
+                break;
+            case CollectiveKind::all_to_all:
+                transpose();
+                break;
+            case CollectiveKind::send:
+            case CollectiveKind::receive:
+                ZG_EXPECTS(false && "send and receive are not collectives of the group");
+        }
+    }
+
+  private:
+    const Block& own() const { return task_.block_of(rank_); }
+
+    void reduce() {
+        std::byte* sum = task_.out() + own().offset_bytes;
+        made_.sums_.emplace(task_, sum, made_.streams_);
+        made_.gathering_.emplace(task_, sum, call_.blocks, &*made_.sums_, made_.streams_);
+    }
+
+    void broadcast() {
+        std::vector<Block> blocks(static_cast<std::size_t>(size_));
+        blocks[static_cast<std::size_t>(call_.peer)] = call_.blocks.front();
+        gather(blocks, task_.in() + call_.blocks.front().offset_bytes);
+    }
+
+    void gather(const std::vector<Block>& blocks, const std::byte* mine) {
+        made_.gathering_.emplace(task_, mine, blocks, nullptr, made_.streams_);
+        for (const int neighbour : task_.neighbours()) {
+            const Block& block = blocks[static_cast<std::size_t>(neighbour)];
+            if (neighbour != rank_ && block.bytes > 0) {
+                made_.input_pulls_.push_back(
+                    {task_.input_of(neighbour), task_.out() + block.offset_bytes, block.bytes});
+            }
+        }
+    }
+
+    void transpose() {
+        const Block& own_output = call_.output_blocks[static_cast<std::size_t>(rank_)];
+        made_.own_copy_ = {task_.in() + own().offset_bytes, task_.out() + own_output.offset_bytes,
+                           own().bytes};
+        for (int i = 1; i < size_; ++i) {
+            const int from = (rank_ - i + size_) % size_;
+            const int to = (rank_ + i) % size_;
+            const Block& arrives = call_.output_blocks[static_cast<std::size_t>(from)];
+            const Block& leaves = task_.block_of(to);
+            if (task_.is_neighbour(from) && arrives.bytes > 0) {
+                made_.input_pulls_.push_back(
+                    {task_.input_of(from) + task_.vectors.offsets_for_me[task_.index_of(from)],
+                     task_.out() + arrives.offset_bytes, arrives.bytes});
+            } else if (!task_.is_neighbour(from)) {
+                made_.streams_.add({.peer = from,
+                                    .tag = task_.tag,
+                                    .base = task_.out() + arrives.offset_bytes,
+                                    .bytes = arrives.bytes,
+                                    .piece_bytes = direct_piece_bytes,
+                                    .window = direct_window});
+            }
+            if (!task_.is_neighbour(to)) {
+                made_.streams_.add({.peer = to,
+                                    .tag = task_.tag,
+                                    .is_send = true,
+                                    .base = MessageStreams::without_const(task_.in() + leaves.offset_bytes),
+                                    .bytes = leaves.bytes,
+                                    .piece_bytes = direct_piece_bytes,
+                                    .window = direct_window});
+            }
+        }
+    }
+
+    HierarchicalExchange& made_;
+    const HierarchicalTask& task_;
+    const CollectiveCall& call_;
+    int size_, rank_;
+};
+
 HierarchicalExchange::HierarchicalExchange(HierarchicalTask task, MPI_Comm comm)
     : task_{std::move(task)}, streams_{comm} {
-    const CollectiveCall& call = task_.call;
-    const auto me = static_cast<std::size_t>(task_.rank);
-    switch (call.kind) {
-        case CollectiveKind::reduce_scatter:
-            sums_.emplace(task_, task_.out(), streams_);
-            break;
-        case CollectiveKind::all_reduce: {
-            std::byte* own = task_.out() + call.blocks[me].offset_bytes;
-            sums_.emplace(task_, own, streams_);
-            gathering_.emplace(task_, own, call.blocks, &*sums_, streams_);
-            break;
-        }
-        case CollectiveKind::all_gather:
-            own_copy_ = {task_.in(), task_.out() + call.blocks[me].offset_bytes, call.blocks[me].bytes};
-            gather_blocks(call.blocks, task_.in());
-            break;
-        case CollectiveKind::broadcast: {
-            std::vector<Block> blocks(static_cast<std::size_t>(task_.plan->size()));
-            blocks[static_cast<std::size_t>(call.peer)] = call.blocks.front();
-            gather_blocks(blocks, task_.in() + call.blocks.front().offset_bytes);
-            break;
-        }
-        case CollectiveKind::all_to_all:
-            own_copy_ = {task_.in() + call.blocks[me].offset_bytes,
-                         task_.out() + call.output_blocks[me].offset_bytes, call.blocks[me].bytes};
-            exchange_blocks();
-            break;
-        case CollectiveKind::send:
-        case CollectiveKind::receive:
-            ZG_EXPECTS(false && "send and receive are not collectives of the group");
-    }
-}
-
-void HierarchicalExchange::gather_blocks(const std::vector<Block>& blocks, const std::byte* own) {
-    gathering_.emplace(task_, own, blocks, nullptr, streams_);
-    for (const int neighbour : task_.neighbours()) {
-        const Block& block = blocks[static_cast<std::size_t>(neighbour)];
-        if (neighbour != task_.rank && block.bytes > 0) {
-            input_pulls_.push_back(
-                {task_.input_of(neighbour), task_.out() + block.offset_bytes, block.bytes});
-        }
-    }
-}
-
-void HierarchicalExchange::exchange_blocks() {
-    const int size = task_.plan->size();
-    for (int i = 1; i < size; ++i) {
-        const int from = (task_.rank - i + size) % size;
-        const int to = (task_.rank + i) % size;
-        const Block& arrives = task_.call.output_blocks[static_cast<std::size_t>(from)];
-        const Block& leaves = task_.block_of(to);
-        if (task_.is_neighbour(from) && arrives.bytes > 0) {
-            input_pulls_.push_back({task_.input_of(from) + task_.vectors.offsets_for_me[task_.index_of(from)],
-                                    task_.out() + arrives.offset_bytes, arrives.bytes});
-        } else if (!task_.is_neighbour(from)) {
-            streams_.add({.peer = from,
-                          .tag = task_.tag,
-                          .base = task_.out() + arrives.offset_bytes,
-                          .bytes = arrives.bytes,
-                          .piece_bytes = direct_piece_bytes,
-                          .window = direct_window});
-        }
-        if (!task_.is_neighbour(to)) {
-            streams_.add({.peer = to,
-                          .tag = task_.tag,
-                          .is_send = true,
-                          .base = MessageStreams::without_const(task_.in() + leaves.offset_bytes),
-                          .bytes = leaves.bytes,
-                          .piece_bytes = direct_piece_bytes,
-                          .window = direct_window});
-        }
-    }
+    PartMaker{*this}.add_all();
 }
 
 void HierarchicalExchange::start() {

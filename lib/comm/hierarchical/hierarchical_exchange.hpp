@@ -59,8 +59,8 @@ class HierarchicalExchange {
         std::int64_t bytes = 0;
     };
 
-    void gather_blocks(const std::vector<Block>& blocks, const std::byte* own);
-    void exchange_blocks();
+    class PartMaker;  // adds the messages, sums and reads of each kind of call
+
     bool pull_inputs();
 
     HierarchicalTask task_;

@@ -20,7 +20,7 @@ struct Shown {
 
 Shown shown_input(const CollectiveCall& call, int rank) {
     const std::byte* in = call.input + call.input_offset_bytes;
-    if (call.kind != CollectiveKind::broadcast) {
+    if (row_of(call.kind).reads != BlockUse::of_peer) {
         return {in, part_read_by_others(call, rank)};
     }
     const Block& block = call.blocks.front();
@@ -28,8 +28,9 @@ Shown shown_input(const CollectiveCall& call, int rank) {
 }
 
 Shown shown_output(const CollectiveCall& call, int rank) {
-    const bool is_read = call.kind == CollectiveKind::all_gather || call.kind == CollectiveKind::all_reduce ||
-                         (call.kind == CollectiveKind::broadcast && rank != call.peer);
+    // Neighbours read an output if it has the blocks of all members, or the only block.
+    const BlockUse writes = row_of(call.kind).writes;
+    const bool is_read = writes == BlockUse::all || (writes == BlockUse::of_others && rank != call.peer);
     return is_read ? Shown{call.output + call.output_offset_bytes, hull(call.blocks)} : Shown{};
 }
 
@@ -61,7 +62,7 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
     ZG_MPI(MPI_Allgather(&mine, 5, MPI_INT64_T, cards.data(), 5, MPI_INT64_T, group.native()));
     std::vector<std::int64_t> offsets(cards.size());
     std::vector<std::int64_t> offsets_for_me(cards.size());
-    if (call.kind == CollectiveKind::all_to_all) {
+    if (has_output_blocks(call.kind)) {
         std::ranges::transform(call.blocks, offsets.begin(), &Block::offset_bytes);
         ZG_MPI(MPI_Alltoall(offsets.data(), 1, MPI_INT64_T, offsets_for_me.data(), 1, MPI_INT64_T,
                             group.native()));

@@ -5,7 +5,7 @@
 
 #include "base/contract.hpp"
 #include "comm/collectives.hpp"
-#include "comm/unaligned_element.hpp"
+#include "comm/strip_sum.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {
@@ -14,44 +14,14 @@ namespace {
 using spec::DType;
 using tensor::bfloat16;
 
-/// Number of elements summed at a time: their partial sums stay in the L1 cache.
-constexpr std::int64_t strip = 2048;
-
-template <class T>
-void set(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] = load_element<T>(from, i);
-    }
-}
-
-template <class T>
-void add(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += load_element<T>(from, i);
-    }
-}
-
 void set(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
     const std::byte* from = addend.at + first * element_bytes(addend.type);
-    addend.type == DType::f32 ? set<float>(sum, from, n) : set<bfloat16>(sum, from, n);
+    addend.type == DType::f32 ? load_strip<float>(sum, from, n) : load_strip<bfloat16>(sum, from, n);
 }
 
 void add(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
     const std::byte* from = addend.at + first * element_bytes(addend.type);
-    addend.type == DType::f32 ? add<float>(sum, from, n) : add<bfloat16>(sum, from, n);
-}
-
-void add(float* __restrict sum, const float* __restrict run, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += run[i];
-    }
-}
-
-template <class T>
-void store(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-        store_element<T>(to, i, sum[i]);
-    }
+    addend.type == DType::f32 ? add_strip<float>(sum, from, n) : add_strip<bfloat16>(sum, from, n);
 }
 
 /// Returns the end of the range that begins at `first`.
@@ -113,10 +83,10 @@ class LeftFold {
 
 void sum_fp32(
     std::span<const Addend> addends, std::byte* output, std::int64_t begin, std::int64_t end, Stores stores) {
-    alignas(64) float total_sum[strip];
-    alignas(64) float run_sum[strip];
+    alignas(64) float total_sum[strip_elements];
+    alignas(64) float run_sum[strip_elements];
     const std::int64_t at_once =
-        needs_brackets(addends) || LeftFold::needs_buffer(addends.size()) ? strip : end - begin;
+        needs_brackets(addends) || LeftFold::needs_buffer(addends.size()) ? strip_elements : end - begin;
     for (std::int64_t first = begin; first < end; first += at_once) {
         const std::int64_t n = std::min(at_once, end - first);
         LeftFold total{total_sum, n};
@@ -140,10 +110,10 @@ void sum_fp32(
 
 void sum_mixed(
     std::span<const Addend> addends, std::byte* output, DType type, std::int64_t begin, std::int64_t end) {
-    alignas(64) float total[strip];
-    alignas(64) float run[strip];
-    for (std::int64_t first = begin; first < end; first += strip) {
-        const std::int64_t n = std::min(strip, end - first);
+    alignas(64) float total[strip_elements];
+    alignas(64) float run[strip_elements];
+    for (std::int64_t first = begin; first < end; first += strip_elements) {
+        const std::int64_t n = std::min(strip_elements, end - first);
         for (std::size_t a = 0; a < addends.size();) {
             const std::size_t next_run = end_of_run(addends, a);
             if (a > 0 && next_run == a + 1) {
@@ -155,13 +125,13 @@ void sum_mixed(
                     add(sum, addends[next], first, n);
                 }
                 if (sum == run) {
-                    add(total, run, n);
+                    add_sums(total, run, n);
                 }
             }
             a = next_run;
         }
         std::byte* to = output + first * element_bytes(type);
-        type == DType::f32 ? store<float>(to, total, n) : store<bfloat16>(to, total, n);
+        type == DType::f32 ? store_strip<float>(to, total, n) : store_strip<bfloat16>(to, total, n);
     }
 }
 

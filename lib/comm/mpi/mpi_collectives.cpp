@@ -9,17 +9,6 @@
 #include "comm/mpi/mpi_exchange.hpp"
 
 namespace ziggurat::comm {
-namespace {
-
-bool is_between_two(const CollectiveCall& call) {
-    return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
-}
-
-bool is_sum(const CollectiveCall& call) {
-    return call.kind == CollectiveKind::reduce_scatter || call.kind == CollectiveKind::all_reduce;
-}
-
-}  // namespace
 
 std::int64_t MpiStaging::piece_bytes(int size) {
     const std::int64_t peers = std::max(size - 1, 1);
@@ -38,11 +27,11 @@ MpiCollectives::~MpiCollectives() = default;
 
 int MpiCollectives::prepare(CollectiveCall call) {
     check_call(call, size(), rank());
-    const bool is_local = is_between_two(call);
+    const bool is_local = is_between_two(call.kind);
     if (!is_local) {
         check_agreement(group_, call, num_group_calls_);
     }
-    if (is_sum(call)) {
+    if (is_sum(call.kind)) {
         reserve_staging();
     }
     const MPI_Comm comm = is_local ? between_two_.native() : group_.native();

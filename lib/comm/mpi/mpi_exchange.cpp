@@ -11,142 +11,165 @@
 
 namespace ziggurat::comm {
 
-MpiExchange::MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag)
-    : call_{std::move(call)}, size_{size}, rank_{rank}, tag_{tag}, streams_{comm} {
-    const std::byte* in = call_.input + call_.input_offset_bytes;
-    std::byte* out = call_.output + call_.output_offset_bytes;
-    switch (call_.kind) {
-        case CollectiveKind::reduce_scatter:
-            add_blocks_to_sum(in);
-            sum_to_ = out;
-            break;
-        case CollectiveKind::all_reduce:
-            add_blocks_to_sum(in);
-            sum_to_ = out + call_.blocks[static_cast<std::size_t>(rank)].offset_bytes;
-            add_sums(out, in == out);
-            break;
-        default:
-            add_direct(in, out);
-    }
-}
+/// Adds the streams of one call to an exchange, in one function for each kind.
+class MpiExchange::StreamMaker {
+  public:
+    explicit StreamMaker(MpiExchange& made)
+        : made_{made},
+          call_{made.call_},
+          size_{made.size_},
+          rank_{made.rank_},
+          in_{call_.input + call_.input_offset_bytes},
+          out_{call_.output + call_.output_offset_bytes} {}
 
-void MpiExchange::add_blocks_to_sum(const std::byte* in) {
-    const std::int64_t piece = MpiStaging::piece_bytes(size_);
-    const Block own = call_.blocks[static_cast<std::size_t>(rank_)];
-    own_addend_ = in + own.offset_bytes;
-    addends_.resize(static_cast<std::size_t>(size_));
-    arriving_of_member_.resize(static_cast<std::size_t>(size_));
-    for (int i = 1; i < size_; ++i) {
-        const int to = (rank_ + i) % size_;
-        const Block block = call_.blocks[static_cast<std::size_t>(to)];
-        streams_.add({.peer = to,
-                      .tag = tag_,
-                      .is_send = true,
-                      .base = MessageStreams::without_const(in + block.offset_bytes),
-                      .bytes = block.bytes,
-                      .piece_bytes = piece,
-                      .window = direct_window});
-    }
-    for (int i = 1; i < size_ && own.bytes > 0; ++i) {
-        const int from = (rank_ - i + size_) % size_;
-        const auto stream = streams_.add({.peer = from,
-                                          .tag = tag_,
-                                          .is_staged = true,
-                                          .bytes = own.bytes,
-                                          .piece_bytes = piece,
-                                          .window = static_cast<int>(MpiStaging::depth)});
-        arriving_of_member_[static_cast<std::size_t>(from)] = stream;
-        arriving_.push_back(stream);
-    }
-    pieces_to_sum_ = (own.bytes + piece - 1) / piece;
-}
-
-void MpiExchange::add_sums(std::byte* out, bool is_in_place) {
-    const std::int64_t piece = MpiStaging::piece_bytes(size_);
-    const Block own = call_.blocks[static_cast<std::size_t>(rank_)];
-    for (int i = 1; i < size_; ++i) {
-        const int to = (rank_ + i) % size_;
-        departing_sums_.push_back(streams_.add({.peer = to,
-                                                .tag = tag_ + 1,
-                                                .is_send = true,
-                                                .base = out + own.offset_bytes,
-                                                .bytes = own.bytes,
-                                                .piece_bytes = piece,
-                                                .window = direct_window}));
-    }
-    for (int i = 1; i < size_; ++i) {
-        const int from = (rank_ - i + size_) % size_;
-        const Block block = call_.blocks[static_cast<std::size_t>(from)];
-        const auto receive = streams_.add({.peer = from,
-                                           .tag = tag_ + 1,
-                                           .base = out + block.offset_bytes,
-                                           .bytes = block.bytes,
-                                           .piece_bytes = piece,
-                                           .window = direct_window});
-        if (is_in_place) {
-            // The stream to `from` sends that member's addend from this memory; `send` is the index of that
-            // stream.
-            const auto send = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
-            overwrites_.push_back({receive, send});
+    void add_all() {
+        switch (call_.kind) {
+            case CollectiveKind::all_gather:
+                gather();
+                break;
+            case CollectiveKind::reduce_scatter:
+                sum_own_block(out_);
+                break;
+            case CollectiveKind::all_reduce:
+                sum_own_block(out_ + own().offset_bytes);
+                send_sums();
+                break;
+            case CollectiveKind::all_to_all:
+                transpose();
+                break;
+            case CollectiveKind::broadcast:
+                broadcast();
+                break;
+            case CollectiveKind::send:
+                send(call_.peer, call_.blocks[0]);
+                break;
+            case CollectiveKind::receive:
+                receive(call_.peer, call_.blocks[0]);
+                break;
         }
     }
-}
 
-void MpiExchange::add_direct(const std::byte* in, std::byte* out) {
-    const auto send = [&](int to, const Block& block) {
-        streams_.add({.peer = to,
-                      .tag = tag_,
-                      .is_send = true,
-                      .base = MessageStreams::without_const(in + block.offset_bytes),
-                      .bytes = block.bytes,
-                      .piece_bytes = direct_piece_bytes,
-                      .window = direct_window});
-    };
-    const auto receive = [&](int from, const Block& block) {
-        streams_.add({.peer = from,
-                      .tag = tag_,
-                      .base = out + block.offset_bytes,
-                      .bytes = block.bytes,
-                      .piece_bytes = direct_piece_bytes,
-                      .window = direct_window});
-    };
-    const auto own = static_cast<std::size_t>(rank_);
-    switch (call_.kind) {
-        case CollectiveKind::send:
-            return send(call_.peer, call_.blocks[0]);
-        case CollectiveKind::receive:
-            return receive(call_.peer, call_.blocks[0]);
-        case CollectiveKind::broadcast:
-            if (rank_ != call_.peer) {
-                return receive(call_.peer, call_.blocks[0]);
-            }
-            for (int i = 1; i < size_; ++i) {
-                send((rank_ + i) % size_, call_.blocks[0]);
-            }
-            return;
-        case CollectiveKind::all_gather:
-            own_copy_ = {in, out + call_.blocks[own].offset_bytes, call_.blocks[own].bytes};
-            for (int i = 1; i < size_; ++i) {
-                const int from = (rank_ - i + size_) % size_;
-                receive(from, call_.blocks[static_cast<std::size_t>(from)]);
-                send((rank_ + i) % size_, {0, call_.blocks[own].bytes});
-            }
-            return;
-        case CollectiveKind::all_to_all:
-            own_copy_ = {in + call_.blocks[own].offset_bytes, out + call_.output_blocks[own].offset_bytes,
-                         call_.blocks[own].bytes};
-            for (int i = 1; i < size_; ++i) {
-                const int from = (rank_ - i + size_) % size_;
-                const int to = (rank_ + i) % size_;
-                receive(from, call_.output_blocks[static_cast<std::size_t>(from)]);
-                send(to, call_.blocks[static_cast<std::size_t>(to)]);
-            }
-            return;
-        case CollectiveKind::reduce_scatter:
-        case CollectiveKind::all_reduce:
-            break;
+  private:
+    const Block& block(int member) const { return call_.blocks[static_cast<std::size_t>(member)]; }
+    const Block& own() const { return block(rank_); }
+    /// Other members, in an order in which all members send to different members at a time.
+    int next(int i) const { return (rank_ + i) % size_; }
+    int previous(int i) const { return (rank_ - i + size_) % size_; }
+
+    void send(int to, const Block& sent) {
+        made_.streams_.add({.peer = to,
+                            .tag = made_.tag_,
+                            .is_send = true,
+                            .base = MessageStreams::without_const(in_ + sent.offset_bytes),
+                            .bytes = sent.bytes,
+                            .piece_bytes = direct_piece_bytes,
+                            .window = direct_window});
     }
-    ZG_EXPECTS(false && "sums have streams of their own");
+
+    void receive(int from, const Block& received) {
+        made_.streams_.add({.peer = from,
+                            .tag = made_.tag_,
+                            .base = out_ + received.offset_bytes,
+                            .bytes = received.bytes,
+                            .piece_bytes = direct_piece_bytes,
+                            .window = direct_window});
+    }
+
+    void gather() {
+        made_.own_copy_ = {in_, out_ + own().offset_bytes, own().bytes};
+        for (int i = 1; i < size_; ++i) {
+            receive(previous(i), block(previous(i)));
+            send(next(i), {0, own().bytes});
+        }
+    }
+
+    void transpose() {
+        const Block& own_output = call_.output_blocks[static_cast<std::size_t>(rank_)];
+        made_.own_copy_ = {in_ + own().offset_bytes, out_ + own_output.offset_bytes, own().bytes};
+        for (int i = 1; i < size_; ++i) {
+            receive(previous(i), call_.output_blocks[static_cast<std::size_t>(previous(i))]);
+            send(next(i), block(next(i)));
+        }
+    }
+
+    void broadcast() {
+        if (rank_ != call_.peer) {
+            receive(call_.peer, call_.blocks[0]);
+            return;
+        }
+        for (int i = 1; i < size_; ++i) {
+            send(next(i), call_.blocks[0]);
+        }
+    }
+
+    /// Adds the streams that send every block to its member, which sums the addends of its block to `to`.
+    void sum_own_block(std::byte* to) {
+        const std::int64_t piece = MpiStaging::piece_bytes(size_);
+        made_.sum_to_ = to;
+        made_.own_addend_ = in_ + own().offset_bytes;
+        made_.addends_.resize(static_cast<std::size_t>(size_));
+        made_.arriving_of_member_.resize(static_cast<std::size_t>(size_));
+        for (int i = 1; i < size_; ++i) {
+            made_.streams_.add({.peer = next(i),
+                                .tag = made_.tag_,
+                                .is_send = true,
+                                .base = MessageStreams::without_const(in_ + block(next(i)).offset_bytes),
+                                .bytes = block(next(i)).bytes,
+                                .piece_bytes = piece,
+                                .window = direct_window});
+        }
+        for (int i = 1; i < size_ && own().bytes > 0; ++i) {
+            const auto stream = made_.streams_.add({.peer = previous(i),
+                                                    .tag = made_.tag_,
+                                                    .is_staged = true,
+                                                    .bytes = own().bytes,
+                                                    .piece_bytes = piece,
+                                                    .window = static_cast<int>(MpiStaging::depth)});
+            made_.arriving_of_member_[static_cast<std::size_t>(previous(i))] = stream;
+            made_.arriving_.push_back(stream);
+        }
+        made_.pieces_to_sum_ = (own().bytes + piece - 1) / piece;
+    }
+
+    /// Adds the streams that send the sum of the own block to all members, and receive the others.
+    void send_sums() {
+        const std::int64_t piece = MpiStaging::piece_bytes(size_);
+        for (int i = 1; i < size_; ++i) {
+            made_.departing_sums_.push_back(made_.streams_.add({.peer = next(i),
+                                                                .tag = made_.tag_ + 1,
+                                                                .is_send = true,
+                                                                .base = out_ + own().offset_bytes,
+                                                                .bytes = own().bytes,
+                                                                .piece_bytes = piece,
+                                                                .window = direct_window}));
+        }
+        for (int i = 1; i < size_; ++i) {
+            const int from = previous(i);
+            const auto arriving = made_.streams_.add({.peer = from,
+                                                      .tag = made_.tag_ + 1,
+                                                      .base = out_ + block(from).offset_bytes,
+                                                      .bytes = block(from).bytes,
+                                                      .piece_bytes = piece,
+                                                      .window = direct_window});
+            if (in_ == out_) {
+                // The stream to `from` sends that member's addend from this memory; `addend` is the index of
+                // that stream.
+                const auto addend = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
+                made_.overwrites_.push_back({arriving, addend});
+            }
+        }
+    }
+
+    MpiExchange& made_;
+    const CollectiveCall& call_;
+    int size_, rank_;
+    const std::byte* in_;
+    std::byte* out_;
+};
+
+MpiExchange::MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag)
+    : call_{std::move(call)}, size_{size}, rank_{rank}, tag_{tag}, streams_{comm} {
+    StreamMaker{*this}.add_all();
 }
 
 void MpiExchange::start() {

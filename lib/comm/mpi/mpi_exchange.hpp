@@ -36,9 +36,8 @@ class MpiExchange {
     bool progress(std::int64_t& bytes_sent);
 
   private:
-    void add_blocks_to_sum(const std::byte* in);
-    void add_sums(std::byte* out, bool is_in_place);
-    void add_direct(const std::byte* in, std::byte* out);
+    class StreamMaker;  // adds the streams of each kind of call
+
     bool sum_arrived();
     void allow();
 

@@ -20,10 +20,6 @@ namespace {
 
 constexpr int leave_tag = 0;  ///< tag of MPI
 
-bool is_between_two(const CollectiveCall& call) {
-    return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
-}
-
 bool has_any(const std::vector<Block>& blocks) {
     return bytes_of_all(blocks) > 0;
 }
@@ -159,7 +155,7 @@ std::unique_ptr<NcclCall> NcclCollectives::made_of(CollectiveCall call) {
 int NcclCollectives::prepare(CollectiveCall call) {
     check_call(call, size(), rank());
     Route route;
-    if (is_between_two(call)) {
+    if (is_between_two(call.kind)) {
         route.call = made_of(call);
         route.message = messages_.prepare(call, *route.call);
     } else {

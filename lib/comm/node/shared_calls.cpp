@@ -6,15 +6,8 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "comm/call_shape.hpp"
-#include "comm/in_pieces.hpp"
 
 namespace ziggurat::comm {
-namespace {
-
-/// Size of the parts into which threads split a large pull.
-constexpr std::int64_t piece_bytes = 256 * 1024;
-
-}  // namespace
 
 SharedCalls::SharedCalls(ChannelGroup group, PullSettings settings)
     : channel_{std::move(group)},
@@ -26,7 +19,7 @@ SharedCalls::SharedCalls(ChannelGroup group, PullSettings settings)
 }
 
 bool SharedCalls::is_inline(const CollectiveCall& call) const {
-    if (call.kind == CollectiveKind::all_to_all) {
+    if (has_output_blocks(call.kind)) {
         return false;  // only the sender knows the length of a vector
     }
     const auto longest = std::ranges::max(call.blocks, {}, &Block::bytes).bytes;
@@ -40,28 +33,33 @@ ArenaAddress SharedCalls::arena_address_of(const std::byte* vector, const Block&
 }
 
 bool SharedCalls::can_carry(const CollectiveCall& call) const {
-    const bool is_read = call.kind != CollectiveKind::broadcast || rank() == call.peer;
+    const Part* const mine = part_of(call.kind);
+    if (mine == nullptr) {
+        return false;
+    }
+    const bool is_read = row_of(call.kind).reads != BlockUse::of_peer || rank() == call.peer;
     if (size() == 1 || is_inline(call) || !is_read) {
         return true;
     }
     const Block part = part_read_by_others(call, rank());
     return arena_address_of(call.input + call.input_offset_bytes, part).is_shared() &&
-           (call.kind != CollectiveKind::all_reduce ||
+           (!mine->writes_outputs_of_others ||
             arena_address_of(call.output + call.output_offset_bytes, part).is_shared());
 }
 
 int SharedCalls::add(CollectiveCall call, std::vector<Block> pulls) {
-    ZG_EXPECTS(call.kind != CollectiveKind::send && call.kind != CollectiveKind::receive);
+    ZG_EXPECTS(!is_between_two(call.kind));
     ZG_EXPECTS(can_carry(call));
-    ZG_EXPECTS(call.kind != CollectiveKind::all_to_all || pulls.size() == inputs_.size());
+    ZG_EXPECTS(!has_output_blocks(call.kind) || pulls.size() == inputs_.size());
     Call added;
+    added.part = part_of(call.kind);
     added.is_inline = is_inline(call);
     const Block part = part_read_by_others(call, rank());
     added.input = arena_address_of(call.input + call.input_offset_bytes, part);
-    if (call.kind == CollectiveKind::all_reduce) {
+    if (added.part->writes_outputs_of_others) {
         added.output = arena_address_of(call.output + call.output_offset_bytes, part);
     }
-    added.bytes = call.kind == CollectiveKind::all_to_all ? 0 : bytes_of_all(call.blocks);
+    added.bytes = has_output_blocks(call.kind) ? 0 : bytes_of_all(call.blocks);
     added.bytes_per_run = bytes_to_pull(call, pulls, size(), rank());
     added.stores =
         bytes_touched(call, size()) > settings_.cache_bytes ? Stores::non_temporal : Stores::ordinary;
@@ -95,7 +93,7 @@ bool SharedCalls::progress() {
             return has_moved;
         }
         check_identical(oldest);
-        pull(oldest);
+        (oldest.is_inline ? oldest.part->pull_inline : oldest.part->pull)(*this, oldest);
         channel_.finish(oldest.operation);
         oldest.state = State::pulled;
         oldest.bytes_moved += oldest.bytes_per_run;
@@ -113,29 +111,14 @@ bool SharedCalls::is_complete(int number) {
 }
 
 bool SharedCalls::has_result(int number) {
-    // In an all-reduce, others write their blocks to this member's output. In the other kinds, each member
-    // writes only its own output.
+    // In an all-reduce, others write their blocks to this member's output.
     const Call& call = calls_.at(static_cast<std::size_t>(number));
-    return is_complete(number) ||
-           (call.state == State::pulled && call.call.kind != CollectiveKind::all_reduce);
-}
-
-void SharedCalls::pack(const Call& call, std::span<std::byte> payload) const {
-    const std::byte* in = call.call.input + call.call.input_offset_bytes;
-    if (call.call.kind == CollectiveKind::all_gather) {
-        copy(payload.data(), in, call.call.blocks[static_cast<std::size_t>(rank())].bytes, Stores::ordinary);
-    } else if (is_sum(call.call.kind) || rank() == call.call.peer) {
-        std::byte* to = payload.data();
-        for (const auto& block : call.call.blocks) {
-            copy(to, in + block.offset_bytes, block.bytes, Stores::ordinary);
-            to += block.bytes;
-        }
-    }
+    return is_complete(number) || (call.state == State::pulled && !call.part->writes_outputs_of_others);
 }
 
 void SharedCalls::post(Call& call) {
     if (call.is_inline) {
-        pack(call, channel_.next_payload());
+        call.part->pack(*this, call, channel_.next_payload().data());
     }
     call.operation = channel_.post({.call = static_cast<std::uint32_t>(&call - calls_.data()),
                                     .kind = static_cast<std::uint32_t>(call.call.kind),
@@ -165,109 +148,6 @@ void SharedCalls::check_identical(const Call& call) const {
                                              std::to_string(m) + " and " + describe(mine) +
                                              " on this one, member " + std::to_string(rank()) +
                                              ". A bug in ziggurat: please report it with the deck."};
-    }
-}
-
-void SharedCalls::copy(std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores) const {
-    if (to != from && bytes > 0) {
-        in_pieces(settings_.threads, bytes, piece_bytes, [&](std::int64_t begin, std::int64_t end) {
-            copy_shared(to + begin, from + begin, end - begin, stores);
-        });
-    }
-}
-
-void SharedCalls::pull(const Call& call) {
-    const auto me = static_cast<std::size_t>(rank());
-    std::byte* out = call.call.output + call.call.output_offset_bytes;
-    if (call.is_inline) {
-        pull_inline(call);
-    } else if (!is_sum(call.call.kind)) {
-        pull_blocks(call);
-    } else if (call.call.blocks[me].bytes == 0) {
-        return;  // this member's block of the sum is empty
-    } else if (call.call.kind == CollectiveKind::reduce_scatter) {
-        pull_sum(call, {&out, 1});
-    } else {
-        for (int m = 0; m < size(); ++m) {
-            std::byte* vector =
-                m == rank() ? out : channel_.address(m, channel_.posted_call(m, call.operation).output);
-            outputs_[static_cast<std::size_t>(m)] = vector + call.call.blocks[me].offset_bytes;
-        }
-        pull_sum(call, outputs_);
-    }
-}
-
-void SharedCalls::pull_sum(const Call& call, std::span<std::byte* const> outputs) {
-    const Block own = call.call.blocks[static_cast<std::size_t>(rank())];
-    for (int m = 0; m < size(); ++m) {
-        inputs_[static_cast<std::size_t>(m)] = input_of(call, m) + own.offset_bytes;
-    }
-    const SharedSum sum{.inputs = inputs_,
-                        .outputs = outputs,
-                        .type = call.call.type,
-                        .sum_group = call.call.sum_group,
-                        .stores = call.stores};
-    const int unit = element_bytes(call.call.type);
-    in_pieces(settings_.threads, own.bytes / unit, piece_bytes / unit,
-              [&sum](std::int64_t begin, std::int64_t end) { sum_shared(sum, begin, end); });
-}
-
-void SharedCalls::pull_blocks(const Call& call) {
-    const auto& blocks = call.call.blocks;
-    const bool is_transpose = call.call.kind == CollectiveKind::all_to_all;
-    std::byte* out = call.call.output + call.call.output_offset_bytes;
-    if (call.call.kind == CollectiveKind::broadcast) {
-        if (rank() != call.call.peer) {
-            copy(out + blocks[0].offset_bytes, input_of(call, call.call.peer) + blocks[0].offset_bytes,
-                 blocks[0].bytes, call.stores);
-        }
-        return;
-    }
-    for (int i = 0; i < size(); ++i) {  // begins with the own block, so members read different memory
-        const int from = (rank() + i) % size();
-        const auto m = static_cast<std::size_t>(from);
-        if (is_transpose && call.pulls[m].bytes > 0) {
-            copy(out + call.call.output_blocks[m].offset_bytes,
-                 input_of(call, from) + call.pulls[m].offset_bytes, call.pulls[m].bytes, call.stores);
-        } else if (!is_transpose && blocks[m].bytes > 0) {
-            copy(out + blocks[m].offset_bytes, input_of(call, from), blocks[m].bytes, call.stores);
-        }
-    }
-}
-
-void SharedCalls::pull_inline(const Call& call) {
-    const auto& blocks = call.call.blocks;
-    const auto me = static_cast<std::size_t>(rank());
-    std::byte* out = call.call.output + call.call.output_offset_bytes;
-    const auto payload = [&](int member) { return channel_.payload(member, call.operation); };
-    if (call.call.kind == CollectiveKind::broadcast) {
-        if (rank() != call.call.peer) {
-            copy(out + blocks[0].offset_bytes, payload(call.call.peer), blocks[0].bytes, Stores::ordinary);
-        }
-        return;
-    }
-    if (call.call.kind == CollectiveKind::all_gather) {
-        for (int m = 0; m < size(); ++m) {
-            const Block& block = blocks[static_cast<std::size_t>(m)];
-            copy(out + block.offset_bytes, payload(m), block.bytes, Stores::ordinary);
-        }
-        return;
-    }
-    std::int64_t offset = 0;  // of a block in the payload, which has no gaps
-    for (std::size_t b = 0; b < blocks.size(); offset += blocks[b].bytes, ++b) {
-        const bool is_all = call.call.kind == CollectiveKind::all_reduce;
-        if (blocks[b].bytes == 0 || (!is_all && b != me)) {
-            continue;
-        }
-        for (int m = 0; m < size(); ++m) {
-            inputs_[static_cast<std::size_t>(m)] = payload(m) + offset;
-        }
-        std::byte* to = is_all ? out + blocks[b].offset_bytes : out;
-        sum_shared({.inputs = inputs_,
-                    .outputs = {&to, 1},
-                    .type = call.call.type,
-                    .sum_group = call.call.sum_group},
-                   0, blocks[b].bytes / element_bytes(call.call.type));
     }
 }
 

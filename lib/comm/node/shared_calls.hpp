@@ -1,8 +1,8 @@
 /// SharedCalls: calls of one group over its seats: posted early, pulled late.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -66,8 +66,26 @@ class SharedCalls {
   private:
     enum class State { idle, queued, posted, pulled };
 
+    struct Call;
+
+    /// This member's part of the calls of one kind: a row of the table in shared_pulls.cpp.
+    struct Part {
+        /// Copies this member's vector into its seat.
+        void (*pack)(const SharedCalls& calls, const Call& call, std::byte* payload) = nullptr;
+        /// Computes this member's output from the vectors inside all seats.
+        void (*pull_inline)(SharedCalls& calls, const Call& call) = nullptr;
+        /// Reads the inputs of other members in their memory.
+        void (*pull)(SharedCalls& calls, const Call& call) = nullptr;
+        bool writes_outputs_of_others = false;  ///< pull() also writes to the memory of other members
+    };
+    class Pulls;
+
+    /// Returns the part of a kind; nullptr if calls of this kind cannot run here.
+    static const Part* part_of(CollectiveKind kind) noexcept;
+
     struct Call {
         CollectiveCall call;
+        const Part* part = nullptr;
         std::vector<Block> pulls;
         ArenaAddress input;
         ArenaAddress output;
@@ -84,13 +102,7 @@ class SharedCalls {
     ArenaAddress arena_address_of(const std::byte* vector, const Block& part) const;
 
     void post(Call& call);
-    void pack(const Call& call, std::span<std::byte> payload) const;
     void check_identical(const Call& call) const;
-    void pull(const Call& call);
-    void pull_inline(const Call& call);
-    void pull_sum(const Call& call, std::span<std::byte* const> outputs);
-    void pull_blocks(const Call& call);
-    void copy(std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores) const;
 
     const std::byte* input_of(const Call& call, int member) const {
         if (member == rank()) {

@@ -10,10 +10,6 @@
 namespace ziggurat::comm {
 namespace {
 
-bool is_between_two(const CollectiveCall& call) {
-    return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
-}
-
 /// Returns, for each member, the block of its input for this one.
 std::vector<Block> exchange_blocks(const Communicator& group, const CollectiveCall& call) {
     static_assert(sizeof(Block) == 2 * sizeof(std::int64_t));
@@ -40,14 +36,14 @@ SharedCollectives::SharedCollectives(const Communicator& group,
 
 int SharedCollectives::prepare(CollectiveCall call) {
     check_call(call, size(), rank());
-    if (is_between_two(call)) {
+    if (is_between_two(call.kind)) {
         return prepare_message(std::move(call));
     }
     check_agreement(group_, call, num_group_calls_++);
     Route route;
     if (all_agree(Context{group_, node_.waits()}, calls_.can_carry(call))) {
         std::vector<Block> pulls;
-        if (call.kind == CollectiveKind::all_to_all) {
+        if (has_output_blocks(call.kind)) {
             pulls = exchange_blocks(group_, call);
         }
         route.shared = calls_.add(std::move(call), std::move(pulls));

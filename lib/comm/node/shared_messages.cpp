@@ -13,7 +13,7 @@ SharedMessages::SharedMessages(GroupSlots group, std::string group_name)
     : group_{std::move(group)}, group_name_{std::move(group_name)}, is_occupied_(group_.seats.seats.size()) {}
 
 int SharedMessages::add(CollectiveCall call) {
-    ZG_EXPECTS(call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive);
+    ZG_EXPECTS(is_between_two(call.kind));
     Traffic message;
     if (call.kind == CollectiveKind::send) {
         const int me = group_.seats.local_rank_of[static_cast<std::size_t>(group_.seats.me)];

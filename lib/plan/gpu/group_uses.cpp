@@ -7,7 +7,6 @@
 namespace ziggurat::plan {
 
 using schedule::Op;
-using schedule::OpKind;
 using schedule::Program;
 
 namespace {
@@ -39,17 +38,16 @@ std::vector<layout::VectorBlock> blocks_of(const Op& op, std::size_t part, int m
 std::vector<GroupUse> uses_of_groups(const Program& program) {
     std::vector<GroupUse> uses(program.groups.size());
     for (const auto& op : program.ops) {
-        if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+        if (is_message(op.kind)) {
             uses.at(static_cast<std::size_t>(op.group)).links.emplace(op.peer, op.kind);
         }
-        const bool is_sum = op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce;
-        if (!is_sum && op.kind != OpKind::all_gather) {
+        if (!is_collective(op.kind) || is_message(op.kind)) {
             continue;
         }
         const auto group = static_cast<std::size_t>(op.group);
         auto& use = uses.at(group);
         use.has_collectives = true;
-        for (std::size_t part = 0; is_sum && !use.has_pieces && part < op.writes.size(); ++part) {
+        for (std::size_t part = 0; is_sum(op.kind) && !use.has_pieces && part < op.writes.size(); ++part) {
             use.has_pieces =
                 layout::is_summed_in_pieces(op.payload, blocks_of(op, part, program.groups.at(group).size()));
         }

@@ -14,6 +14,7 @@ namespace {
 using layout::PhaseKind;
 using schedule::Direction;
 using schedule::Op;
+using schedule::OpClass;
 using schedule::OpKind;
 using schedule::Role;
 
@@ -166,13 +167,13 @@ Kernels state_kernels(const schedule::Program& program,
                       const schedule::ModelLayout& model) {
     const auto same = [](std::int64_t bytes) { return bytes; };
     Kernels kernels;
-    switch (op.kind) {
-        case OpKind::fill:
+    switch (class_of(op.kind)) {
+        case OpClass::fill:
             for (const auto& operand : op.writes) {
                 append(kernels, by_run("fill_zero", operand, 1, same));
             }
             return kernels;
-        case OpKind::add:
+        case OpClass::add:
             for (const auto& operand : op.writes) {
                 const auto width = schedule::element_bytes(program.buffer(operand.buffer));
                 const auto moved = (op.accumulate ? 2 : 1) * width + 4;  // the addends are float
@@ -180,26 +181,22 @@ Kernels state_kernels(const schedule::Program& program,
                                        [&](std::int64_t bytes) { return bytes / width * moved; }));
             }
             return kernels;
-        case OpKind::norm:
+        case OpClass::norm:
             for (const auto& operand : op.reads) {
                 if (operand.role == Role::gradient) {
                     append(kernels, by_run("sum_of_squares", operand, 2, same));  // and its carries
                 }
             }
             return kernels;
-        case OpKind::update:
+        case OpClass::update:
             return update_kernels(program, op, spec, model);
-        case OpKind::compute:
-        case OpKind::loss:
-        case OpKind::step_end:
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-        case OpKind::all_reduce:
-        case OpKind::send:
-        case OpKind::receive:
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write:
+        case OpClass::compute:
+        case OpClass::loss:
+        case OpClass::step_end:
+        case OpClass::collective:
+        case OpClass::copy:
+        case OpClass::read:
+        case OpClass::write:
             return {};
     }
     return {};

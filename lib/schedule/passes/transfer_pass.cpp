@@ -66,7 +66,7 @@ class Transfers {
     /// Makes an empty operand of a collective name the buffer of the other operand.
     void name_empty_operands() {
         for (auto& op : program_.ops) {
-            if (op.kind != OpKind::reduce_scatter && op.kind != OpKind::all_gather) {
+            if (!reads_own_block(op.kind) && !writes_own_block(op.kind)) {
                 continue;
             }
             for (std::size_t i = 0; i < op.reads.size() && i < op.writes.size(); ++i) {

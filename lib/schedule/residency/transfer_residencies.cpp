@@ -271,7 +271,7 @@ class Finder {
 }  // namespace
 
 void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
-    const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
+    const auto& list = reads_own_block(op.kind) ? op.writes : op.reads;
     const auto position =
         std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });
     if (position != list.end() && !op.blocks.empty()) {

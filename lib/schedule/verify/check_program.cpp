@@ -87,8 +87,7 @@ class Check {
         std::map<std::pair<std::string, std::vector<int>>, int> lane_of;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             const auto& op = program_.ops[static_cast<std::size_t>(i)];
-            const bool is_collective = op.group >= 0 && op.kind != OpKind::send && op.kind != OpKind::receive;
-            if (!is_collective) {
+            if (op.group < 0 || is_message(op.kind)) {
                 continue;
             }
             const auto& group = program_.groups.at(static_cast<std::size_t>(op.group));

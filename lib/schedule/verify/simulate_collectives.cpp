@@ -67,8 +67,7 @@ bool Simulation::check_match(const std::vector<int>& members, const Group& group
         for (std::size_t b = 0; same && b < one.blocks.size(); ++b) {
             same = one.blocks[b].bytes == other.blocks[b].bytes;
         }
-        const bool needs_blocks = one.kind == OpKind::all_gather || one.kind == OpKind::reduce_scatter ||
-                                  one.kind == OpKind::all_reduce;
+        const bool needs_blocks = is_collective(one.kind) && !is_message(one.kind);
         const auto operands = one.writes.size();
         if (needs_blocks &&
             (one.blocks.size() != operands * group.members.size() || one.reads.size() != operands)) {

@@ -33,7 +33,7 @@ std::pair<int, std::string> Simulation::holdup(int index) {
                    group_of(l.rank, candidate).members == group.members;
         });
     };
-    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+    if (is_message(op.kind)) {
         const int peer = group.members.at(static_cast<std::size_t>(op.peer));
         const auto wanted = op.kind == OpKind::send ? OpKind::receive : OpKind::send;
         const int other = lane_of(peer, [&](const LaneState& l) {

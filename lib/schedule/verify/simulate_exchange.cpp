@@ -80,10 +80,10 @@ void SimulatedWorld::exchange(const std::vector<std::pair<int, int>>& rank_and_o
     };
     std::vector<Pieces> blocks(size);
     for (std::size_t b = 0; b < size; ++b) {
-        blocks[b] = kind == OpKind::all_gather ? found[b].reads[i] : sum_of_block(b);
+        blocks[b] = is_sum(kind) ? sum_of_block(b) : found[b].reads[i];
     }
     for (std::size_t m = 0; m < size; ++m) {
-        if (kind == OpKind::reduce_scatter) {
+        if (writes_own_block(kind)) {
             values[m].push_back(blocks[m]);
             continue;
         }

@@ -87,7 +87,7 @@ void Simulation::advance(int index) {
     lane.found = world_.begin(lane.rank, lane.op(), lane.step);
     const auto& op = op_of(lane);
     const bool meets = op.group >= 0 && (op.kind == OpKind::step_end || is_collective(op.kind));
-    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+    if (is_message(op.kind)) {
         lane.phase = LaneState::Phase::joined;
         message(index);
     } else if (meets) {

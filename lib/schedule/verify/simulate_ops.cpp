@@ -30,8 +30,8 @@ std::vector<Pieces> SimulatedWorld::exact_sums(int rank, const Op& done, int ste
 
 std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
-    switch (done.kind) {
-        case OpKind::fill: {
+    switch (class_of(done.kind)) {
+        case OpClass::fill: {
             std::vector<Pieces> values;
             for (const auto& written : done.writes) {
                 const auto& described = buffer(rank, written.buffer);
@@ -45,7 +45,7 @@ std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Foun
             }
             return values;
         }
-        case OpKind::add: {
+        case OpClass::add: {
             const auto& from = buffer(rank, done.reads.front().buffer);
             const auto& to = buffer(rank, done.writes.front().buffer);
             auto total = retyped(found.reads.front(), element_bytes(from), element_bytes(to));
@@ -58,11 +58,11 @@ std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Foun
             }
             return {std::move(total)};
         }
-        case OpKind::update:
+        case OpClass::update:
             return updated(rank, op, step, found);
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write: {
+        case OpClass::copy:
+        case OpClass::read:
+        case OpClass::write: {
             std::vector<Pieces> values;
             if (takes_a_part(done)) {
                 return exact_sums(rank, done, step);
@@ -78,7 +78,7 @@ std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Foun
             }
             return values;
         }
-        case OpKind::norm: {
+        case OpClass::norm: {
             for (std::size_t r = 0; r < done.reads.size(); ++r) {
                 const auto& described = buffer(rank, done.reads[r].buffer);
                 if (described.state == StateKind::gradients) {
@@ -88,15 +88,11 @@ std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Foun
             check_gradients(rank, op, step, found);
             return exact_sums(rank, done, step);
         }
-        case OpKind::step_end:
+        case OpClass::step_end:
             return exact_sums(rank, done, step);
-        case OpKind::compute:
-        case OpKind::loss:
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-        case OpKind::all_reduce:
-        case OpKind::send:
-        case OpKind::receive:
+        case OpClass::compute:
+        case OpClass::loss:
+        case OpClass::collective:
             break;
     }
     return computed(rank, op, step, found);

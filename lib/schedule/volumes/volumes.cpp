@@ -5,11 +5,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Returns b(1 - 1/n), exact if n divides b.
-std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
-    return amount - amount / parts;
-}
-
 bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
     return std::any_of(phase.parameters.begin(), phase.parameters.end(), [&](const auto& use) {
         const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
@@ -66,34 +61,21 @@ std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout&
 }
 
 std::int64_t bytes_sent(const Op& op, const Program& program) {
+    const auto collective = row_of(op.kind).collective;
+    if (!collective) {
+        return 0;
+    }
+    std::int64_t bytes = 0;
+    if (!collective->is_message) {
+        for (const auto& block : op.blocks) {
+            bytes += block.bytes;
+        }
+    } else if (!op.reads.empty()) {
+        bytes = op.reads.front().bytes();
+    }
     const auto members =
         op.group < 0 ? std::int64_t{1} : program.groups.at(static_cast<std::size_t>(op.group)).size();
-    std::int64_t vector_bytes = 0;
-    for (const auto& block : op.blocks) {
-        vector_bytes += block.bytes;
-    }
-    switch (op.kind) {
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-            return without_own_part(vector_bytes, members);
-        case OpKind::all_reduce:
-            return 2 * without_own_part(vector_bytes, members);
-        case OpKind::send:
-            return op.reads.front().bytes();
-        case OpKind::compute:
-        case OpKind::loss:
-        case OpKind::fill:
-        case OpKind::add:
-        case OpKind::update:
-        case OpKind::norm:
-        case OpKind::step_end:
-        case OpKind::receive:
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write:
-            return 0;
-    }
-    return 0;
+    return collective->bytes_sent(bytes, members);
 }
 
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {

@@ -9,6 +9,7 @@ namespace ziggurat::train {
 using schedule::Direction;
 using schedule::Engine;
 using schedule::Op;
+using schedule::OpClass;
 using schedule::OpKind;
 
 namespace {
@@ -33,8 +34,8 @@ std::string_view name_of_waits(Stall stall, const schedule::Program& program) {
 }
 
 const char* activity_of(const Op& op) {
-    switch (op.kind) {
-        case OpKind::compute:
+    switch (class_of(op.kind)) {
+        case OpClass::compute:
             switch (op.direction) {
                 case Direction::backward:
                 case Direction::backward_input:
@@ -47,23 +48,19 @@ const char* activity_of(const Op& op) {
                     break;
             }
             return "Forward";
-        case OpKind::loss:
+        case OpClass::loss:
             return "Loss";
-        case OpKind::update:
+        case OpClass::update:
             return "Optimizer";
-        case OpKind::norm:
+        case OpClass::norm:
             return "Gradient norm";
-        case OpKind::fill:
-        case OpKind::add:
-        case OpKind::step_end:
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-        case OpKind::all_reduce:
-        case OpKind::send:
-        case OpKind::receive:
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write:
+        case OpClass::fill:
+        case OpClass::add:
+        case OpClass::step_end:
+        case OpClass::collective:
+        case OpClass::copy:
+        case OpClass::read:
+        case OpClass::write:
             break;
     }
     return "Zero-fill and accumulate";

@@ -11,20 +11,9 @@
 
 #include "schedule/volumes/link_traffic.hpp"
 #include "train/account/stall_names.hpp"
+#include "train/step/step_outcome.hpp"
 
 namespace ziggurat::train {
-
-/// Loss of the samples of one data source, over all ranks.
-struct SourceLoss {
-    std::string name = {};    ///< of the source
-    double sum = 0;           ///< over its target tokens, in nats
-    std::int64_t tokens = 0;  ///< number of its target tokens
-
-    /// Returns nats per target token; nullopt if the source has no target tokens.
-    std::optional<double> mean() const {
-        return tokens > 0 ? std::optional{sum / static_cast<double>(tokens)} : std::nullopt;
-    }
-};
 
 /// Report of one optimizer step over all ranks. Peaks are of the worst rank since the previous step.
 struct StepReport {

@@ -32,20 +32,22 @@ class Utilisation {
     /// Returns the peak in FLOP/s per rank.
     double peak() const noexcept { return peak_; }
     /// Returns the utilisation at one token per second over all ranks, with the current peak; 0 if unknown.
-    double of_one_token_s() const noexcept {
-        return is_known() ? flops_per_token_ / (static_cast<double>(ranks_) * peak_) : 0;
-    }
+    double of_one_token_s() const noexcept { return is_known() ? flops_of_rank(1) / peak_ : 0; }
 
     /// Returns the utilisation of a step with `tok_s` tokens per second over all ranks, at most 1.
     ///
     /// \pre is_known()
     double of_step(double tok_s) noexcept {
-        const double reached = tok_s * flops_per_token_ / static_cast<double>(ranks_);
+        const double reached = flops_of_rank(tok_s);
         peak_ = std::max(peak_, reached);
         return reached / peak_;
     }
 
   private:
+    double flops_of_rank(double tok_s) const noexcept {
+        return tok_s * flops_per_token_ / static_cast<double>(ranks_);
+    }
+
     double flops_per_token_ = 0;
     std::int64_t ranks_ = 1;
     double peak_ = 0;

@@ -18,7 +18,7 @@ StallDetector::Advice StallDetector::update(std::int64_t count, std::int64_t now
     if (seconds_ < (warnings_ + 1) * timeout_seconds_) {
         return Advice::none;
     }
-    return ++warnings_ < max_timeouts ? Advice::warn : Advice::give_up;
+    return ++warnings_ < max_timeouts ? Advice::warn : Advice::abort;
 }
 
 }  // namespace ziggurat::train

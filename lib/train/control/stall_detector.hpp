@@ -11,7 +11,7 @@ namespace ziggurat::train {
 /// suspended.
 class StallDetector {
   public:
-    enum class Advice { none, warn, give_up };
+    enum class Advice { none, warn, abort };
 
     explicit StallDetector(double timeout_seconds) : timeout_seconds_{timeout_seconds} {}
 

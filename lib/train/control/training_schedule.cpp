@@ -59,7 +59,7 @@ double TrainingSchedule::rate(std::int64_t step, std::int64_t tokens) const {
     return optim::learning_rate(shape_, lr_, point(step, tokens));
 }
 
-checkpoint::Course TrainingSchedule::record(std::int64_t step, std::int64_t tokens) const {
+checkpoint::LrScheduleState TrainingSchedule::record(std::int64_t step, std::int64_t tokens) const {
     auto record = schedule_;
     record.end_step = std::max(record.end_step, record.begin_step + 1);
     record.end_tokens = std::max(record.end_tokens, record.begin_tokens + 1);

@@ -32,7 +32,7 @@ class TrainingSchedule {
     double rate(std::int64_t step, std::int64_t tokens) const;
 
     /// Returns the schedule state for a checkpoint after `step` steps and `tokens` tokens.
-    checkpoint::Course record(std::int64_t step, std::int64_t tokens) const;
+    checkpoint::LrScheduleState record(std::int64_t step, std::int64_t tokens) const;
 
   private:
     optim::SchedulePoint point(std::int64_t step, std::int64_t tokens) const;
@@ -43,7 +43,7 @@ class TrainingSchedule {
     bool is_by_tokens_;
     std::int64_t end_step_ = 0;
     bool has_other_end_ = false;
-    checkpoint::Course schedule_;  ///< without next_rate
+    checkpoint::LrScheduleState schedule_;  ///< without next_rate
 };
 
 }  // namespace ziggurat::train

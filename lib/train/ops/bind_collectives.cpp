@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "base/contract.hpp"
+#include "base/enumerators.hpp"
 #include "comm/call_shape.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/nccl.hpp"
@@ -14,38 +16,27 @@
 
 namespace ziggurat::train {
 
+using comm::BlockUse;
 using comm::CollectiveKind;
 using schedule::OpKind;
 
 namespace {
 
-CollectiveKind kind_of(OpKind kind) {
-    switch (kind) {
-        case OpKind::all_gather:
-            return CollectiveKind::all_gather;
-        case OpKind::reduce_scatter:
-            return CollectiveKind::reduce_scatter;
-        case OpKind::all_reduce:
-            return CollectiveKind::all_reduce;
-        case OpKind::send:
-            return CollectiveKind::send;
-        case OpKind::receive:
-            return CollectiveKind::receive;
-        case OpKind::compute:
-        case OpKind::loss:
-        case OpKind::fill:
-        case OpKind::add:
-        case OpKind::update:
-        case OpKind::norm:
-        case OpKind::step_end:
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write:
-            break;
-    }
-    ZG_EXPECTS(!"an op of a group is a collective");
-    return CollectiveKind::all_gather;
+/// Returns the collective that has the name of a kind of op.
+constexpr std::optional<CollectiveKind> collective_of(OpKind kind) {
+    return comm::collective_kind_named(to_string(kind));
 }
+
+constexpr bool every_op_has_a_collective() {
+    for (int k = 0; k < num_enumerators<OpKind>(); ++k) {
+        const auto kind = static_cast<OpKind>(k);
+        if (is_collective(kind) && !collective_of(kind)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(every_op_has_a_collective());
 
 std::byte* base_of(const schedule::Program& program,
                    const schedule::Operand& operand,
@@ -156,14 +147,17 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
                                                int members,
                                                const state::TierMemory& memory) const {
     comm::CollectiveCall call;
-    call.kind = kind_of(op.kind);
+    const auto kind = collective_of(op.kind);
+    ZG_EXPECTS(kind.has_value());
+    const auto row = row_of(*kind);
+    call.kind = *kind;
     call.type = op.payload;
     call.label = op.label;
     call.peer = op.peer;
     call.tag = op.tag;
     call.sum_group = sum_groups_.at(static_cast<std::size_t>(op.group));
-    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
-        const auto& message = (op.kind == OpKind::send ? op.reads : op.writes).at(part);
+    if (row.is_between_two) {
+        const auto& message = (row.reads != BlockUse::none ? op.reads : op.writes).at(part);
         ZG_EXPECTS(message.runs.size() == 1);
         call.blocks.push_back({message.runs.front().offset, message.runs.front().bytes});
     } else {
@@ -177,7 +171,7 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     if (part < op.reads.size()) {
         const auto& from = op.reads[part];
         call.input = base_of(program, from, memory);
-        if (op.kind == OpKind::all_gather) {
+        if (row.reads == BlockUse::own) {
             ZG_EXPECTS(from.runs.size() == 1);
             call.input_offset_bytes = from.runs.front().offset;
         }
@@ -185,12 +179,12 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     if (part < op.writes.size()) {
         const auto& to = op.writes[part];
         call.output = base_of(program, to, memory);
-        if (op.kind == OpKind::reduce_scatter) {
+        if (row.writes == BlockUse::own) {
             ZG_EXPECTS(to.runs.size() == 1);
             call.output_offset_bytes = to.runs.front().offset;
         }
     }
-    if (op.kind == OpKind::all_reduce) {
+    if (row.reads == BlockUse::all && row.writes == BlockUse::all) {
         count_from_first_block(call);
     }
     return call;

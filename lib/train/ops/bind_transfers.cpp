@@ -124,7 +124,7 @@ NvmeLanes::NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, 
     const auto make = [&] {
         return std::make_unique<storage::TransferThread>(storage::TransferThread::Options{
             .depth = tiers.nvme_queue_depth, .block_bytes = tiers.nvme_block_bytes, .when_done = [&node] {
-                comm::ring(node.bell());
+                comm::notify(node.bell());
             }});
     };
     reads_ = make();

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "storage/io_error.hpp"
 #include "train/report/metrics_line.hpp"
+#include "train/report/source_losses.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -240,12 +240,7 @@ void Metrics::loss_by_source(std::span<const SourceLoss> losses) {
     if (losses.empty()) {
         return;
     }
-    line_.open("loss_by_source");
-    for (const auto& source : losses) {
-        const auto mean = source.mean();
-        line_.field(source.name, mean && std::isfinite(*mean) ? mean : std::nullopt);
-    }
-    line_.close();
+    write_loss_by_source(losses, line_);
     line_.open("loss_tokens_by_source");
     for (const auto& source : losses) {
         line_.field(source.name, source.tokens);

@@ -115,7 +115,7 @@ class Metrics {
 
   private:
     void begin(std::string_view event);
-    /// Writes an object with one field per source; null if it has no target tokens or a nonfinite loss.
+    /// Writes the losses and the target tokens of each source, if there are several sources.
     void loss_by_source(std::span<const SourceLoss> losses);
     /// Writes `sent_<purpose>_B` and `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,

@@ -200,8 +200,8 @@ void Reporter::start(const StepFields& fields,
             attention[static_cast<std::size_t>(kernels::AttentionKernel::tensor_cores)] > 0 &&
             !spec_.data.reset_at_document;
         const auto library = may_be_cudnn ? kernels::attention_library() : kernels::AttentionLibrary{};
-        if (!library.shortfall.empty()) {
-            warn(library.shortfall + ". Ziggurat's own kernels compute attention, which takes longer.");
+        if (!library.unusable_reason.empty()) {
+            warn(library.unusable_reason + ". Ziggurat's own kernels compute attention, which takes longer.");
         }
     }
     if (!not_shared_reason.empty()) {
@@ -311,7 +311,7 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
     }
 }
 
-void Reporter::next_message(Requests& requests,
+void Reporter::print_messages(Requests& requests,
                             TrainingPosition now,
                             const std::function<std::string()>& own_table) {
     if (!files_) {
@@ -321,7 +321,7 @@ void Reporter::next_message(Requests& requests,
     while (const auto next_message = requests.next_message(now)) {
         auto* liveness = world_.liveness();
         if (liveness != nullptr && !next_message->signal.empty()) {
-            liveness->look();  // a launcher sends the same signals if a rank has died
+            liveness->poll_once();  // a launcher sends the same signals if a rank has died
         }
         console_.print(next_message->text);
         if (next_message->signal.empty()) {

@@ -106,7 +106,7 @@ class Reporter {
     ///
     /// \param now        progress, except the step time, which the reporter has itself
     /// \param own_table  returns the account of this rank; called only if it may be the last opportunity
-    void next_message(Requests& requests,
+    void print_messages(Requests& requests,
                       TrainingPosition now,
                       const std::function<std::string()>& own_table);
 

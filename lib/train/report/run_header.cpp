@@ -49,7 +49,7 @@ std::string started_line(const std::optional<TimeLimit>& limit) {
 std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
     const std::string nodes =
-        spec.debug.nodes > 0 ? fmt::format(", on {} pretended nodes", spec.debug.nodes) : "";
+        spec.debug.nodes > 0 ? fmt::format(", on {} emulated nodes", spec.debug.nodes) : "";
     const std::string again =
         spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
     return fmt::format(

@@ -25,7 +25,7 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::make(std::int64_t step,
                                                              std::optional<checkpoint::Commit>& commit) {
     SaveReadiness ready;
     try {
-        if (folder_.look() == storage::PathStatus::gone) {
+        if (folder_.path_status() == storage::PathStatus::removed) {
             reporter_.renew_folder();
             ready.is_renewed = true;
         }
@@ -72,7 +72,7 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::prepare(std::int64_t ste
 }
 
 void CheckpointDirectory::reopen(bool is_renewed) {
-    if (is_renewed || folder_.look() == storage::PathStatus::gone) {
+    if (is_renewed || folder_.path_status() == storage::PathStatus::removed) {
         // A node that does not see the new directory yet fails when it writes. It then runs this code again.
         if (const storage::DirectoryHandle now{run_dir_}; now.is_held()) {
             folder_.reopen(now);

@@ -256,10 +256,7 @@ void Checkpointer::succeed() {
 }
 
 void Checkpointer::fail(const std::string& reason) {
-    if (commit_) {
-        commit_->abandon();
-        commit_.reset();
-    }
+    commit_.reset();
     ++failures_in_a_row_;
     const auto newest = newest_remaining();
     reporter_.checkpoint_end({.step = progress_.step,

@@ -78,14 +78,14 @@ void Checkpointer::wait() {
             abort_hung_save();
         }
         const auto report =
-            world_.rank() == 0 ? stall_detector.see(words[2], monotonic_ns()) : StallDetector::Advice::none;
+            world_.rank() == 0 ? stall_detector.update(words[2], monotonic_ns()) : StallDetector::Advice::none;
         if (report == StallDetector::Advice::warn) {
             reporter_.print_line(
                 message(Severity::warning,
                         fmt::format("checkpoint of step {}: nothing written for {:.0f} s, still waiting",
                                     progress_.step, stall_detector.seconds())));
         }
-        cancel_requested = report == StallDetector::Advice::request_cancel;
+        cancel_requested = report == StallDetector::Advice::abort;
         std::this_thread::sleep_for(sleep_briefly);
     }
 }

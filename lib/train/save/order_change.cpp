@@ -45,7 +45,7 @@ class OrderDiff {
           now_{now},
           match_{match},
           order_{before.order},
-          places_{order_.placements(before.next_sample)} {}
+          places_{order_.positions(before.next_sample)} {}
 
     bool is_none() const {
         const auto& was = before_.order;

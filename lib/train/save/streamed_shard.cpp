@@ -28,7 +28,7 @@ std::vector<checkpoint::Piece> pieces_of(std::span<const checkpoint::PieceSource
 class ScopedStream {
   public:
     explicit ScopedStream(SaveStream& stream) : stream_{stream} {}
-    ~ScopedStream() { stream_.leave(); }
+    ~ScopedStream() { stream_.close(); }
     ScopedStream(const ScopedStream&) = delete;
     ScopedStream& operator=(const ScopedStream&) = delete;
 

@@ -89,8 +89,9 @@ void Assembly::limit(const SpikeLimits& limits) {
     parts_->step_end.limit(limits);
 }
 
-void Assembly::split_losses(std::function<std::size_t(std::int64_t sample)> source_of) {
-    parts_->step_end.split_losses(std::move(source_of));
+void Assembly::split_losses(std::vector<SourceLoss> sources,
+                            std::function<std::size_t(std::int64_t sample)> source_of) {
+    parts_->step_end.split_losses(std::move(sources), std::move(source_of));
 }
 
 const StepOutcome& Assembly::outcome() const {

@@ -89,7 +89,8 @@ class Assembly {
     /// Sets the limits of the next step; see StepEnd::limit.
     void limit(const SpikeLimits& limits);
     /// Splits outcome().by_source; see StepEnd::split_losses.
-    void split_losses(std::function<std::size_t(std::int64_t sample)> source_of);
+    void split_losses(std::vector<SourceLoss> sources,
+                      std::function<std::size_t(std::int64_t sample)> source_of);
     /// Sets a hook that measures the figures which this rank sends with each step's end.
     ///
     /// All ranks receive them in StepOutcome::figures.

@@ -15,7 +15,7 @@
 namespace ziggurat::train {
 
 using schedule::Op;
-using schedule::OpKind;
+using schedule::OpClass;
 using schedule::Program;
 
 namespace {
@@ -79,8 +79,8 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       nvme{spec.tiers, memory, node},
       throttle{spec.debug.throttle, node},
       layer_throttle{spec.debug.throttle.compute, node},
-      saves{model, train, memory, [this] { comm::ring(node.bell()); }},
-      host_work{devices.host, world.waits(), [this] { comm::ring(node.bell()); }},
+      saves{model, train, memory, [this] { comm::notify(node.bell()); }},
+      host_work{devices.host, world.waits(), [this] { comm::notify(node.bell()); }},
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
@@ -135,15 +135,15 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
     const auto& unchanged = streams.of(program, op);
     const StateContext context{spec, model, program, memory, unchanged};
     const int index = static_cast<int>(&op - program.ops.data());
-    switch (op.kind) {
-        case OpKind::compute:
-        case OpKind::loss:
+    switch (class_of(op.kind)) {
+        case OpClass::compute:
+        case OpClass::loss:
             return loaded(unchanged, {.run = kernel(program, op)});
-        case OpKind::fill:
+        case OpClass::fill:
             return loaded(unchanged, bind_fill(context, op));
-        case OpKind::add:
+        case OpClass::add:
             return loaded(unchanged, bind_add(context, op));
-        case OpKind::copy:
+        case OpClass::copy:
             if (LogitsProbe::is_watching(program, op)) {
                 return watch.bind(program, op, memory, unchanged);
             }
@@ -152,20 +152,16 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
             }
             return throttle.applied_to(program, op, unchanged,
                                        bind_copy(program, op, memory, unchanged, copied.emplace_back()));
-        case OpKind::read:
-        case OpKind::write:
+        case OpClass::read:
+        case OpClass::write:
             return throttle.applied_to(program, op, unchanged, nvme.bind(program, op));
-        case OpKind::norm:
+        case OpClass::norm:
             return loaded(unchanged, bind_norm(context, op));
-        case OpKind::update:
+        case OpClass::update:
             return saves.applied_to(index, unchanged, loaded(unchanged, bind_update(context, op)));
-        case OpKind::step_end:
+        case OpClass::step_end:
             return step_end.bind(program, op, memory);
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-        case OpKind::all_reduce:
-        case OpKind::send:
-        case OpKind::receive:
+        case OpClass::collective:
             return groups.bind(program, op, memory);
     }
     throw std::invalid_argument{"no kind of op"};

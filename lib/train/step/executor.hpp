@@ -265,7 +265,7 @@ class Executor final : public comm::BackgroundWork {
     /// Returns the issued op that blocks `op`; may be `op` itself.
     int find_blocking_op(int op) const;
     /// Returns a description of the wait for `op`, and who must end it: other ranks or an own device.
-    std::pair<std::string_view, comm::Awaited> awaited(int op) const;
+    std::pair<std::string_view, comm::WaitTarget> awaited(int op) const;
     /// Returns the reason why an op with all dependencies met must not begin; empty if it is not held.
     std::string_view hold_reason(int op) const;
     /// Advances all lanes until `done` returns true.

@@ -112,7 +112,7 @@ bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
     }
     const auto begin_ns = was_held ? monotonic_ns() : seen_ns(lane.stream, begin);
     if (watch == nullptr) {
-        context_.does(issued.label, begin_ns);
+        context_.begin_activity(issued.label, begin_ns);
     }
     const device::ScopedWait wait{watch, issued.label};
     if (!is_left_out) {

@@ -49,19 +49,19 @@ std::string_view Executor::hold_reason(int op) const {
     return is_held ? actions_[static_cast<std::size_t>(op)].hold_reason : "";
 }
 
-std::pair<std::string_view, comm::Awaited> Executor::awaited(int op) const {
+std::pair<std::string_view, comm::WaitTarget> Executor::awaited(int op) const {
     if (const auto held = hold_reason(op); !held.empty()) {
-        return {held, comm::Awaited::others};
+        return {held, comm::WaitTarget::others};
     }
     const auto number = static_cast<std::size_t>(op);
     const bool is_own = is_done_concurrently(op) && missing(op, completed_[number], completed_) < 0;
-    return {program_.ops[number].label, is_own ? comm::Awaited::own_device : comm::Awaited::others};
+    return {program_.ops[number].label, is_own ? comm::WaitTarget::own_device : comm::WaitTarget::others};
 }
 
 void Executor::abort_on_hang(int op, int cause, double seconds) const {
     const auto& before = program_.ops[static_cast<std::size_t>(op)].label;
     const auto [what, whose] = awaited(cause);
-    const bool is_own = whose == comm::Awaited::own_device;
+    const bool is_own = whose == comm::WaitTarget::own_device;
     const int group = program_.ops[static_cast<std::size_t>(cause)].group;
     throw Error{
         is_own ? ErrorKind::resource : ErrorKind::communication,

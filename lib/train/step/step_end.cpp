@@ -42,6 +42,13 @@ StepEnd::StepEnd(const comm::Context& world,
       sum_{world.group(), first_source + words_of_source * static_cast<int>(sources_.size()) + num_maxima,
            &node, num_maxima} {}
 
+void StepEnd::split_losses(std::vector<SourceLoss> sources,
+                           std::function<std::size_t(std::int64_t sample)> source_of) {
+    ZG_EXPECTS(sources.size() == sources_.size());
+    outcome_.by_source = std::move(sources);
+    source_of_ = std::move(source_of);
+}
+
 Action StepEnd::bind(const schedule::Program& program,
                      const schedule::Op& op,
                      const state::TierMemory& memory) {
@@ -143,13 +150,13 @@ void StepEnd::finish() {
     auto& figures = outcome_.figures;
     std::copy_n(words.begin() + first_sent, figures.sent_bytes.size(), figures.sent_bytes.begin());
     std::copy_n(words.begin() + first_moved, figures.link_bytes.size(), figures.link_bytes.begin());
-    outcome_.by_source.resize(splits() ? sources_.size() : 0);
     auto at = words.begin() + first_source;
     for (auto& source : outcome_.by_source) {
         ExactSum::Limbs sum{};
         std::copy_n(at, limbs, sum.begin());
         const ExactSum all{sum};
-        source = {.loss_sum = all.is_finite() ? all.value() : std::nan(""), .tokens = at[limbs]};
+        source.sum = all.is_finite() ? all.value() : std::nan("");
+        source.tokens = at[limbs];
         at += words_of_source;
     }
     figures.process_peak_bytes = words.back();

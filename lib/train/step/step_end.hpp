@@ -49,10 +49,10 @@ class StepEnd {
 
     /// Enables outcome().by_source, the losses of each source, if there are several sources.
     ///
+    /// \param sources    the sources with their names
     /// \param source_of  returns the source of a sample, below num_sources; must not allocate
-    void split_losses(std::function<std::size_t(std::int64_t sample)> source_of) {
-        source_of_ = std::move(source_of);
-    }
+    void split_losses(std::vector<SourceLoss> sources,
+                      std::function<std::size_t(std::int64_t sample)> source_of);
 
     /// Binds the step_end op of one program. Call it only once.
     ///
@@ -78,7 +78,7 @@ class StepEnd {
     void finish();
     /// Adds the losses of each sample to those of its source.
     void split(const Microbatch& microbatch);
-    bool splits() const { return source_of_ != nullptr && !sources_.empty(); }
+    bool splits() const { return !outcome_.by_source.empty(); }
 
     const spec::Optimizer& optimizer_;
     std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient

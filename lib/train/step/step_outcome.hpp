@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "train/step/step_figures.hpp"
@@ -17,18 +19,24 @@ struct SpikeLimits {
     bool skips = false;  ///< true: the update of a spike is not applied
 };
 
-/// Loss of the samples of one source.
-struct SourceSum {
-    double loss_sum = 0;      ///< nats; NaN if a loss is not finite
-    std::int64_t tokens = 0;  ///< target tokens
+/// Loss of the samples of one data source, over all ranks.
+struct SourceLoss {
+    std::string name = {};    ///< of the source
+    double sum = 0;           ///< over its target tokens, in nats; NaN if a loss is not finite
+    std::int64_t tokens = 0;  ///< number of its target tokens
+
+    /// Returns nats per target token; nullopt if the source has no target tokens.
+    std::optional<double> mean() const {
+        return tokens > 0 ? std::optional{sum / static_cast<double>(tokens)} : std::nullopt;
+    }
 };
 
 /// Results of a step, equal on all ranks.
 struct StepOutcome {
-    double loss_sum = 0;                    ///< over the target tokens of the global batch, nats
-    std::vector<SourceSum> by_source = {};  ///< see StepEnd::split_losses; empty: losses are not split
-    double grad_norm = 0;                   ///< before clipping
-    bool is_spike = false;                  ///< finite, and above the limits
+    double loss_sum = 0;                     ///< over the target tokens of the global batch, nats
+    std::vector<SourceLoss> by_source = {};  ///< see StepEnd::split_losses; empty: losses are not split
+    double grad_norm = 0;                    ///< before clipping
+    bool is_spike = false;                   ///< finite, and above the limits
     bool is_skipped = false;     ///< not finite, or a spike that must be skipped: no state has changed
     bool is_abandoned = false;   ///< the step was abandoned: no state has changed, and it does not count
     StepRequests step_requests;  ///< sums over all ranks

@@ -1,6 +1,6 @@
 /// Processors of a rank whose device fails according to ZIGGURAT_TEST_FAILURE.
 ///
-/// Example: "2 lost 5000" for the 5000th call of rank 2; see tests/support/failing_device.hpp.
+/// Example: "2 lost 5000" for the 5000th call of rank 2; see tests/support/device/failing_device.hpp.
 #include "app/start/rank_processors.hpp"
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "app/start/emulated_device/emulated_devices.hpp"
-#include "tests/support/failing_device.hpp"
+#include "tests/support/device/failing_device.hpp"
 
 namespace ziggurat::app {
 

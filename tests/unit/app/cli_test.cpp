@@ -8,17 +8,22 @@
 #include "app/command_line/command_table.hpp"
 #include "app/command_line/shipped_texts.hpp"
 #include "app/command_line/version.hpp"
+#include "app/commands.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 /// Result of a command line, and its output.
 struct Answer {
-    std::variant<Arguments, EarlyExit> result;
+    std::variant<ParsedCommand, EarlyExit> result;
     std::string out;
     std::string err;
 
-    const Arguments& arguments() const { return std::get<Arguments>(result); }
+    /// Returns the options of the command. Throws std::bad_cast for another command.
+    template <class O>
+    O options() const {
+        return dynamic_cast<const O&>(*std::get<ParsedCommand>(result).options);
+    }
     int exit_code() const { return std::get<EarlyExit>(result).exit_code; }
 };
 
@@ -49,12 +54,11 @@ std::string mismatch(std::vector<std::string> words) {
 TEST(CommandLine, TakesADeckAndOverrides) {
     const Answer answer =
         print_line({"train", "a.yaml", "train.steps=5", "data.train=[{path: x}]", "optimizer.lr=-1"});
-    const Arguments& arguments = answer.arguments();
-    EXPECT_EQ(arguments.command, Command::train);
-    EXPECT_EQ(arguments.deck, "a.yaml");
-    EXPECT_EQ(arguments.overrides,
+    const auto options = answer.options<TrainOptions>();
+    EXPECT_EQ(options.deck, "a.yaml");
+    EXPECT_EQ(options.overrides,
               (std::vector<std::string>{"train.steps=5", "data.train=[{path: x}]", "optimizer.lr=-1"}));
-    EXPECT_EQ(arguments.line, "ziggurat train a.yaml train.steps=5 data.train=[{path: x}] optimizer.lr=-1");
+    EXPECT_EQ(options.line, "ziggurat train a.yaml train.steps=5 data.train=[{path: x}] optimizer.lr=-1");
 }
 
 TEST(ManPage, QuestionsOfExamplesKeepTheirMark) {
@@ -65,10 +69,9 @@ TEST(ManPage, QuestionsOfExamplesKeepTheirMark) {
 
 TEST(CommandLine, TakesRunsToDraw) {
     const Answer answer = print_line({"plot", "runs/a", "--out=both.svg", "runs/b"});
-    EXPECT_EQ(answer.arguments().command, Command::plot);
-    EXPECT_EQ(answer.arguments().paths, (std::vector<std::string>{"runs/a", "runs/b"}));
-    EXPECT_EQ(answer.arguments().out, "both.svg");
-    EXPECT_TRUE(print_line({"plot", "runs/a", "--terminal"}).arguments().terminal);
+    EXPECT_EQ(answer.options<PlotOptions>().paths, (std::vector<std::string>{"runs/a", "runs/b"}));
+    EXPECT_EQ(answer.options<PlotOptions>().out, "both.svg");
+    EXPECT_TRUE(print_line({"plot", "runs/a", "--terminal"}).options<PlotOptions>().terminal);
     EXPECT_NE(mismatch({"plot"}).find("no run is given. Name its folder"), std::string::npos);
     EXPECT_NE(mismatch({"plot", "runs/a", "--out", "a.png"}).find("a file whose name ends in .svg"),
               std::string::npos);
@@ -81,29 +84,26 @@ TEST(CommandLine, TakesRunsToDraw) {
 }
 
 TEST(CommandLine, TakesWhatADoctorIsToLookAt) {
-    const Arguments none = print_line({"doctor"}).arguments();
-    EXPECT_EQ(none.command, Command::doctor);
+    const auto none = print_line({"doctor"}).options<DoctorOptions>();
     EXPECT_TRUE(none.paths.empty());
     EXPECT_FALSE(none.mpi);
-    const Arguments all = print_line({"doctor", "a.yaml", "--mpi", "/nvme0", "--json"}).arguments();
+    const auto all = print_line({"doctor", "a.yaml", "--mpi", "/nvme0", "--json"}).options<DoctorOptions>();
     EXPECT_EQ(all.paths, (std::vector<std::string>{"a.yaml", "/nvme0"}));
     EXPECT_TRUE(all.mpi);
     EXPECT_TRUE(all.json);
 }
 
 TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
-    const Arguments job =
-        print_line({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00", "--account",
-                    "physics", "train.steps=5", "--gpus-per-node", "8"})
-            .arguments();
-    EXPECT_EQ(job.command, Command::slurm);
+    const auto job = print_line({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00",
+                                 "--account", "physics", "train.steps=5", "--gpus-per-node", "8"})
+                         .options<SlurmOptions>();
     EXPECT_EQ(job.nodes, 4);
     EXPECT_EQ(job.tasks_per_node, 8);
     EXPECT_EQ(job.gpus_per_node, 8);
     EXPECT_EQ(job.time, "2-00");
     EXPECT_EQ(job.account, "physics");
     EXPECT_EQ(job.overrides, std::vector<std::string>{"train.steps=5"});
-    EXPECT_EQ(print_line({"slurm", "a.yaml"}).arguments().tasks_per_node, std::nullopt);
+    EXPECT_EQ(print_line({"slurm", "a.yaml"}).options<SlurmOptions>().tasks_per_node, std::nullopt);
     EXPECT_NE(mismatch({"slurm"}).find("no deck is given"), std::string::npos);
     EXPECT_NE(mismatch({"slurm", "a.yaml", "--time", "1h"}).find("takes a time in Slurm's format"),
               std::string::npos);
@@ -117,83 +117,85 @@ TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
 TEST(CommandLine, TakesOptionsAnywhere) {
     const Answer answer =
         print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
-    const Arguments& arguments = answer.arguments();
-    EXPECT_EQ(arguments.command, Command::check);
-    EXPECT_EQ(arguments.ranks, 8);
-    EXPECT_TRUE(arguments.print);
-    EXPECT_EQ(arguments.machine, "laptop");
-    EXPECT_EQ(arguments.overrides, std::vector<std::string>{"x.y=1"});
+    const auto options = answer.options<CheckOptions>();
+    EXPECT_EQ(options.ranks, 8);
+    EXPECT_TRUE(options.print);
+    EXPECT_EQ(options.machine, "laptop");
+    EXPECT_EQ(options.overrides, std::vector<std::string>{"x.y=1"});
+}
+
+/// Checks --nodes and --ranks of a command whose options are an `O`.
+template <class O>
+void expect_nodes_and_ranks(const std::string& command) {
+    const auto plain = print_line({command, "a.yaml"}).options<O>();
+    EXPECT_EQ(plain.nodes, std::nullopt);
+    const auto job = print_line({command, "a.yaml", "--nodes", "2", "--ranks", "6"}).options<O>();
+    EXPECT_EQ(job.nodes, 2);
+    EXPECT_EQ(job.ranks, 6);
 }
 
 TEST(CommandLine, PlansAndChecksForNodes) {
-    for (const char* command : {"plan", "check"}) {
-        const Arguments plain = print_line({command, "a.yaml"}).arguments();
-        EXPECT_EQ(plain.nodes, std::nullopt);
-        EXPECT_FALSE(plain.program);
-        const Arguments job = print_line({command, "a.yaml", "--nodes", "2", "--ranks", "6"}).arguments();
-        EXPECT_EQ(job.nodes, 2);
-        EXPECT_EQ(job.ranks, 6);
-    }
+    expect_nodes_and_ranks<PlanOptions>("plan");
+    expect_nodes_and_ranks<CheckOptions>("check");
+    EXPECT_FALSE(print_line({"plan", "a.yaml"}).options<PlanOptions>().program);
 }
 
 TEST(CommandLine, PlansTheProgramOfARank) {
     const Answer answer = print_line(
         {"plan", "a.yaml", "--ranks", "4", "--program", "--rank", "3", "--json", "--variant", "evaluate"});
-    const Arguments& arguments = answer.arguments();
-    EXPECT_EQ(arguments.command, Command::plan);
-    EXPECT_TRUE(arguments.program);
-    EXPECT_TRUE(arguments.json);
-    EXPECT_EQ(arguments.rank, 3);
-    EXPECT_EQ(arguments.variant, "evaluate");
+    const auto options = answer.options<PlanOptions>();
+    EXPECT_TRUE(options.program);
+    EXPECT_TRUE(options.json);
+    EXPECT_EQ(options.rank, 3);
+    EXPECT_EQ(options.variant, "evaluate");
 }
 
 TEST(CommandLine, SelectsOpsOfAProgram) {
-    const Arguments chosen = print_line({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane",
-                                         "compute", "--kind", "fill", "--ops", "12-20"})
-                                 .arguments();
+    const auto chosen = print_line({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane", "compute",
+                                    "--kind", "fill", "--ops", "12-20"})
+                            .options<PlanOptions>();
     EXPECT_EQ(chosen.unit, "layers.3");
     EXPECT_EQ(chosen.lane, "compute");
     EXPECT_EQ(chosen.kind, "fill");
     EXPECT_EQ(chosen.ops, (std::pair{12, 20}));
-    EXPECT_EQ(print_line({"plan", "a.yaml", "--program", "--ops", "7"}).arguments().ops, (std::pair{7, 7}));
-    EXPECT_TRUE(print_line({"plan", "a.yaml", "--program", "--all"}).arguments().all);
+    EXPECT_EQ(print_line({"plan", "a.yaml", "--program", "--ops", "7"}).options<PlanOptions>().ops,
+              (std::pair{7, 7}));
+    EXPECT_TRUE(print_line({"plan", "a.yaml", "--program", "--all"}).options<PlanOptions>().all);
 }
 
 TEST(CommandLine, InspectsAFolder) {
-    const Arguments list = print_line({"inspect", "runs/a", "--json"}).arguments();
-    EXPECT_EQ(list.command, Command::inspect);
+    const auto list = print_line({"inspect", "runs/a", "--json"}).options<InspectOptions>();
     EXPECT_EQ(list.folder, "runs/a");
     EXPECT_TRUE(list.json);
-    EXPECT_TRUE(print_line({"inspect", "--verify", "runs/a"}).arguments().verify);
-    EXPECT_TRUE(print_line({"inspect", "runs/a", "--tensors"}).arguments().tensors);
-    EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor,
+    EXPECT_TRUE(print_line({"inspect", "--verify", "runs/a"}).options<InspectOptions>().verify);
+    EXPECT_TRUE(print_line({"inspect", "runs/a", "--tensors"}).options<InspectOptions>().tensors);
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).options<InspectOptions>().tensor,
               "layers.0.gain");
-    EXPECT_EQ(print_line({"inspect", "runs/a", "--diff", "runs/b"}).arguments().other, "runs/b");
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--diff", "runs/b"}).options<InspectOptions>().other,
+              "runs/b");
 }
 
 TEST(CommandLine, SamplesAndEvaluates) {
-    const Arguments plain = print_line({"sample", "runs/a", "--prompt", "In the"}).arguments();
-    EXPECT_EQ(plain.command, Command::sample);
+    const auto plain = print_line({"sample", "runs/a", "--prompt", "In the"}).options<SampleOptions>();
     EXPECT_EQ(plain.prompt, "In the");
     EXPECT_EQ(plain.tokens, 200);
     EXPECT_EQ(plain.temperature, 0.8);
     EXPECT_EQ(plain.seed, std::nullopt);
-    const Arguments chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature",
-                                         "0", "--seed", "18446744073709551615"})
-                                 .arguments();
+    const auto chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
+                                    "--seed", "18446744073709551615"})
+                            .options<SampleOptions>();
     EXPECT_EQ(chosen.prompt, "-x");
     EXPECT_EQ(chosen.tokens, 7);
     EXPECT_EQ(chosen.temperature, 0);
     EXPECT_EQ(chosen.seed, 18446744073709551615U);
-    const Arguments eval =
-        print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"}).arguments();
-    EXPECT_EQ(eval.command, Command::eval);
+    const auto eval = print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"})
+                          .options<EvalOptions>();
     EXPECT_EQ(eval.data, "x.bin");
     EXPECT_EQ(eval.format, "llmc");
     EXPECT_TRUE(eval.json);
-    const Arguments task =
+    const auto task =
         print_line({"eval", "runs/a", "--task", "x.jsonl", "--tokenizer", "models/a", "--choices", "y.jsonl"})
-            .arguments();
+            .options<EvalOptions>();
     EXPECT_EQ(task.task, "x.jsonl");
     EXPECT_EQ(task.tokenizer, "models/a");
     EXPECT_EQ(task.choices, "y.jsonl");
@@ -224,7 +226,7 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
                   "ziggurat: error: '--seed' takes a whole number from 0 to 18446744073709551615, not '" +
                       no_seed + "'. See 'ziggurat sample --help'.\n");
     }
-    EXPECT_EQ(print_line({"eval", "a"}).arguments().data, "") << "the run's own";
+    EXPECT_EQ(print_line({"eval", "a"}).options<EvalOptions>().data, "") << "the run's own";
     EXPECT_NE(mismatch({"eval", "a", "--format", "text"}).find("data). Leave it out, or give --data"),
               std::string::npos);
     EXPECT_NE(mismatch({"eval", "a", "--choices", "c"}).find("--choices requires --task"), std::string::npos);
@@ -241,14 +243,16 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
               std::string::npos);
     EXPECT_NE(mismatch({"eval", "a", "--data", "b", "--dtype", "uint16"}).find("requires --format raw"),
               std::string::npos);
-    EXPECT_EQ(
-        print_line({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"}).arguments().dtype,
-        "uint32");
+    EXPECT_EQ(print_line({"eval", "a", "--data", "b", "--format", "raw", "--dtype", "uint32"})
+                  .options<EvalOptions>()
+                  .dtype,
+              "uint32");
     EXPECT_NE(mismatch({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
 
 TEST(CommandLine, ExplainsAKeyWithoutADeck) {
-    EXPECT_EQ(print_line({"check", "--explain", "sharding.zero"}).arguments().explain, "sharding.zero");
+    EXPECT_EQ(print_line({"check", "--explain", "sharding.zero"}).options<CheckOptions>().explain,
+              "sharding.zero");
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {
@@ -319,8 +323,8 @@ TEST(CommandLine, EveryOptionIsInTheHelpOfItsCommandAndTakesWhatTheHelpSays) {
                       std::string::npos)
                 << option.name;
             EXPECT_EQ(option.value.empty(), option.takes.empty()) << option.name;
-            Arguments arguments;
-            EXPECT_EQ(option.take(arguments, ""), option.value.empty()) << option.name << ": an empty value";
+            const auto options = row.make();
+            EXPECT_EQ(option.take(*options, ""), option.value.empty()) << option.name << ": an empty value";
         }
         EXPECT_EQ(row.examples.size(), 3U) << row.name;
         for (const Example& example : row.examples) {
@@ -339,8 +343,8 @@ TEST(CommandLine, EveryExampleIsTaken) {
                 words.push_back(word);
             }
             const Answer answer = print_line(words);
-            EXPECT_TRUE(std::holds_alternative<Arguments>(answer.result)) << example.line << "\n"
-                                                                          << answer.err;
+            EXPECT_TRUE(std::holds_alternative<ParsedCommand>(answer.result)) << example.line << "\n"
+                                                                              << answer.err;
         }
     }
 }
@@ -418,12 +422,12 @@ TEST(CommandLine, ShowsTheFormOfAnOverrideThatIsWrittenInAnother) {
 }
 
 TEST(CommandLine, TakesLimitsOfSamples) {
-    const auto arguments =
+    const auto options =
         print_line({"sample", "runs/a", "--prompt", "In", "--top-k", "40", "--top-p", "0.9", "--stop", "A"})
-            .arguments();
-    EXPECT_EQ(arguments.top_k, 40);
-    EXPECT_EQ(arguments.top_p, 0.9);
-    EXPECT_EQ(arguments.ends, (std::vector<std::string>{"A"}));
+            .options<SampleOptions>();
+    EXPECT_EQ(options.top_k, 40);
+    EXPECT_EQ(options.top_p, 0.9);
+    EXPECT_EQ(options.ends, (std::vector<std::string>{"A"}));
     for (const char* value : {"0", "1.5", "-1", "x"}) {
         EXPECT_THAT(mismatch({"sample", "runs/a", "--prompt", "In", "--top-p", value}),
                     testing::HasSubstr("a number above 0, up to 1"));
@@ -455,11 +459,10 @@ TEST(CommandLine, RefusesWhatItWouldOtherwiseIgnore) {
 
 TEST(CommandLine, TakesWhatIsMeasured) {
     const Answer answer = print_line({"bench", "io", "/a", "/b", "--size", "64MiB", "--machine-file=m.yaml"});
-    const Arguments& arguments = answer.arguments();
-    EXPECT_EQ(arguments.command, Command::bench_io);
-    EXPECT_EQ(arguments.paths, (std::vector<std::string>{"/a", "/b"}));
-    EXPECT_EQ(arguments.size_bytes, 64 << 20);
-    EXPECT_EQ(arguments.machine_file, "m.yaml");
+    const auto options = answer.options<BenchIoOptions>();
+    EXPECT_EQ(options.paths, (std::vector<std::string>{"/a", "/b"}));
+    EXPECT_EQ(options.size_bytes, 64 << 20);
+    EXPECT_EQ(options.machine_file, "m.yaml");
     EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: io or gpu."), std::string::npos);
     EXPECT_NE(mismatch({"bench", "io"}).find("no folder is given"), std::string::npos);
     EXPECT_NE(mismatch({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),

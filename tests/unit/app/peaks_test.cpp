@@ -112,10 +112,10 @@ TEST_F(Peak, IsThatOfRunsThatComputeAlike) {
     run.parallel.ranks_per_node = 2;
     run.parallel.threads = 4;
     run.precision.compute = spec::DType::bf16;
-    EXPECT_EQ(way_of(run), "bf16 on host, 2 ranks x 4 threads a node");
+    EXPECT_EQ(setup_name(run), "bf16 on host, 2 ranks x 4 threads a node");
     run.precision.compute = spec::DType::f32;
     run.tiers.device = spec::DeviceKind::cuda;
-    EXPECT_EQ(way_of(run), "fp32 on a GPU");
+    EXPECT_EQ(setup_name(run), "fp32 on a GPU");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(RecentKills, AreThoseOfTheLastSeconds) {
     std::int64_t now_ns = 1'000'000'000'000;
     const auto pass = [&](int windows) {
         for (int i = 0; i < 10 * windows; ++i) {
-            kills.look(now_ns += RecentKills::window_ns / 10);
+            kills.refresh(now_ns += RecentKills::window_ns / 10);
         }
     };
     pass(2);

@@ -24,9 +24,9 @@ TEST(ProgressLine, IsSilentForTwoSeconds) {
     ProgressLine line{bottom.show(), 10 * second};
     line.begin("plans", 10 * second);
 
-    line.look(12 * second - 1);
+    line.refresh(12 * second - 1);
     EXPECT_EQ(bottom.times, 0);
-    line.look(12 * second);
+    line.refresh(12 * second);
     EXPECT_EQ(bottom.text, "plans, 2 s");
 }
 
@@ -35,9 +35,9 @@ TEST(ProgressLine, MovesWithTheTime) {
     ProgressLine line{bottom.show(), 0};
     line.begin("loads the checkpoint", 5 * second);
 
-    line.look(8 * second);
+    line.refresh(8 * second);
     EXPECT_EQ(bottom.text, "loads the checkpoint, 3 s");
-    line.look(9 * second);
+    line.refresh(9 * second);
     EXPECT_EQ(bottom.text, "loads the checkpoint, 4 s");
 }
 
@@ -48,7 +48,7 @@ TEST(ProgressLine, CountsWhatIsDone) {
     line.advance(120'000);
     line.advance(3'456);
 
-    line.look(4 * second);
+    line.refresh(4 * second);
     EXPECT_EQ(bottom.text, "plans: 123,456 operations, 4 s");
 }
 
@@ -58,7 +58,7 @@ TEST(ProgressLine, SaysHowLongItTakesStill) {
     line.begin("evaluates", 0, "batches", 400);
     line.advance(100);
 
-    line.look(10 * second);
+    line.refresh(10 * second);
     EXPECT_EQ(bottom.text, "evaluates: 100 of 400 batches (25 %), 30.0 s left");
 }
 
@@ -68,7 +68,7 @@ TEST(ProgressLine, SaysBytesWithTheirUnits) {
     line.begin("loads the checkpoint", 0, "bytes");
     line.is_at(std::int64_t{1} << 30, std::int64_t{4} << 30);
 
-    line.look(10 * second);
+    line.refresh(10 * second);
     EXPECT_EQ(bottom.text, "loads the checkpoint: 1.00 GiB of 4.00 GiB (25 %), 30.0 s left");
 }
 
@@ -80,10 +80,10 @@ TEST(ProgressLine, GoesAtTheEndAndOnlyIfItWasThere) {
     EXPECT_EQ(bottom.times, 0);
 
     line.begin("plans", 0);
-    line.look(3 * second);
+    line.refresh(3 * second);
     line.end();
     EXPECT_EQ(bottom.text, "");
-    line.look(4 * second);
+    line.refresh(4 * second);
     EXPECT_EQ(bottom.times, 2) << "nothing goes on any more";
 }
 

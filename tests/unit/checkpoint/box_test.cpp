@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

@@ -319,7 +319,7 @@ TEST(HfWeights, TakesOlderFiles) {
     tensors.push_back({"h.0.attn.bias", "F32", {1, 1, 11, 11}});
     tensors.push_back({"lm_head.weight", "F32", {37, 30}});
     SafetensorsWriter writer{folder.file(single_file_name), tensors};
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(position(tensors)));
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(assign_offsets(tensors)));
     writer.append(zeros);
     writer.finish();
     EXPECT_EQ(problem_with(folder.path(), model), "");

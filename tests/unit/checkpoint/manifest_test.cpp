@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/error.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

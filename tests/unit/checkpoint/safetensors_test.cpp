@@ -12,7 +12,7 @@
 #include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/hf/safetensors_file.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/checkpoint/stored_tensors.hpp"
 
@@ -54,7 +54,7 @@ TEST(SafetensorsHeader, IsReadByPlace) {
 
 TEST(SafetensorsHeader, ReadsWhatItWrites) {
     std::vector<FileTensor> tensors{{"x\"y", "F32", {3, 5}}, {"z", "BF16", {7}}};
-    EXPECT_EQ(position(tensors), 74);
+    EXPECT_EQ(assign_offsets(tensors), 74);
     const auto text = header_text(tensors);
     EXPECT_EQ(text.size() % 8, 0u);
     EXPECT_EQ(

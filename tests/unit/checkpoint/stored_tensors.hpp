@@ -12,7 +12,7 @@
 
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/shard/shard_file.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 
 namespace ziggurat::test {
 
@@ -157,29 +157,24 @@ inline std::string save(const std::string& root,
                         const std::function<void(checkpoint::Manifest&)>& change = {}) {
     checkpoint::Commit commit{root, step};
     checkpoint::Manifest manifest;
-    try {
-        manifest.program = "test";
-        manifest.progress = {step, step * 100, step * 4, 1, 0.1 * static_cast<double>(step)};
-        manifest.deck = "model: {layers: 2}\n";
-        manifest.layout = "as the dice fell";
-        manifest.ranks = static_cast<int>(shares.size());
-        for (std::size_t writer = 0; writer < shares.size(); ++writer) {
-            checkpoint::ShardSummary summary =
-                checkpoint::write_shard(commit.folder(), static_cast<int>(writer), shares[writer].sources());
-            manifest.files.push_back(summary.entry);
-            for (checkpoint::StoredPiece& stored : summary.pieces) {
-                stored.file = static_cast<int>(writer);
-                manifest.pieces.push_back(std::move(stored));
-            }
+    manifest.program = "test";
+    manifest.progress = {step, step * 100, step * 4, 1, 0.1 * static_cast<double>(step)};
+    manifest.deck = "model: {layers: 2}\n";
+    manifest.layout = "as the dice fell";
+    manifest.ranks = static_cast<int>(shares.size());
+    for (std::size_t writer = 0; writer < shares.size(); ++writer) {
+        checkpoint::ShardSummary summary =
+            checkpoint::write_shard(commit.folder(), static_cast<int>(writer), shares[writer].sources());
+        manifest.files.push_back(summary.entry);
+        for (checkpoint::StoredPiece& stored : summary.pieces) {
+            stored.file = static_cast<int>(writer);
+            manifest.pieces.push_back(std::move(stored));
         }
-        if (change) {
-            change(manifest);
-        }
-    } catch (...) {
-        commit.abandon();
-        throw;
     }
-    commit.finish(std::move(manifest), keep);  // abandons the commit itself on failure
+    if (change) {
+        change(manifest);
+    }
+    commit.finish(std::move(manifest), keep);
     return root + "/" + checkpoint::folder_name(step);
 }
 

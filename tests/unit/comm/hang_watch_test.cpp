@@ -192,7 +192,7 @@ TEST_F(HangWatchTest, ALittleOfAProcessorIsNoWork) {
 TEST_F(HangWatchTest, OnlyReportsARankWhoseDeviceComputes) {
     watch(2);
     rank(0, ActivityState::waits, "x");
-    rank(1, ActivityState::works_beside, "layer 3");
+    rank(1, ActivityState::device_busy, "layer 3");
 
     const auto verdict = after(0.81 * patience);
 

@@ -175,7 +175,7 @@ void wait_for_ever(Liveness& liveness) {
 }
 
 void compute_for_ever(Liveness& liveness) {
-    liveness.does("layer 3 backward", monotonic_ns());
+    liveness.begin_activity("layer 3 backward", monotonic_ns());
     print_busy();
     for (;;) {
         liveness.end_wait();
@@ -240,7 +240,7 @@ volatile sig_atomic_t may_end = 0;
 
 TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
     const Part computes_concurrently = [](Liveness& liveness) {
-        liveness.works_beside("layer 3");
+        liveness.device_busy("layer 3");
         while (may_end == 0) {
             usleep(10'000);
         }
@@ -271,7 +271,7 @@ TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
 TEST(Liveness, TellsADeviceFromAWaitThatFollowsIt) {
     Ranks ranks{{[](Liveness& liveness) {
         liveness.set_hang_timeout(1);
-        liveness.works_beside("layer 3");
+        liveness.device_busy("layer 3");
         wait_for_ever(liveness);
     }}};
 

@@ -32,16 +32,16 @@ TEST(MainThreadWaits, AreWorkOfTheThreadThatPublishesAndOfNoOther) {
     const auto report = [&] { return liveness.watch_list().report_of(0, monotonic_ns()); };
     {
         const device::ScopedWait wait{&waits, "a copy"};
-        EXPECT_TRUE(report().works_beside);
+        EXPECT_TRUE(report().device_busy);
         EXPECT_FALSE(report().is_waiting);
         EXPECT_EQ(report().what, "a copy");
         std::thread{[&] { const device::ScopedWait beside{&waits, "another copy"}; }}.join();
-        EXPECT_TRUE(report().works_beside) << "ended by another thread";
+        EXPECT_TRUE(report().device_busy) << "ended by another thread";
     }
-    EXPECT_FALSE(report().works_beside);
+    EXPECT_FALSE(report().device_busy);
     std::thread{[&] {
         const device::ScopedWait beside{&waits, "another copy"};
-        EXPECT_FALSE(report().works_beside);
+        EXPECT_FALSE(report().device_busy);
     }}.join();
 }
 

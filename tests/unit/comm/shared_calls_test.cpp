@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "comm/node/shared_messages.hpp"
-#include "tests/mpi/numbered_vectors.hpp"
+#include "tests/mpi/collectives/numbered_vectors.hpp"
 #include "tests/support/even_blocks.hpp"
 #include "tests/unit/comm/thread_ranks.hpp"
 

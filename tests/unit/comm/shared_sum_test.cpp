@@ -10,7 +10,7 @@
 #include "comm/fold.hpp"
 #include "comm/node/shared_sum_impl.hpp"
 #include "comm/node/stream/portable_floats.hpp"
-#include "tests/mpi/numbered_vectors.hpp"
+#include "tests/mpi/collectives/numbered_vectors.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "comm/fold.hpp"
-#include "tests/mpi/numbered_vectors.hpp"
+#include "tests/mpi/collectives/numbered_vectors.hpp"
 
 namespace ziggurat::comm {
 namespace {

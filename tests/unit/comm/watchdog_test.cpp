@@ -27,7 +27,7 @@ RankReport busy(int rank, char state, bool has_moved) {
 /// Returns a rank whose own thread waits for its device, and uses no CPU time.
 RankReport busy_meanwhile(int rank) {
     auto report = busy(rank, 'S', false);
-    report.works_beside = true;
+    report.device_busy = true;
     return report;
 }
 

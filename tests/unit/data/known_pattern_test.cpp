@@ -2,7 +2,7 @@
 
 #include "data/tokenizer/pattern.hpp"
 #include "data/unicode/character_classes.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 #include "tests/unit/data/tokenizer_files.hpp"
 
 namespace ziggurat::data {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "data/tokenizer/merges.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 
 namespace ziggurat::data {
 namespace {

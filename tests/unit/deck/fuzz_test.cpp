@@ -13,6 +13,7 @@
 
 #include "deck/load.hpp"
 #include "layout/counts.hpp"
+#include "tests/support/bad_deck_files.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -289,14 +290,19 @@ class Mutator {
     std::mt19937 random_;
 };
 
-std::vector<std::string> decks_in(const fs::path& folder) {
+/// Returns the decks of a folder, sorted by name: mutations are the same on every machine.
+std::vector<fs::path> decks_in(const fs::path& folder) {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator{folder}) {
         if (entry.path().extension() == ".yaml") {
             files.push_back(entry.path());
         }
     }
-    std::sort(files.begin(), files.end());  // the same mutations on every machine
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<std::string> texts_of(const std::vector<fs::path>& files) {
     std::vector<std::string> texts;
     for (const fs::path& file : files) {
         std::ifstream stream{file};
@@ -308,8 +314,8 @@ std::vector<std::string> decks_in(const fs::path& folder) {
 TEST(Fuzz, EveryDeckGetsAVerdict) {
     const fs::path sources = std::getenv("PROJECT_SOURCE_DIR");
     fs::current_path(sources / "tests/decks/bad");
-    std::vector<std::string> seeds = decks_in(sources / "tests/decks/bad");
-    for (std::string& deck : decks_in(sources / "decks")) {
+    std::vector<std::string> seeds = texts_of(test::bad_deck_files());
+    for (std::string& deck : texts_of(decks_in(sources / "decks"))) {
         seeds.push_back(std::move(deck));
     }
     // Half of the mutations start from decks that load, so that resolving and rules are reached too.

@@ -40,7 +40,6 @@ class TinyDeck : public ::testing::Test {
 
     LoadOptions options_;
 
-  private:
     std::filesystem::path folder_ =
         std::filesystem::temp_directory_path() / ("ziggurat_tiny_deck_" + std::to_string(::getpid()));
 };

@@ -12,8 +12,8 @@ namespace {
 
 class Log final : public WaitObserver {
   public:
-    void begins(std::string_view what) noexcept override { text += "begins(" + std::string{what} + ") "; }
-    void ends() noexcept override { text += "ends "; }
+    void wait_begin(std::string_view what) noexcept override { text += "begins(" + std::string{what} + ") "; }
+    void wait_end() noexcept override { text += "ends "; }
     std::string text;
 };
 

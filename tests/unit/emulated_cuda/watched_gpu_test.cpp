@@ -13,11 +13,11 @@ namespace {
 
 class Log final : public WaitObserver {
   public:
-    void begins(std::string_view what) noexcept override {
+    void wait_begin(std::string_view what) noexcept override {
         text += std::string{what} + "; ";
         ++in_flight;
     }
-    void ends() noexcept override { --in_flight; }
+    void wait_end() noexcept override { --in_flight; }
     /// Returns the reports since the last call.
     std::string received() { return std::exchange(text, ""); }
 

@@ -14,7 +14,7 @@
 #include "device/cuda.hpp"
 #include "device/device.hpp"
 #include "kernels/launch/tensor_address.hpp"
-#include "tests/support/test_stream.hpp"
+#include "tests/support/device/test_stream.hpp"
 
 namespace ziggurat::test {
 

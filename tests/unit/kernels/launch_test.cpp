@@ -67,7 +67,7 @@ TEST(Launch, CallsTheHostsKernelsOnTheThreadOfTheStream) {
     std::thread::id expected, got;
     thread.run([&] { expected = std::this_thread::get_id(); });
     const NotingProducts products{got};
-    const Prepared<LinearProducts<float>> prepared{&products};
+    const PreparedArgument<LinearProducts<float>> prepared{&products};
     pack_weight<float>(device::Stream{1, &thread}, prepared, Packing::forward, {}, {});
     EXPECT_EQ(got, expected);
 

@@ -13,7 +13,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "tensor/bfloat16.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::model {

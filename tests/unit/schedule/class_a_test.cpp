@@ -1,7 +1,7 @@
 /// Sharding never changes the training: layouts with equal bits have equal values in the simulation.
 #include <gtest/gtest.h>
 
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 
 namespace ziggurat::schedule {

@@ -7,7 +7,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/program_json.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {

@@ -12,7 +12,7 @@
 #include "schedule/volumes/tensor_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "spec/stage_state.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/op_selection.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {

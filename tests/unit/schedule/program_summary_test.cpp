@@ -91,7 +91,7 @@ TEST(OpSelection, TakesWhatIsAllThatIsAsked) {
     }
     EXPECT_GT(count({.unit = "layers.1", .lane = "collective", .kind = "all_gather"}), 0U);
     EXPECT_EQ(count({.lane = "compute", .kind = "all_gather"}), 0U);
-    EXPECT_EQ(select_ops(program, units, {.positions = {{2, 4}}}), (std::vector<int>{2, 3, 4}));
+    EXPECT_EQ(select_ops(program, units, {.range = {{2, 4}}}), (std::vector<int>{2, 3, 4}));
     EXPECT_EQ(count({.unit = "step"}) > 0, true) << "the optimizer's ops of all units";
 }
 

@@ -12,7 +12,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/passes/saved_runs.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/enumerators.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/step_program.hpp"
-#include "tests/support/random_spec.hpp"
+#include "tests/support/random/random_spec.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {

@@ -37,16 +37,16 @@ TEST(UnitPasses, CountTheHeadOnceHoweverManyTurnsItTakes) {
 TEST(UnitPasses, EndWhereTheNextBegins) {
     const UnitPasses passes{layer_and_head()};
 
-    EXPECT_EQ(passes.first_after(1, 1), 2);
-    EXPECT_EQ(passes.first_after(1, 2), 6);
-    EXPECT_EQ(passes.first_after(1, 3), 1);  // no pass that late
+    EXPECT_EQ(passes.after(1, 1), 2);
+    EXPECT_EQ(passes.after(1, 2), 6);
+    EXPECT_EQ(passes.after(1, 3), 1);  // no pass that late
 }
 
 TEST(UnitPasses, AreNotNeededWhenNothingIsAhead) {
     const UnitPasses passes{layer_and_head()};
 
     EXPECT_EQ(passes.issued_at(4, 0), 4);
-    EXPECT_EQ(passes.first_after(4, 0), 4);
+    EXPECT_EQ(passes.after(4, 0), 4);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "storage/io_error.hpp"
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::storage {

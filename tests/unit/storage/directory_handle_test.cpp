@@ -18,7 +18,7 @@ class HeldFolderTest : public ::testing::Test {
     HeldFolderTest() { fs::create_directory(name_); }
 
     void put(const DirectoryHandle& folder, const std::string& text) const {
-        std::ofstream{folder.path() + "/file"} << text;
+        std::ofstream{folder.fd_path() + "/file"} << text;
     }
 
     test::ScratchFolder scratch_;
@@ -47,17 +47,17 @@ TEST_F(HeldFolderTest, IsTheSameUnderAnotherName) {
 
 TEST_F(HeldFolderTest, IsSaidByItsName) {
     const DirectoryHandle folder{name_};
-    EXPECT_EQ(folder.printed("'" + folder.path() + "/a' and '" + folder.path() + "'"),
+    EXPECT_EQ(folder.with_display_path("'" + folder.fd_path() + "/a' and '" + folder.fd_path() + "'"),
               "'" + name_ + "/a' and '" + name_ + "'");
-    EXPECT_EQ(folder.printed(folder.path() + "1/a"), folder.path() + "1/a") << "another descriptor";
-    EXPECT_EQ(folder.printed(""), "");
+    EXPECT_EQ(folder.with_display_path(folder.fd_path() + "1/a"), folder.fd_path() + "1/a") << "another descriptor";
+    EXPECT_EQ(folder.with_display_path(""), "");
     fs::rename(name_, other_);
-    EXPECT_EQ(folder.printed(folder.path() + "/a"), fs::canonical(other_).string() + "/a");
+    EXPECT_EQ(folder.with_display_path(folder.fd_path() + "/a"), fs::canonical(other_).string() + "/a");
 }
 
 TEST_F(HeldFolderTest, IsRenewedWhereItWas) {
     DirectoryHandle folder{name_};
-    const std::string path = folder.path();
+    const std::string path = folder.fd_path();
     fs::remove(name_);
     EXPECT_EQ(folder.path_status(), PathStatus::removed);
     fs::create_directory(name_);
@@ -65,7 +65,7 @@ TEST_F(HeldFolderTest, IsRenewedWhereItWas) {
 
     folder.reopen(DirectoryHandle{name_});
 
-    EXPECT_EQ(folder.path(), path);
+    EXPECT_EQ(folder.fd_path(), path);
     EXPECT_EQ(folder.path_status(), PathStatus::unchanged);
     put(folder, "anew");
     EXPECT_EQ(test::contents_of(name_ + "/file"), "anew");
@@ -74,8 +74,8 @@ TEST_F(HeldFolderTest, IsRenewedWhereItWas) {
 TEST_F(HeldFolderTest, ThatIsNotThereIsMetByWhoWrites) {
     const DirectoryHandle folder{other_};
     EXPECT_FALSE(folder.is_held());
-    EXPECT_EQ(folder.path(), other_);
-    EXPECT_EQ(folder.printed(other_ + "/a"), other_ + "/a");
+    EXPECT_EQ(folder.fd_path(), other_);
+    EXPECT_EQ(folder.with_display_path(other_ + "/a"), other_ + "/a");
     EXPECT_EQ(folder.path_status(), PathStatus::unchanged);
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/support/draw.hpp"
+#include "tests/support/random/draw.hpp"
 
 namespace ziggurat::storage {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/support/source_filter.hpp"
+#include "tests/support/program/source_filter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,62 @@
+/// Commands that read checkpoints: inspect, sample, eval.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/command_line/command_row.hpp"
+
+namespace ziggurat::app {
+
+struct InspectOptions : Options {
+    std::string folder;    ///< a run, its ckpt folder, one checkpoint, or a token file
+    bool tensors = false;  ///< list the tensors
+    std::string tensor;    ///< show statistics of this tensor
+    bool verify = false;   ///< verify every byte
+    std::string other;     ///< compare with this checkpoint
+    bool json = false;
+};
+
+/// Checkpoint whose model runs, and the tokenizer of its texts.
+struct ModelChoice {
+    std::string folder;     ///< a run, its ckpt folder, or one checkpoint
+    std::string tokenizer;  ///< file, or folder that has it; `bytes`; empty: of the run
+    std::string add_bos;    ///< auto, true or false; empty: of the run
+};
+
+struct SampleOptions : Options, ModelChoice {
+    std::string prompt;                 ///< beginning of the text
+    std::int64_t tokens = 200;          ///< number of tokens to generate
+    double temperature = 0.8;           ///< 0 takes the most likely token
+    std::int64_t top_k = 0;             ///< number of most likely tokens to draw from; 0: all
+    double top_p = 1;                   ///< total probability of the tokens to draw from
+    std::vector<std::string> ends;      ///< texts before which the text stops
+    std::optional<std::uint64_t> seed;  ///< empty: seed of the run
+};
+
+struct EvalOptions : Options, ModelChoice {
+    std::string data;     ///< file, pattern, or path without suffix; empty: the run's validation data
+    std::string format;   ///< format of `data`; empty: text if the model reads bytes, else llmc
+    std::string dtype;    ///< uint16 or uint32, the type of raw data
+    std::string task;     ///< file of multiple-choice tasks
+    std::string choices;  ///< output file for the choices; empty: none
+    std::string compute;  ///< fp32 or bf16; empty: as trained
+    bool json = false;
+};
+
+CommandRowOf<InspectOptions> inspect_row();
+CommandRowOf<SampleOptions> sample_row();
+CommandRowOf<EvalOptions> eval_row();
+
+/// Lists, checks and compares checkpoints. Never starts MPI.
+int inspect(const InspectOptions& options);
+
+/// Prints a text that a checkpoint's model generates. Collective: as train()
+int sample(const SampleOptions& options);
+
+/// Prints the loss of a checkpoint's model, or its multiple-choice accuracy. Collective: as train()
+int eval(const EvalOptions& options);
+
+}  // namespace ziggurat::app

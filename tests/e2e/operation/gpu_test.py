@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Trainings on GPUs, or on emulated ones: the same curve as on the host's cores, the same bits wherever state lies
+and however it is cut, checkpoints that either goes on from, and failures of GPUs that are named and end with the
+right code on all ranks.
+
+  gpu_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import trainings
+from trainings import Place, expect, expect_same_curve, losses, say
+
+STEPS = 3
+SHORT = [f"train.steps={STEPS}", "schedule.warmup=2 steps", "train.global_batch=4", "train.micro_batch=2", "data.seq=10",
+         "precision.compute=fp32"]
+SUM_PLAN = "sharding.reduce=each_microbatch"  # that of gradients at home on the host
+ON_HOST = "tiers.device.kind=host"
+ON_GPU = "tiers.device.kind=cuda"
+LATE, THREADS = "late", "threads"
+GPU_BYTES = 1 << 32  # of which libraries take a part: NCCL most, where each rank has a GPU
+LACK, BUG = 3, 70  # exit codes
+
+
+def gpus(mode=LATE, count=1, faults=""):
+    """What the emulation is told; a real GPU does not care."""
+    told = {"ZIGGURAT_EMULATED_CUDA": mode, "ZIGGURAT_EMULATED_CUDA_DEVICES": str(count),
+            "ZIGGURAT_EMULATED_CUDA_MEMORY": str(GPU_BYTES)}
+    if faults:
+        told["ZIGGURAT_EMULATED_CUDA_FAULT"] = faults
+    return told
+
+
+def trained(place, run, ranks, *settings, environment=None, code=0):
+    """The console of a training that ends with `code`."""
+    with place.start(run, ranks, *SHORT, *settings, environment=environment or gpus()) as job:
+        found = job.wait()
+        expect(found == code, f"{run} ({ranks} ranks, {' '.join(settings)}) ended with {found} instead of {code}\n"
+                              f"{job.tail()}")
+        return job.output()
+
+
+def curve(place, run, first=1, last=STEPS):
+    return losses(place.folder / run, first, last)
+
+
+def curves(chosen):
+    for family in ("gpt2", "llama", "gpt_neox"):
+        place = Place(chosen, f"curves_{family}", family)
+        trained(place, "host", 1, ON_HOST)
+        banner = trained(place, "gpu", 1, ON_GPU, SUM_PLAN)
+        expect("GPU" in banner, f"the banner does not say what computes:\n{banner[:2000]}")
+        gap = expect_same_curve(f"{family} on a GPU and on the host", curve(place, "gpu"), curve(place, "host"))
+        say(f"{family}: losses on a GPU are those of the host within {gap:.1e}")
+        if family == "gpt2":
+            ways_of_one_rank(place)
+        elif family == "llama":
+            ways_of_two_ranks(place)
+
+
+def ways_of_one_rank(place):
+    ways = {
+        "threads": (THREADS, []),
+        "recompute": (LATE, ["recompute=full"]),
+        "offload": (LATE, ["tiers.home={parameters: host, gradients: host, optimizer: host}"]),
+    }
+    for way, (mode, settings) in ways.items():
+        trained(place, way, 1, ON_GPU, SUM_PLAN, *settings, environment=gpus(mode))
+        expect(curve(place, way) == curve(place, "gpu"), f"{way}: other bits than without")
+    say(f"the same bits on one rank: {', '.join(ways)}")
+
+
+def ways_of_two_ranks(place):
+    """Which share a GPU, and have one each, where NCCL carries what they exchange: in another order of sums."""
+    ways = {f"zero{stage}": [f"sharding.zero={stage}"] for stage in range(4)}
+    ways["offload"] = ["sharding.zero=3", "tiers.home={parameters: host, optimizer: host}"]
+    for way, settings in ways.items():
+        trained(place, way, 2, ON_GPU, SUM_PLAN, *settings, environment=gpus(THREADS if way == "zero3" else LATE))
+        expect(curve(place, way) == curve(place, "zero0"), f"{way}: other bits than ZeRO 0")
+    expect_same_curve("two ranks and one", curve(place, "zero0"), curve(place, "gpu"))
+    say(f"the same bits on two ranks that share a GPU: {', '.join(ways)}")
+    trained(place, "own", 2, ON_GPU, SUM_PLAN, "sharding.zero=3", environment=gpus(THREADS, count=2))
+    gap = expect_same_curve("GPUs of their own and a shared one", curve(place, "own"), curve(place, "zero0"))
+    say(f"with a GPU each, the same losses within {gap:.1e}")
+
+
+def checkpoints(chosen):
+    place = Place(chosen, "checkpoints", "llama")
+    saving = ["checkpoint.every=2 steps"]
+    trained(place, "whole", 1, ON_GPU, *saving)
+    for run, first, then in (("to_host", ON_GPU, ON_HOST), ("to_gpu", ON_HOST, ON_GPU), ("stays", ON_GPU, ON_GPU)):
+        trained(place, run, 1, first, *saving)
+        folder = place.folder / run
+        shutil.rmtree(trainings.checkpoint(folder, STEPS))
+        (folder / "DONE").unlink()
+        trained(place, run, 1, then, *saving)
+        gap = expect_same_curve(run, curve(place, run), curve(place, "whole"), 0 if run == "stays" else 1e-5)
+        place.expect_whole(folder)
+        say(f"a checkpoint of {'a GPU' if first == ON_GPU else 'the host'} goes on "
+            f"{'on a GPU' if then == ON_GPU else 'on the host'} within {gap:.1e}")
+
+
+def failures(chosen):
+    place = Place(chosen, "failures", "gpt2")
+    cases = {
+        "no_memory": ("malloc:1", LACK, ("cannot reserve", "GPU 0")),
+        "no_pinning": ("pin:1", LACK, ("cannot pin",)),
+        "copy": ("copy:40", BUG, ("copy",)),
+        "launch": ("launch:100", BUG, ("failed:",)),
+        "illegal": ("illegal:100", BUG, ("failed:", "llegal")),
+        "lost": ("lost:300", LACK, ("failed:",)),
+    }
+    for name, (faults, code, words) in cases.items():
+        for ranks in (1, 2):
+            console = trained(place, f"{name}_{ranks}", ranks, ON_GPU, environment=gpus(faults=faults), code=code)
+            for word in words:
+                expect(word in console, f"{name} on {ranks} ranks does not say '{word}':\n{console[-3000:]}")
+            expect("ziggurat: error:" in console, f"{name}:\n{console[-3000:]}")
+        say(f"{name}: code {code} on 1 and 2 ranks, named")
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, curves, checkpoints, failures)

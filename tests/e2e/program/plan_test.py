@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""What `ziggurat plan` says of a run in short, also of one that cannot be trained yet, and how large a job is that
+`plan` and `check` are not told the ranks of.
+
+  plan_test.py --binary ZIGGURAT [--without-gpus]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PATIENCE_S = 240  # only for what hangs
+MACHINES = pathlib.Path(__file__).resolve().parents[3] / "decks" / "machines"
+DECK = pathlib.Path(__file__).resolve().parents[1] / "decks" / "gpt2_tiny.yaml"
+MACHINE = """machine_version: 1
+name: four
+has_device: false
+ranks_per_node: 4
+cores_per_node: 8
+host_memory: 16GiB
+device_flops: 1T
+"""
+
+
+def expect(holds, what, output=""):
+    if not holds:
+        sys.exit(f"FAILED: {what}\n{output}")
+
+
+class Place:
+    """A folder with a deck, a text and a described machine."""
+
+    def __init__(self, binary, lacks_gpus, folder):
+        self.binary, self.lacks_gpus, self.folder = binary.resolve(), lacks_gpus, folder
+        (folder / "deck.yaml").write_text(DECK.read_text().replace("global_batch: 30, micro_batch: 5",
+                                                                   "global_batch: 24, micro_batch: 1"))
+        (folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
+        (folder / "four.yaml").write_text(MACHINE)
+
+    def says(self, code, *words):
+        environment = dict(os.environ, OMP_NUM_THREADS="1", HOME=str(self.folder))
+        environment.pop("XDG_CONFIG_HOME", None)
+        done = subprocess.run([self.binary, *words], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)
+        expect(done.returncode == code, f"{' '.join(words)} ends with {code}, not {done.returncode}", done.stdout)
+        return done.stdout
+
+    def layout(self, *words):
+        """Ranks, and ranks on a node, alike by `check` and by `plan`."""
+        checked = json.loads(self.says(0, "check", "deck.yaml", "--json", *words))["layout"]
+        planned = re.search(r"^layout +ranks (\d+) = .*; (\d+) a node", self.says(0, "plan", "deck.yaml", *words), re.M)
+        found = (checked["ranks"], checked["ranks_per_node"])
+        expect(found == (int(planned[1]), int(planned[2])), f"check and plan differ with {words}", (found, planned[0]))
+        return found
+
+
+def says_all_in_short(place):
+    said = place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml")
+    for line in (r"machine +four: 1 node with 4 ranks", r"model +gpt2, 2 layers", r"size +\d", r"layout +ranks 4 =",
+                 r"time +estimated: a step takes .* at the rates of four, all 20 steps take .*, without communication",
+                 r"  FITS, free: ", r"program +rank 0 executes [\d,]+ ops per step", r"more +--program: "):
+        expect(re.search("^" + line, said, re.M), f"a plan in short has '{line}'", said)
+    ops = int(re.search(r"rank 0 executes ([\d,]+) ops", said)[1].replace(",", ""))
+    listed = place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml", "--program", "--all")
+    expect(f"{ops} of {ops} ops\n" in listed, f"--program lists the {ops} ops that the summary counts", listed[-200:])
+    expect("training" not in said, "nothing is said of what can be trained", said)
+    large = place.says(3, "plan", "deck.yaml", "--machine", "./four.yaml", "tiers.device=16KiB")
+    expect("DOES NOT FIT: device" in large and "FITS, " not in large, "what does not fit ends with 3", large)
+
+
+def says_epochs_and_what_it_is_not_built_for(place):
+    tokens, text = 20 * 24 * 32, (place.folder / "text.txt").stat().st_size
+    for command in ("check", "plan"):
+        said = place.says(0, command, "deck.yaml")
+        expect(f"tokens in 20 steps, {tokens / text:.3g} epochs\n" in said, f"{command} says epochs", said)
+        said = place.says(0, command, "deck.yaml", "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml"))
+        told = re.search("^  FITS, free: .*; but this program trains on no GPU", said, re.M)
+        expect(bool(told) == place.lacks_gpus, f"{command} says that it fits, and whether it trains there", said)
+        expect("trains on no GPU" not in place.says(0, command, "deck.yaml", "--machine", "./four.yaml"),
+               "nothing is said of GPUs where there are none")
+
+
+def plans_what_cannot_be_trained(place):
+    context = ["deck.yaml", "--machine", "./four.yaml", "parallel.context.degree=2", "model.dropout=0"]
+    said = place.says(0, "plan", *context)
+    line = "training  not implemented: context parallelism (parallel.context.degree); planning only\n"
+    expect(line in said and "FITS" in said and "estimated: a step takes" in said, "memory, time and what is missing", said)
+    refused = place.says(2, "check", *context)
+    expect("context parallelism is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
+           "check refuses and names plan", refused)
+
+
+def knows_how_large_the_job_is(place):
+    four = ["--machine", "./four.yaml"]
+    for words, ranks, per_node in ((four, 4, 4),
+                                   ([*four, "--nodes", "2"], 8, 4),
+                                   ([*four, "--ranks", "2"], 2, 2),
+                                   ([*four, "--nodes", "2", "--ranks", "4"], 4, 2),
+                                   ([*four, "parallel.tensor=2", "parallel.data=3"], 6, 3),  # degrees beyond a node
+                                   ([*four, "parallel.data=2"], 2, 2),  # degrees of less than a node
+                                   (["--nodes", "3", "parallel.data=3"], 3, 1),
+                                   (["--ranks", "3"], 3, 3)):
+        found = place.layout(*words)
+        expect(found == (ranks, per_node), f"{words}: {ranks} ranks, {per_node} a node", found)
+    for command in ("check", "plan"):
+        said = place.says(2, command, "deck.yaml", "--ranks", "7", "--nodes", "2")
+        expect("--ranks 7 is not a multiple of --nodes 2" in said, "ranks and nodes", said)
+        said = place.says(2, command, "deck.yaml", "--nodes", "1000000", *four)
+        expect("are more than 1000000 ranks. Ask for fewer." in said, "too many", said)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", type=pathlib.Path, required=True)
+    parser.add_argument("--without-gpus", action="store_true", help="as the program was built")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ziggurat-plan-") as folder:
+        place = Place(chosen.binary, chosen.without_gpus, pathlib.Path(folder))
+        says_all_in_short(place)
+        says_epochs_and_what_it_is_not_built_for(place)
+        plans_what_cannot_be_trained(place)
+        knows_how_large_the_job_is(place)
+    print("ok: plans in short, of what cannot be trained, and of jobs of any size")
+
+
+main()

@@ -1,0 +1,291 @@
+#include "tests/support/random/random_axes_deck.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <vector>
+
+#include "layout/families/family_descriptor.hpp"
+#include "tests/support/deck_text.hpp"
+#include "tests/support/random/draw.hpp"
+#include "tests/support/random/random_stages.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+struct Degrees {
+    int tensor = 1;
+    int stages = 1;
+    int data = 1;
+
+    int ranks() const { return tensor * stages * data; }
+};
+
+/// Draws any layout of up to `max` ranks, except those of the data axis alone.
+Degrees draw_degrees(Draw& draw, int max) {
+    Degrees drawn;
+    do {
+        drawn.tensor = draw.one_of<int>({1, 1, 2, 2, 2, 3, 4, 5, 6});
+        drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
+        drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
+    } while (drawn.ranks() > max || drawn.tensor * drawn.stages == 1);
+    return drawn;
+}
+
+void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t seq, std::int64_t layers) {
+    const auto families = layout::families();
+    const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
+    const auto heads = degrees.tensor * draw.between(1, 3);
+    const auto head_dim = family.has_rotary_positions() ? 2 * draw.between(2, 4) : draw.between(3, 7);
+    deck.set("family", family.name);
+    deck.set("layers", layers);
+    deck.set("hidden", heads * head_dim);
+    deck.set("heads", heads);
+    if (family.rotary_fraction < 1) {
+        deck.set("rotary_fraction", 2.0 / static_cast<double>(head_dim));
+    }
+    if (family.has_grouped_queries) {
+        deck.set("kv_heads", draw.between_divisors(1, static_cast<int>(heads)));
+    }
+    deck.set("ffn_hidden", degrees.tensor * draw.between(3, 20));
+    deck.set("vocab", draw.between(257, 300));
+    if (draw.chance(0.5)) {
+        deck.set("vocab_pad_to", degrees.tensor * draw.between(1, 9));
+    }
+    deck.set("max_seq", seq + draw.between(0, 4));
+    if (draw.chance(0.7)) {
+        deck.set("tie_embeddings", draw.chance(0.5));
+    }
+    if (family.has_dropout && draw.chance(0.4)) {
+        deck.set("dropout", 0.1);
+    }
+    deck.section("model");
+}
+
+/// Properties that constrain both layout and training.
+struct Shape {
+    Degrees degrees;
+    int chunks = 1;  ///< chunks per stage
+    std::int64_t layers = 1;
+};
+
+/// Draws the degrees. Returns true if activations are sharded by tokens.
+bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
+    const auto& [degrees, chunks, layers] = shape;
+    const bool has_sequence = degrees.tensor > 1 && draw.chance(0.4);
+    deck.set("threads", 1);
+    deck.set("tensor", degrees.tensor);
+    deck.set("sequence", has_sequence);
+    const auto schedule = chunks > 1 ? "interleaved" : draw.one_of<std::string>({"gpipe", "1f1b", "1f1b"});
+    const auto each = degrees.stages > 1 && draw.chance(0.4)
+                          ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
+                          : std::string{};
+    deck.set("pipeline", fmt::format("{{stages: {}, schedule: {}, chunks_per_stage: {}{}}}", degrees.stages,
+                                     schedule, chunks, each));
+    if (draw.chance(0.4)) {
+        deck.set("order", draw.one_of<std::string>({"[data, tensor, context, pipeline]",
+                                                    "[pipeline, data, tensor, context]",
+                                                    "[tensor, pipeline, context, data]"}));
+    }
+    deck.section("parallel");
+    return has_sequence;
+}
+
+void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::string& nvme_folder) {
+    int parameters = 1;
+    if (draw.chance(0.5)) {
+        const auto zero = draw.between(0, 3);
+        parameters = zero == 3 ? degrees.data : 1;
+        deck.set("zero", zero);
+    } else {
+        const int optimizer = draw.between_divisors(1, degrees.data);
+        parameters = draw.between_divisors(1, optimizer);
+        deck.set("parameters", parameters);
+        deck.set("gradients", draw.chance(0.5) ? parameters : optimizer);
+        deck.set("optimizer", optimizer);
+    }
+    if (draw.chance(0.6)) {
+        deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
+    }
+    if (degrees.data > 1 && draw.chance(0.4)) {
+        deck.set("leases", "step");
+    } else if (parameters > 1 && draw.chance(0.7)) {
+        deck.set("secondary", std::max(2, draw.between_divisors(1, parameters)));
+    }
+    if (draw.chance(0.3)) {
+        deck.set("sum_group", draw.between_divisors(1, degrees.data));
+    }
+    deck.section("sharding");
+    const auto tier = [&] {
+        return draw.one_of<std::string>(
+            {"device", "device", "device", "host", "nvme", "{device: 30%, host: rest}"});
+    };
+    const auto homes = fmt::format("{{parameters: {}, gradients: {}, optimizer: {}, activations: {}}}",
+                                   tier(), tier(), tier(), tier());
+    if (draw.chance(0.5)) {
+        deck.set("home", homes);
+        if (homes.find("nvme") != std::string::npos) {
+            deck.set("nvme", fmt::format("{{paths: [\"{}\"], block: 64KiB}}", nvme_folder));
+        }
+        deck.set("chunk", 256 * draw.between(1, 30));
+    }
+    if (draw.chance(0.25)) {
+        deck.set("tile",
+                 fmt::format("[{{match: \"{}\", out: {}}}]",
+                             draw.one_of<std::string>({"*", "mlp.*", "attention.*", "head", "mlp.down"}),
+                             draw.between(2, 4)));
+    }
+    deck.section("tiers");
+    if (draw.chance(0.6)) {
+        deck.set("prefetch", draw.between(0, 3));
+    }
+    if (draw.chance(0.5)) {
+        deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
+    }
+    deck.section("overlap");
+}
+
+void draw_recomputation(Draw& draw, DeckText& deck, const Shape& shape, bool has_sequence) {
+    const auto kind = draw.one_of<std::string>({"none", "none", "selective", "full", "full"});
+    deck.set("kind", kind);
+    if (kind == "full" && draw.chance(0.5)) {
+        deck.set("every", draw.between(1, std::min<std::int64_t>(3, shape.layers)));
+    }
+    if (shape.degrees.tensor > 1 && !has_sequence && draw.chance(0.5)) {
+        deck.set("split", draw.chance(0.7));
+    }
+    deck.section("recompute");
+}
+
+/// Draws the sections that determine the layout, but not the trained model.
+void draw_layout(Draw& draw, DeckText& deck, const Shape& shape, const std::string& nvme_folder) {
+    const bool has_sequence = draw_parallel(draw, deck, shape);
+    draw_state(draw, deck, shape.degrees, nvme_folder);
+    draw_recomputation(draw, deck, shape, has_sequence);
+    if (draw.chance(0.3)) {
+        deck.set("nodes", draw.between_divisors(1, shape.degrees.ranks()));
+    }
+    deck.section("debug");
+}
+
+/// Draws patterns of trained tensors; in pipelines often such that the first stage or several train no
+/// tensors.
+std::string drawn_trained_part(Draw& draw, const Shape& shape) {
+    const auto last = shape.layers - 1;
+    if (shape.degrees.stages > 1 && draw.chance(0.6)) {
+        return draw.one_of<std::string>({fmt::format("[layers.{}.*]", last), "[head.*, \"final_norm.*\"]",
+                                         fmt::format("[layers.{}.mlp.*, layers.{}.*]", last / 2, last),
+                                         fmt::format("[\"layers.{}.attention.*\"]", (last + 1) / 2)});
+    }
+    return draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
+                                     "[layers.0.*, embedding.*]", "[head.*, \"*attention.out*\"]"});
+}
+
+std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nvme_folder) {
+    Shape shape{.degrees = degrees, .chunks = degrees.stages > 1 && draw.chance(0.3) ? 2 : 1};
+    // Logits are computed in blocks of 1024 tokens: some cases have two blocks.
+    const bool is_long = draw.chance(0.05);
+    shape.layers = degrees.stages * shape.chunks + (is_long ? 0 : draw.between(0, 3));
+    DeckText deck;
+    deck.set("name", "axes");
+    deck.set("seed", draw.between(0, 1 << 30));
+    deck.set("hang_timeout", "5min");
+    deck.section("run");
+    deck.set("every", "none");
+    deck.section("checkpoint");
+    const auto seq = is_long ? degrees.tensor * draw.between(520 / degrees.tensor, 530 / degrees.tensor)
+                     : draw.chance(0.7) ? degrees.tensor * draw.between(2, 6)
+                                        : draw.between(3, 15);
+    draw_model(draw, deck, degrees, seq, shape.layers);
+    deck.set("seq", seq);
+    deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
+    deck.section("data");
+    const auto micro_batch = is_long ? 2 : draw.between(1, 3);
+    deck.set("steps", is_long ? 2 : 6);
+    deck.set("micro_batch", micro_batch);
+    deck.set("global_batch", micro_batch * draw.between(1, is_long ? 2 : 7) * degrees.data);
+    if (draw.chance(0.2)) {
+        deck.set("only", drawn_trained_part(draw, shape));
+    }
+    deck.section("train");
+    draw_layout(draw, deck, shape, nvme_folder);
+    deck.set("compute", "fp32");
+    if (draw.chance(0.1)) {
+        deck.set("gradient", "bf16");
+    }
+    deck.section("precision");
+    deck.set("lr", "1.0e-3");
+    // If a gradient is close to zero, its rounding error must not become a full step of Adam.
+    deck.set("eps", "1.0e-6");
+    deck.section("optimizer");
+    deck.set("kind", "constant");
+    deck.section("schedule");
+    return deck.text();
+}
+
+}  // namespace
+
+RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
+    Draw draw{seed};
+    const auto degrees = draw_degrees(draw, max_ranks);
+    return first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
+}
+
+namespace {
+
+bool fits(const spec::RunSpec& run, const Degrees& degrees) {
+    const auto divides = [&](std::int64_t parts, std::int64_t number) { return number % parts == 0; };
+    const auto keys = run.model.kv_heads;
+    return degrees.ranks() <= run.parallel.ranks && divides(degrees.tensor, run.model.heads) &&
+           divides(degrees.tensor, run.model.ffn_hidden) && divides(degrees.tensor, run.model.vocab_padded) &&
+           (divides(degrees.tensor, keys) || divides(keys, degrees.tensor)) &&
+           degrees.stages <= run.model.layers &&
+           divides(degrees.data * run.train.micro_batch, run.train.global_batch);
+}
+
+/// Returns true if a line of a deck determines the layout.
+bool is_of_layout(const std::string& line) {
+    constexpr std::array sections{"parallel:", "sharding:", "tiers:", "overlap:", "recompute:", "debug:"};
+    return std::ranges::any_of(sections, [&](const char* section) { return line.starts_with(section); });
+}
+
+}  // namespace
+
+RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folder) {
+    Draw draw{deck.seed + 1'000'003};
+    Degrees degrees;
+    do {
+        degrees.tensor = draw.one_of<int>({1, 1, 2, 3, 4, 6});
+        degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
+        degrees.data = draw.one_of<int>({1, 1, 2, 3});
+    } while (!fits(deck.run, degrees));
+    std::string training;
+    std::istringstream lines{deck.text};
+    for (std::string line; std::getline(lines, line);) {
+        training += is_of_layout(line) ? "" : line + "\n";
+    }
+    return first_taken(deck.seed, degrees.ranks(), [&] {
+        const bool has_chunks = degrees.stages > 1 && 2 * degrees.stages <= deck.run.model.layers;
+        DeckText layout{training};
+        draw_layout(draw, layout, {degrees, has_chunks && draw.chance(0.5) ? 2 : 1, deck.run.model.layers},
+                    nvme_folder);
+        return layout.text();
+    });
+}
+
+spec::RunSpec alone(const spec::RunSpec& run) {
+    auto one = without_tiers(reference_of(run));
+    const auto threads = run.parallel.threads;
+    one.parallel = {};
+    one.stages.clear();
+    one.parallel.ranks = one.parallel.ranks_per_node = one.parallel.data = 1;
+    one.parallel.threads = threads;
+    one.sharding = {};
+    one.tiers.tiles = {};
+    one.train.micro_batches = run.train.global_batch / run.train.micro_batch;
+    return one;
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,335 @@
+#include "tests/support/random/random_deck.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.hpp"
+#include "deck/load.hpp"
+#include "layout/families/family_descriptor.hpp"
+#include "tests/support/deck_text.hpp"
+#include "tests/support/device/test_processors.hpp"
+#include "tests/support/random/draw.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+/// Returns true if OpenMP has two threads; with the one of the thread sanitizer, products would be
+/// incomplete.
+bool gives_two_threads() {
+    const char* const limit = std::getenv("OMP_THREAD_LIMIT");
+    return limit == nullptr || std::atoi(limit) > 1;
+}
+
+std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
+    return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
+}
+
+void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_layers) {
+    const auto families = layout::families();
+    const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
+    // Blocks of wide models are sent in several pieces.
+    const bool is_wide = draw.chance(0.08);
+    const auto heads = is_wide ? draw.between(6, 8) : draw.between(1, 5);
+    const bool is_odd = !family.has_rotary_positions() || draw.chance(0.05);
+    const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
+    const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
+    deck.set("family", family.name);
+    deck.set("layers", draw.between(1, max_layers));
+    deck.set("hidden", heads * head_dim);
+    deck.set("heads", heads);
+    if (family.rotary_fraction < 1) {
+        const auto turned = 2 * draw.between(1, pairs);
+        deck.set("rotary_fraction", static_cast<double>(turned) / static_cast<double>(head_dim));
+    }
+    if (family.has_grouped_queries) {
+        deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
+    }
+    if (family.has_grouped_queries || draw.chance(0.3)) {
+        deck.set("ffn_hidden", odd(draw, 5, is_wide ? 601 : 61));
+    }
+    deck.set("vocab", draw.between(257, is_wide ? 1300 : 300));
+    deck.set("vocab_pad_to", draw.between(1, 9));
+    deck.set("max_seq", seq + draw.between(0, 4));
+    if (draw.chance(0.7)) {
+        deck.set("tie_embeddings", draw.chance(0.5));
+    }
+    if (family.has_dropout && draw.chance(0.3)) {
+        deck.set("dropout", 0.1);
+    }
+    deck.section("model");
+}
+
+void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
+    const auto micro_batch = draw.between(1, 3);
+    deck.set("steps", steps);
+    deck.set("micro_batch", micro_batch);
+    deck.set("global_batch", micro_batch * draw.between(1, 4) * ranks + (draw.chance(0.03) ? 1 : 0));
+    if (draw.chance(0.25)) {
+        deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
+                                                   "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
+                                                   "[head.*, \"*attention.out*\"]"}));
+    }
+    deck.section("train");
+}
+
+std::string span(Draw& draw, int inner, int outer) {
+    return draw.chance(0.1)   ? std::string{draw.chance(0.5) ? "all" : "node"}
+           : draw.chance(0.1) ? std::to_string(draw.between(1, outer))
+                              : std::to_string(draw.between_divisors(inner, outer));
+}
+
+/// Kinds of drawn decks.
+///
+/// `tiers` has offloaded state. `tiers_by_formula` also has closed forms of the moved bytes: all state is
+/// sharded over all ranks, and each kind has its home in one tier.
+enum class Draws { anything, tiers, tiers_by_formula };
+
+void draw_sharding(Draw& draw, DeckText& deck, int ranks, Draws draws) {
+    int parameters = 1;
+    if (draws == Draws::tiers_by_formula) {
+        deck.set("zero", 3);
+        deck.set("reduce", "each_microbatch");
+        deck.section("sharding");
+        return;
+    }
+    if (draw.chance(0.4)) {
+        const auto stage = draw.one_of<int>({0, 1, 2, 3, 3, 3});
+        parameters = stage == 3 ? ranks : 1;
+        deck.set("zero", stage);
+    } else {
+        // Prefer large spans: replicated state hides few bugs.
+        const auto optimizer = std::max(draw.between_divisors(1, ranks), draw.between_divisors(1, ranks));
+        parameters = std::max(draw.between_divisors(1, optimizer), draw.between_divisors(1, optimizer));
+        const auto gradients = draw.chance(0.5) ? parameters : optimizer;
+        const bool is_exact = draw.chance(0.85);
+        deck.set("parameters", is_exact ? std::to_string(parameters) : span(draw, 1, parameters));
+        deck.set("gradients", is_exact ? std::to_string(gradients) : span(draw, parameters, optimizer));
+        deck.set("optimizer", is_exact ? std::to_string(optimizer) : span(draw, gradients, ranks));
+    }
+    if (draw.chance(parameters > 1 ? 0.7 : 0.02)) {
+        const auto copy = draw.chance(0.9) ? std::max(2, draw.between_divisors(1, parameters))
+                                           : static_cast<int>(draw.between(1, parameters));
+        deck.set("secondary", draw.chance(0.1) ? std::string{"node"} : std::to_string(copy));
+    }
+    if (draw.chance(0.8)) {
+        deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
+    }
+    if (draw.chance(0.7)) {
+        deck.set("sum_group", draw.chance(0.2)   ? std::string{"flat"}
+                              : draw.chance(0.1) ? std::to_string(draw.between(1, ranks))
+                                                 : std::to_string(draw.between_divisors(1, ranks)));
+    }
+    deck.section("sharding");
+}
+
+/// Draws a home: one tier for three kinds of state in four, shares of all sizes for the others.
+std::string home(Draw& draw) {
+    return draw.one_of<std::string>({"device", "host", "host", "nvme", "nvme", "nvme",
+                                     "{device: 30%, host: rest}", "{device: 10%, nvme: rest}",
+                                     "{host: 65%, nvme: rest}", "{device: 20%, host: 30%, nvme: rest}"});
+}
+
+/// Draws homes such that at least one kind of state is fully offloaded.
+void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
+    const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
+    const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
+    std::string homes;
+    for (const auto& kind : kinds) {
+        const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
+                            : draws == Draws::tiers_by_formula
+                                ? draw.one_of<std::string>({"device", "host", "nvme"})
+                                : home(draw);
+        homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
+    }
+    deck.set("home", fmt::format("{{{}}}", homes));
+    const bool has_nvme = homes.find("nvme") != std::string::npos;
+    const auto block = draw.one_of<std::string>({"4KiB", "64KiB", "1MiB"});
+    const auto depth = draw.one_of<int>({2, 8, 32});
+    if (has_nvme) {
+        deck.set("nvme",
+                 fmt::format("{{paths: [\"{}\"], block: {}, queue_depth: {}}}", nvme_folder, block, depth));
+    }
+}
+
+/// Draws weights, or all of them, to be split into tiles.
+void draw_tiles(Draw& draw, DeckText& deck) {
+    const std::vector<std::string> patterns{"*",    "*",        "mlp.*",       "attention.*",
+                                            "head", "mlp.down", "attention.q", "embedding.token"};
+    std::string rules;
+    do {
+        rules += fmt::format("{}{{match: \"{}\", out: {}}}", rules.empty() ? "" : ", ", draw.one_of(patterns),
+                             draw.between(2, 5));
+    } while (draw.chance(0.4));
+    deck.set("tile", fmt::format("[{}]", rules));
+}
+
+void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder, Draws draws) {
+    if (draw.chance(0.7)) {
+        deck.set("chunk", 256 * draw.between(1, 30));
+    }
+    if (!nvme_folder.empty()) {
+        draw_homes(draw, deck, nvme_folder, draws);
+        if (draw.chance(0.4)) {
+            draw_tiles(draw, deck);
+        }
+    }
+    deck.section("tiers");
+    if (draw.chance(0.8)) {
+        deck.set("prefetch", draw.between(0, 4));
+    }
+    if (draw.chance(0.7)) {
+        deck.set("optimizer_prefetch", draw.between(0, 24));
+    }
+    if (draw.chance(0.8)) {
+        deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
+    }
+    deck.section("overlap");
+    const bool has_tiers = !nvme_folder.empty();
+    if (draw.chance(has_tiers ? 0.8 : 0.6)) {
+        // With offloaded state, prefer recomputation.
+        const auto kind =
+            draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
+        deck.set("kind", kind);
+        if (draws != Draws::tiers_by_formula && draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
+            deck.set("every", has_tiers ? draw.one_of<std::int64_t>({1, 2, 2, 3}) : draw.between(1, 3));
+        }
+        deck.section("recompute");
+    }
+    if (draw.chance(0.5)) {
+        deck.set("nodes", draw.chance(0.9) ? draw.between_divisors(1, ranks) : draw.between(1, ranks));
+        deck.section("debug");
+    }
+}
+
+void draw_numerics(Draw& draw, DeckText& deck) {
+    deck.set("compute", draw.chance(0.5) ? "fp32" : "bf16");
+    if (draw.chance(0.2)) {
+        deck.set("gradient", "bf16");
+    }
+    deck.section("precision");
+    deck.set("lr", draw.one_of<std::string>({"1.0e-3", "1.0e-2"}));
+    if (draw.chance(0.8)) {
+        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "0.05", "1.0"}));
+    }
+    if (draw.chance(0.3)) {
+        deck.set("no_decay", "[\"*embedding*\", \"*.down.weight\"]");
+    }
+    deck.section("optimizer");
+    deck.set("kind", draw.one_of<std::string>({"constant", "linear", "cosine"}));
+    deck.set("warmup", fmt::format("{} steps", draw.between(0, 2)));
+    deck.section("schedule");
+}
+
+std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme_folder) {
+    DeckText deck;
+    deck.set("name", "fuzz");
+    deck.set("seed", draw.between(0, 1 << 30));
+    deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
+    deck.section("run");
+    deck.set("every", "none");  // tests that save set it
+    deck.section("checkpoint");
+    const auto seq = odd(draw, 3, 15);
+    draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
+    deck.set("seq", seq);
+    deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
+    deck.section("data");
+    draw_batches(draw, deck, ranks, steps);
+    deck.set("threads", draw.chance(0.2) && gives_two_threads() ? 2 : 1);
+    deck.section("parallel");
+    const auto draws = nvme_folder.empty()              ? Draws::anything
+                       : ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
+                                                        : Draws::tiers;
+    draw_sharding(draw, deck, ranks, draws);
+    draw_movement(draw, deck, ranks, nvme_folder, draws);
+    draw_numerics(draw, deck);
+    return deck.text();
+}
+
+RandomDeck drawn_deck(Draw& draw, std::uint64_t seed, int ranks, int steps, const std::string& nvme_folder) {
+    return first_taken(seed, ranks, [&] { return drawn_text(draw, ranks, steps, nvme_folder); });
+}
+
+/// Returns the override for the device kind of this machine.
+std::string device_of_tests() {
+    return std::string{"tiers.device.kind="} +
+           (device_kind_for_tests() == spec::DeviceKind::cuda ? "cuda" : "host");
+}
+
+}  // namespace
+
+RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text) {
+    RandomDeck made;
+    made.seed = seed;
+    made.ranks = ranks;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        made.text = draw_text();
+        deck::LoadOptions options;
+        options.ranks = made.ranks;
+        options.threads = 1;
+        const auto loaded =
+            deck::load_text(made.text, fmt::format("seed {}", seed), {device_of_tests()}, options);
+        if (loaded.ok()) {
+            made.run = loaded.run;
+            return made;
+        }
+        made.refusals.push_back(loaded.found.sorted().front().problem);
+    }
+    throw Error{ErrorKind::internal,
+                fmt::format("no deck of seed {} is taken (the last was refused: {}). Draw others.", seed,
+                            made.refusals.back())};
+}
+
+RandomDeck random_deck(std::uint64_t seed, int max_ranks) {
+    Draw draw{seed};
+    int ranks = 0;
+    // Prefer numbers with divisors, which allow more spans.
+    do {
+        ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
+    } while (ranks > max_ranks);
+    return drawn_deck(draw, seed, ranks, 3, {});
+}
+
+RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
+    Draw draw{seed};
+    const auto ranks = static_cast<int>(draw.between(1, max_ranks));
+    return drawn_deck(draw, seed, ranks, 20, nvme_folder);
+}
+
+spec::RunSpec without_tiers(const spec::RunSpec& run) {
+    auto reference = run;
+    const spec::Home device;
+    auto& tiers = reference.tiers;
+    tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
+    tiers.chunk_elements = 1 << 20;
+    reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
+    reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
+    reference.recompute = {};
+    return reference;
+}
+
+spec::RunSpec reference_of(const spec::RunSpec& run) {
+    auto reference = run;
+    auto& sharding = reference.sharding;
+    sharding.parameters = sharding.gradients = sharding.optimizer = 1;
+    if (sharding.reduce == spec::ReducePlan::by_span) {
+        const int span = sharding.gradients = run.sharding.gradients;
+        const bool is_replicated_there = run.sharding.parameters == 1 && run.sharding.optimizer == span;
+        sharding.parameters = is_replicated_there ? span : 1;
+        sharding.optimizer = span;
+    }
+    sharding.secondary = 0;
+    reference.parallel.ranks_per_node = run.parallel.ranks;
+    reference.debug = {};
+    reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
+    reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
+    reference.tiers.chunk_elements = 1 << 20;
+    reference.recompute = {};
+    return reference;
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,149 @@
+/// Volumes of sequence parallelism and of sharded activations: formulas against those of programs.
+#include <gtest/gtest.h>
+
+#include "schedule/build_program.hpp"
+#include "schedule/volumes/split_volumes.hpp"
+#include "schedule/volumes/tensor_collectives.hpp"
+#include "schedule/volumes/tensor_volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
+#include "tests/support/random/random_spec.hpp"
+#include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+spec::RunSpec sliced(const std::string& family, int tensor) {
+    auto spec = test::small_spec(family);
+    spec.parallel.tensor = spec.parallel.ranks = tensor;
+    spec.parallel.sequence = true;
+    spec.model.layers = 3;
+    return spec;
+}
+
+std::int64_t sent_over_tensor(const spec::RunSpec& spec, int rank) {
+    return bytes_sent_by_purpose(build_program(spec, rank, Variant::train))[Purpose::tensor];
+}
+
+TEST(SliceVolumes, AreSixGathersAndFourScattersOfALayer) {
+    for (const char* family : {"gpt2", "llama"}) {
+        auto spec = sliced(family, 2);
+        for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::selective}) {
+            spec.recompute.kind = kind;
+            EXPECT_EQ(token_collectives(spec, ModelLayout{spec, 0}, 2), (TokenCollectives{0, 6, 4}))
+                << family;
+        }
+        spec.recompute.kind = spec::RecomputeKind::full;
+        EXPECT_EQ(token_collectives(spec, ModelLayout{spec, 0}, 2), (TokenCollectives{0, 8, 5})) << family;
+    }
+}
+
+// Each sum is split in two, and the inputs of the products are gathered once more.
+TEST(SliceVolumes, AreThoseOfTensorRanksAndTheGathersForBackward) {
+    auto spec = sliced("gpt2", 4);
+    const auto with = tensor_bytes_by_formula(spec, ModelLayout{spec, 0});
+    spec.parallel.sequence = false;
+    const auto without = tensor_bytes_by_formula(spec, ModelLayout{spec, 0});
+
+    const std::int64_t whole = 2 * 16 * 32 * 4;
+    EXPECT_EQ(with - without, 2 * 3 * 2 * whole * 3 / 4);
+}
+
+TEST(SliceVolumes, OfSequenceAreWhatProgramsSend) {
+    int looked_at = 0;
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.context = false});
+        if (spec.parallel.tensor == 1) {
+            continue;
+        }
+        spec.parallel.sequence = true;
+        spec.recompute.split = false;
+        ++looked_at;
+        for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+            ASSERT_EQ(sent_over_tensor(spec, rank), tensor_bytes_by_formula(spec, ModelLayout{spec, rank}))
+                << "rank " << rank << ", seed " << seed << ": " << test::described(spec);
+        }
+    }
+    EXPECT_GT(looked_at, count / 8);
+}
+
+TEST(SliceVolumes, OfCutActivationsAreWhatProgramsSend) {
+    int looked_at = 0;
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.context = false, .tiles = false});
+        if (spec.parallel.tensor == 1) {
+            continue;
+        }
+        spec.parallel.sequence = false;
+        spec.recompute.split = true;
+        ++looked_at;
+        for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+            const ModelLayout model{spec, rank};
+            ASSERT_EQ(sent_over_tensor(spec, rank),
+                      tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model))
+                << "rank " << rank << ", seed " << seed << ": " << test::described(spec);
+        }
+    }
+    EXPECT_GT(looked_at, count / 8);
+}
+
+// The backward of a chunk below the first trained tensor is empty. It does not count between forward and
+// backward of another chunk.
+TEST(SliceVolumes, OfCutActivationsPassOverChunksThatHaveNoBackward) {
+    auto spec = test::small_spec("gpt2");
+    spec.model.layers = 7;
+    spec.parallel.tensor = 2;
+    spec.parallel.stages = 3;
+    spec.parallel.ranks = spec.parallel.ranks_per_node = 6;
+    spec.parallel.pipeline_schedule = spec::PipelineSchedule::interleaved;
+    spec.parallel.chunks_per_stage = 2;
+    spec.recompute.split = true;
+    for (const int microbatches : {3, 4, 7}) {
+        spec.train.micro_batches = microbatches;
+        spec.train.global_batch = 2 * microbatches;
+        for (const char* trained : {"*", "layers.3.mlp.*", "layers.5.*"}) {
+            spec.train.only = {trained, "layers.6.*"};
+            for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+                const ModelLayout model{spec, rank};
+                EXPECT_EQ(sent_over_tensor(spec, rank),
+                          tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model))
+                    << trained << ", rank " << rank << ", " << microbatches << " micro-batches";
+            }
+        }
+    }
+}
+
+// With one micro-batch, backward follows forward immediately on all stages, but weight gradients come last.
+TEST(SliceVolumes, OfCutActivationsHaveWhatGradientsOfWeightsWaitFor) {
+    for (const char* family : {"gpt2", "gpt_neox", "llama"}) {
+        auto spec = test::small_spec(family);
+        spec.parallel.tensor = 2;
+        spec.parallel.stages = 2;
+        spec.parallel.ranks = spec.parallel.ranks_per_node = 4;
+        spec.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
+        spec.train.micro_batches = 1;
+        spec.train.global_batch = 2;
+        spec.recompute.split = true;
+        for (const auto kind :
+             {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+            spec.recompute.kind = kind;
+            for (const int layers : {2, 3, 5}) {
+                spec.model.layers = layers;
+                for (const char* trained : {"*", "layers.*", "layers.0.mlp.down.weight",
+                                            "layers.1.mlp.down.weight", "layers.*.gain"}) {
+                    spec.train.only = {trained, "head.*"};
+                    const ModelLayout model{spec, 0};
+                    EXPECT_EQ(sent_over_tensor(spec, 0),
+                              tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model))
+                        << family << ", " << trained << ", " << layers << " layers, recompute "
+                        << static_cast<int>(kind);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
