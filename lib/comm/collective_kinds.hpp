@@ -37,10 +37,9 @@ enum class InPlace {
 
 /// Numbers of a call on one member from which the bytes that the member pulls follow.
 struct PullSizes {
-    std::int64_t all = 0;  ///< bytes of `blocks`
-    std::int64_t own = 0;  ///< bytes of this member's block, or of the only block
-    std::int64_t pulled =
-        0;  ///< bytes of the other members' blocks for this member, if it has `output_blocks`
+    std::int64_t all = 0;     ///< bytes of `blocks`
+    std::int64_t own = 0;     ///< bytes of this member's block, or of the only block
+    std::int64_t pulled = 0;  ///< with `output_blocks`: bytes of the others' blocks for this member
     std::int64_t others = 0;  ///< number of other members
     bool is_peer = false;     ///< this member is `peer`
 };

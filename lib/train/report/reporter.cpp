@@ -312,8 +312,8 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
 }
 
 void Reporter::print_messages(Requests& requests,
-                            TrainingPosition now,
-                            const std::function<std::string()>& own_table) {
+                              TrainingPosition now,
+                              const std::function<std::string()>& own_table) {
     if (!files_) {
         return;
     }

@@ -107,8 +107,8 @@ class Reporter {
     /// \param now        progress, except the step time, which the reporter has itself
     /// \param own_table  returns the account of this rank; called only if it may be the last opportunity
     void print_messages(Requests& requests,
-                      TrainingPosition now,
-                      const std::function<std::string()>& own_table);
+                        TrainingPosition now,
+                        const std::function<std::string()>& own_table);
 
     /// Writes the account of all ranks so far to perf.txt, and prints it if `is_shown`.
     ///

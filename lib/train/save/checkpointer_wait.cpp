@@ -77,8 +77,8 @@ void Checkpointer::wait() {
         if (words[3] > 0) {
             abort_hung_save();
         }
-        const auto report =
-            world_.rank() == 0 ? stall_detector.update(words[2], monotonic_ns()) : StallDetector::Advice::none;
+        const auto report = world_.rank() == 0 ? stall_detector.update(words[2], monotonic_ns())
+                                               : StallDetector::Advice::none;
         if (report == StallDetector::Advice::warn) {
             reporter_.print_line(
                 message(Severity::warning,

@@ -194,8 +194,9 @@ void CudnnAttention::backward(const device::Stream& stream,
 }
 
 AttentionLibrary cudnn_library() {
-    return has_library() ? AttentionLibrary{.name = "emulated cuDNN"}
-                         : AttentionLibrary{.unusable_reason = "ZIGGURAT_EMULATED_CUDA_CUDNN=0: there is no cuDNN"};
+    return has_library()
+               ? AttentionLibrary{.name = "emulated cuDNN"}
+               : AttentionLibrary{.unusable_reason = "ZIGGURAT_EMULATED_CUDA_CUDNN=0: there is no cuDNN"};
 }
 
 }  // namespace ziggurat::kernels::cuda

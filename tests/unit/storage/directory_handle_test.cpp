@@ -49,7 +49,8 @@ TEST_F(HeldFolderTest, IsSaidByItsName) {
     const DirectoryHandle folder{name_};
     EXPECT_EQ(folder.with_display_path("'" + folder.fd_path() + "/a' and '" + folder.fd_path() + "'"),
               "'" + name_ + "/a' and '" + name_ + "'");
-    EXPECT_EQ(folder.with_display_path(folder.fd_path() + "1/a"), folder.fd_path() + "1/a") << "another descriptor";
+    EXPECT_EQ(folder.with_display_path(folder.fd_path() + "1/a"), folder.fd_path() + "1/a")
+        << "another descriptor";
     EXPECT_EQ(folder.with_display_path(""), "");
     fs::rename(name_, other_);
     EXPECT_EQ(folder.with_display_path(folder.fd_path() + "/a"), fs::canonical(other_).string() + "/a");

@@ -79,7 +79,8 @@ TEST(Requests, HaveNoStepToGiveUpBetweenSteps) {
     Rank rank;
     raise(SIGUSR1);
     raise(SIGINT);
-    const auto message = rank.requests.next_message({.steps_done = 1360, .is_in_step = false, .step_seconds = 2});
+    const auto message =
+        rank.requests.next_message({.steps_done = 1360, .is_in_step = false, .step_seconds = 2});
     ASSERT_TRUE(message);
     EXPECT_EQ(message->text, "received SIGINT: stops after step 1360, saves, then exits 75");
 }
