@@ -160,7 +160,7 @@ TEST(Folder, AManifestThatReadersWouldRefuseIsNotWritten) {
         {"exceeds 'shard-", [](Manifest& manifest) { manifest.pieces.front().offset_bytes += 1 << 20; }},
         {"is inconsistent", [](Manifest& manifest) { manifest.progress.skipped = 100; }},
         {"unprintable", [](Manifest& manifest) { manifest.layout = "2 ranks\x1b[2J"; }},
-        {"0 ranks", [](Manifest& manifest) { manifest.ranks = 0; }},
+        {"its number of ranks is 0", [](Manifest& manifest) { manifest.ranks = 0; }},
     };
     for (const auto& [reason, change] : mistakes) {
         Folder folder;

@@ -110,9 +110,9 @@ TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
     refused("\"trained\":4000", "\"trained\":32", "sample order");
     refused("\"weight\":0.1", "\"weight\":0.0", "sample order");
     refused("\"tokens_of_epoch\":64", "\"tokens_of_epoch\":-1", "sample order");
-    refused("\"begin_step\":10", "\"begin_step\":1251", "course");
-    refused("\"end_step\":2000", "\"end_step\":10", "course");
-    refused("\"next_rate\":0.30000000000000004", "\"next_rate\":-1.0", "course");
+    refused("\"begin_step\":10", "\"begin_step\":1251", "learning-rate state");
+    refused("\"end_step\":2000", "\"end_step\":10", "learning-rate state");
+    refused("\"next_rate\":0.30000000000000004", "\"next_rate\":-1.0", "learning-rate state");
 }
 
 TEST(Manifest, ReadsBackToTheSameBits) {
@@ -230,8 +230,8 @@ TEST(Manifest, ProgressThatContradictsItselfIsRefused) {
     refused("\"seconds\":0.3", "\"seconds\":-0.3", "negative");
     refused("\"seconds\":0.3", "\"seconds\":1e308, \"was\":0.3", "progress out of range");
     refused("\"seconds\":0.3", "\"seconds\":1e999, \"was\":0.3", "");
-    refused("\"ranks\": 2", "\"ranks\": 0", "0 ranks");
-    refused("\"ranks\": 2", "\"ranks\": 2147483647", "2147483647 ranks");
+    refused("\"ranks\": 2", "\"ranks\": 0", "its number of ranks is 0");
+    refused("\"ranks\": 2", "\"ranks\": 2147483647", "its number of ranks is 2147483647");
 }
 
 TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {

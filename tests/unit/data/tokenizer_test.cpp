@@ -301,7 +301,7 @@ TEST_F(TokenizerFile, NamesWhatIsNotBuilt) {
     EXPECT_THAT(changed("/post_processor", {{"type", "BertProcessing"}}), HasSubstr("is a BertProcessing"));
     EXPECT_THAT(changed("/pre_tokenizer", {{"type", "Whitespace"}}),
                 HasSubstr("its pre_tokenizer is a Whitespace"));
-    EXPECT_THAT(changed("/pre_tokenizer", nullptr), HasSubstr("its decoder is a ByteLevel, here"));
+    EXPECT_THAT(changed("/pre_tokenizer", nullptr), HasSubstr("its decoder is a ByteLevel in this position"));
     EXPECT_THAT(changed("/pre_tokenizer",
                         {{"type", "Sequence"}, {"pretokenizers", {{{"type", "Metaspace"}}, no_regex}}}),
                 HasSubstr("its pre_tokenizer.pretokenizers[0] has no replacement"));
@@ -326,7 +326,7 @@ TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
     };
     EXPECT_EQ("", mismatch(good));
     EXPECT_THAT(changed("/model/vocab/ab", 257),
-                HasSubstr("gives 'ab' the id 257, where 257 tokens have 0 to 256"));
+                HasSubstr("gives 'ab' the id 257, but 257 tokens have ids 0 to 256"));
     EXPECT_THAT(changed("/model/vocab/ab", 65), HasSubstr("gives the id 65 to two tokens"));
     EXPECT_THAT(changed("/model/vocab/ab", -1), HasSubstr("the id -1"));
     EXPECT_THAT(changed("/model/vocab", 3), HasSubstr("vocab that is not an object"));
@@ -336,8 +336,8 @@ TEST_F(TokenizerFile, RefusesWhatIsBrokenOrContradictsItself) {
     EXPECT_THAT(changed("/model/merges/0", "a b c"), HasSubstr("not a pair of tokens"));
     EXPECT_THAT(changed("/model/merges/0", {"a"}), HasSubstr("not a pair of tokens"));
     EXPECT_THAT(changed("/model/merges", "a b"), HasSubstr("merges that are not a list"));
-    EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "x")})), HasSubstr("makes it 120"));
-    EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "<x>")})), HasSubstr("makes it 257"));
+    EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "x")})), HasSubstr("gives it 120"));
+    EXPECT_THAT(changed("/added_tokens", Json::array({added_token(300, "<x>")})), HasSubstr("gives it 257"));
     EXPECT_THAT(changed("/added_tokens", {added_token(257, "<x>"), added_token(257, "<x>")}),
                 HasSubstr("which occurs twice"));
     EXPECT_THAT(changed("/added_tokens", Json::array({added_token(257, "")})), HasSubstr("has no content"));

@@ -27,7 +27,7 @@ TEST_F(PeerNames, LeadToKeysThatAreThereAndTakeTheValue) {
         const auto loaded = load(without_gpus, {std::string{peer.ours}});
         for (const auto& printed : {loaded.found.print()}) {
             EXPECT_EQ(printed.find("unknown key"), std::string::npos) << peer.ours << "\n" << printed;
-            EXPECT_EQ(printed.find("is not a"), std::string::npos) << peer.ours << "\n" << printed;
+            EXPECT_EQ(printed.find("is not a "), std::string::npos) << peer.ours << "\n" << printed;
             EXPECT_EQ(printed.find("out of range"), std::string::npos) << peer.ours << "\n" << printed;
         }
     }

@@ -125,7 +125,7 @@ TEST(Simulate, FindsMembersInDifferentCalls) {
 
     const auto report = hand.report();
 
-    EXPECT_NE(report.find("collective mismatch: in group 'all' rank 0, op 1"), std::string::npos) << report;
+    EXPECT_NE(report.find("collective mismatch: in group 'all', rank 0, op 1"), std::string::npos) << report;
 }
 
 TEST(Simulate, SaysWhoWaitsForWhom) {

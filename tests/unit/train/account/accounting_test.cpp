@@ -57,7 +57,7 @@ TEST(TimeAccounting, CountsEverythingWhenThereIsNothingElse) {
 TEST(TimeAccounting, NoStepIsNoStep) {
     const AccountRecord record = TimeAccounting{1, 0}.record(second);
     EXPECT_EQ(record.steps(), 0);
-    EXPECT_NE(account_table(std::vector{record}, 0).find("no step"), std::string::npos);
+    EXPECT_NE(account_table(std::vector{record}, 0).find("no completed step"), std::string::npos);
 }
 
 TEST(TimeAccounting, GivesTheSameHandleForTheSameName) {
