@@ -114,7 +114,7 @@ TEST(History, RefusesWhatHasNothingToShow) {
     write(folder.file("metrics.jsonl"), "{\"event\":\"start\",\"name\":\"x\"}\n");
     expect_refusal(folder.path(), "has no completed step");
     fs::resize_file(folder.file("metrics.jsonl"), std::uintmax_t{1} << 40);
-    expect_refusal(folder.path(), "line 2 of '" + folder.file("metrics.jsonl") + "' is longer");
+    expect_refusal(folder.path(), "line 2 of '" + folder.file("metrics.jsonl") + "' is too long");
 }
 
 TEST(History, TellsOfMemorySavesAndEvents) {
