@@ -94,7 +94,7 @@ def all_gone(chosen):
     both("LATEST alone is left", place, "gone", "train.steps=4", code=CHECKPOINT,
          says=["LATEST names step-000000004, but no checkpoint exists", "run.resume=never"])
     (gone / "ckpt" / "LATEST").unlink()
-    both("DONE alone is left", place, "gone", "train.steps=4", code=CHECKPOINT, says=["DONE says", "run.resume=never"])
+    both("DONE alone is left", place, "gone", "train.steps=4", code=CHECKPOINT, says=["DONE marks the run as finished", "run.resume=never"])
     both("which never begins afresh", place, "gone", "train.steps=4", "run.resume=never")
     expect(complete_steps(gone) == [2, 4] and (gone / "#DONE.1#").exists(), "as said, and the old files are kept")
     for step in complete_steps(gone):

@@ -76,7 +76,7 @@ def goes_on_from_another_folder(chosen):
     place.call("train", place.folder / place.deck, "run.dir=runs/a", "train.steps=4", *settings, folder=project)
 
     said = place.call("train", "../project/runs/a", "train.steps=6", folder=other)
-    expect("paths of the run start at '" in said and "(data.train[0].path is there" in said, said)
+    expect("paths of the run start at '" in said and "(data.train[0].path exists there" in said, said)
     expect(f'working_folder: "{project}"' in (project / "runs/a/deck.effective.yaml").read_text(), "where paths begin")
     expect("the folder of this deck" not in said, f"it is where it was: {said}")
     shutil.copytree(project, place.folder / "copy")

@@ -44,8 +44,8 @@ ENDS = {
     "one": (kill_rank(1), r"rank 1 .*killed by signal 9, SIGKILL"),
     "first": (kill_rank(0), r"rank 0 .*killed by signal 9, SIGKILL"),
     "fault": (kill_rank(2, signal.SIGBUS), r"rank 2 .*killed by signal 7, SIGBUS"),
-    "launcher": (kill_launcher, r"the launcher .* is gone"),
-    "all": (kill_all, r"all its processes were killed at once|the launcher .* is gone"),  # one may see it before it dies
+    "launcher": (kill_launcher, r"the launcher .* has ended"),
+    "all": (kill_all, r"all its processes were killed at once|the launcher .* has ended"),  # one may see it before it dies
 }
 
 

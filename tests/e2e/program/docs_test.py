@@ -26,7 +26,7 @@ EXPECTED = [
     (r"scripts/(setup|test|build|gpu_bundle|gpu_check)\.sh", None),
     (r"ctest ", r"unit/layout/mesh .*Passed[\s\S]*100% tests passed"),
     (r"python3 scripts/check_layers\.py", r"layers hold"),
-    (r"python3 scripts/check_words\.py", r"keep to the glossary"),
+    (r"python3 scripts/check_words\.py", r"keep to the rules"),
     (r"build/release/bin/ziggurat (import|inspect|train|export|eval) ", None),  # by hf_test.py
     (r"build/release/bin/ziggurat plan .*--kind all_gather", r"all_gather"),
     (r"build/release/bin/ziggurat plan ", r"program +train"),

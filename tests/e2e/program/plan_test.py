@@ -111,7 +111,7 @@ def knows_how_large_the_job_is(place):
         said = place.says(2, command, "deck.yaml", "--ranks", "7", "--nodes", "2")
         expect("--ranks 7 is not a multiple of --nodes 2" in said, "ranks and nodes", said)
         said = place.says(2, command, "deck.yaml", "--nodes", "1000000", *four)
-        expect("are more than 1000000 ranks. Ask for fewer." in said, "too many", said)
+        expect("exceed 1000000 ranks. Ask for fewer." in said, "too many", said)
 
 
 def main():

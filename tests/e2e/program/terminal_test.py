@@ -348,7 +348,7 @@ def check_forms(chosen):
     bad = converter(chosen.work / "bad", "cairosvg", "echo nonsense >\"$3\"\n")
     for path, says in ((bad, "cairosvg wrote no PNG file"), ("/nowhere", "nor cairosvg is on the PATH")):
         said = plot(first, "--png", "b.png", code=3, PATH=path).stderr
-        expect(says in said and "by --out" in said, said)
+        expect(says in said and "with --out" in said, said)
     left = [name for name in os.listdir(chosen.work) if re.search(r"\.(in\.svg|out\.png|tmp)$|^b\.png$", name)]
     expect(not left, f"{left} is left")
     print("ok: forms of plots")

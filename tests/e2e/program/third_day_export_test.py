@@ -98,10 +98,10 @@ EXPLAINED = {
     "train.lora.r": "Here that is train.lora.rank",
     "train.lora.target_modules": "Here that is train.lora.targets",
     "lora_alpha": "Here that is train.lora.alpha",
-    "q_proj": "here that is attention.q",
-    "o_proj": "here that is attention.out",
+    "q_proj": "The setting is attention.q",
+    "o_proj": "The setting is attention.out",
     "bfloat16": "precision.compute=bf16",
-    "cpu": "here that is host",
+    "cpu": "The setting is host",
     "packing": "Here that is data.reset_at_document",
 }
 
