@@ -38,7 +38,7 @@ bool is_to_fit(const comm::Context& world,
     return is_agreed(world, exit_code, [&] {
         const auto needed = plan::footprint_of(run, machine, by_rank, nodes.node_of);
         if (!needed.fits()) {
-            throw Error{ErrorKind::resource, "the run does not fit (see the plan). It was not started.\n" +
+            throw Error{ErrorKind::resource, "the run does not fit (see the plan). Nothing was started.\n" +
                                                  plan::memory_report(run, machine, needed).table};
         }
     });

@@ -80,7 +80,7 @@ def budgets_are_exact(place):
         short = [f"{other}={size - (other == key)}B" for other, size in plan.items()]
         expect(lack(place.check([*AWAY, *short]), what) == 1, f"one byte of {what} is not one byte")
         refused = place.train("refused", [*AWAY, *short])
-        expect(lack(refused, what) == 1 and "It was not started" in refused.stderr, f"train takes {what} too small")
+        expect(lack(refused, what) == 1 and "Nothing was started" in refused.stderr, f"train takes {what} too small")
         expect("fits with" in refused.stderr, f"no remedy: {refused.stderr}")
     expect(not (place.folder / "refused").exists(), "a run that was refused has left files")
     trained = place.train("tight", [*AWAY, *tight])
