@@ -47,7 +47,7 @@ bool Clock::take() {
     use_device(device_);
     const auto begin = monotonic_ns();
     check(cudaEventRecord(next_.event, stream_), "record an event");
-    while (!is_done(next_.event, "wait for an event")) {
+    while (!has_completed(next_.event, "wait for an event")) {
         if (monotonic_ns() - begin > close_ns) {
             return false;
         }
@@ -62,7 +62,7 @@ std::int64_t Clock::time_ns(cudaEvent_t event) const {
     return now_.time_ns + std::llround(double(since_ms) * 1e6);
 }
 
-bool is_done(cudaEvent_t event, const char* doing) {
+bool has_completed(cudaEvent_t event, const char* doing) {
     const auto result = cudaEventQuery(event);
     if (result == cudaErrorNotReady) {
         static_cast<void>(cudaGetLastError());  // CUDA keeps cudaErrorNotReady as the last error

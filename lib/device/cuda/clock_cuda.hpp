@@ -42,6 +42,6 @@ class Clock {
 /// True if the GPU has reached the last recording of `event`.
 ///
 /// Errors: an error of earlier work on the GPU, see check()
-bool is_done(cudaEvent_t event, const char* doing);
+bool has_completed(cudaEvent_t event, const char* doing);
 
 }  // namespace ziggurat::device::cuda

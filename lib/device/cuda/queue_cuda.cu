@@ -15,7 +15,7 @@ class CudaEventHandle final : public EventHandle {
     CudaEventHandle(const CudaEventHandle&) = delete;
     CudaEventHandle& operator=(const CudaEventHandle&) = delete;
 
-    bool is_done() const override { return is_done(event_, "wait for an event"); }
+    bool is_done() const override { return has_completed(event_, "wait for an event"); }
     std::int64_t time_ns() const override { return clock_->time_ns(event_); }
     cudaEvent_t handle() const { return event_; }
 
