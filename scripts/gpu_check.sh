@@ -14,6 +14,7 @@
 # stage), log.txt (all output), measured.txt (speeds), runs.tar (metrics and traces of speed runs, at most 15 MiB).
 # Exit code: 0, 1 if a stage failed, 2 if an argument is wrong, 77 without a GPU.
 #
+# GPU_CHECK_SETTING: one more setting of the speed stages, such as precision.products=first.
 # For tests of this script: GPU_CHECK_BREAK=STAGE=crash|hang|library,... breaks stages; GPU_CHECK_STAGE_LIMIT=SECONDS
 # shortens the limit of every stage.
 # shellcheck disable=SC2317 # stages are called by their names
@@ -35,9 +36,9 @@ speed_124m            40  20  cuda
 speed_tiny            60  60  emulated
 speed_tiny_documents  60   0  emulated
 sweeps                45   0  any
-torch                 90   0  cuda
+torch                110   0  cuda
 speed_8b_documents    40   0  cuda
-speed_8b_host         90   0  cuda
+speed_8b_host        200   0  cuda
 speed_1558m           60   0  cuda
 kernels              100   0  any
 curves                60   0  any
@@ -258,10 +259,11 @@ speed() {
   deck=$files/share/ziggurat/decks/$2
   shift 5
   draw_tokens "$tokens" || return 1
+  [ "$kind" = emulated ] || export OMP_NUM_THREADS=$all_cores # they draw the initial values
   train_limit=$((stage_limit > 18 ? stage_limit - 8 : 10)) # time remains to report the steps of a run that was too slow
   measure "$name" "$first" "$attention" data.tokenizer=none "data.train=[{format: llmc, path: $work/$tokens.bin}]" \
     "data.validation=[]" validate.every=none checkpoint.every=none tiers.device.kind=cuda recompute.kind=none \
-    "schedule.warmup=2 steps" "$@"
+    "schedule.warmup=2 steps" precision.products=measured "$@" ${GPU_CHECK_SETTING:+"$GPU_CHECK_SETTING"}
 }
 
 # Layers of Llama 3 8B, as many as fit with all their state.
@@ -413,20 +415,20 @@ stage_speed_8b_documents() {
     "train={steps: 10, global_batch: 16, micro_batch: 2}"
 }
 
-# The host's cores update the optimizer's state.
+# The whole model. The host's cores update the optimizer's state.
 stage_speed_8b_host() {
-  OMP_NUM_THREADS=$(nproc) speed_8b speed_8b_host 2 by_cudnn model.layers=8 tiers.home.optimizer=host \
-    "train={steps: 5, global_batch: 32, micro_batch: 2}"
+  speed_8b speed_8b_host 1 by_cudnn model.layers=32 tiers.home.optimizer=host \
+    recompute.kind=selective "train={steps: 3, global_batch: 64, micro_batch: 2}"
 }
 
 stage_speed_124m() {
-  local steps=14
-  [ "$mode" != smoke ] || steps=7
-  speed speed_124m gpt2-124m.yaml gpt2 4 by_cudnn "train={steps: $steps, global_batch: 128, micro_batch: 32}"
+  local steps=9
+  [ "$mode" != smoke ] || steps=5
+  speed speed_124m gpt2-124m.yaml gpt2 3 by_cudnn "train={steps: $steps, global_batch: 512, micro_batch: 32}"
 }
 
 stage_speed_1558m() {
-  speed speed_1558m gpt2-1558m.yaml gpt2 4 by_cudnn sharding.zero=0 "train={steps: 10, global_batch: 32, micro_batch: 8}"
+  speed speed_1558m gpt2-1558m.yaml gpt2 4 by_cudnn sharding.zero=0 "train={steps: 7, global_batch: 128, micro_batch: 8}"
 }
 
 stage_speed_tiny() {
@@ -470,7 +472,7 @@ stage_torch() {
   export TORCHINDUCTOR_CACHE_DIR=$work/inductor
   : >"$work/torch"
   compare_torch speed_8b $((stage_limit * 6 / 10)) --model llama-8b-layers --sequences 2 --seq 4096 --micro-batches 8 || failures=1
-  compare_torch speed_124m $((stage_limit * 4 / 10)) --model gpt2-124m --sequences 32 --seq 1024 --micro-batches 4 ||
+  compare_torch speed_124m $((stage_limit * 4 / 10)) --model gpt2-124m --sequences 32 --seq 1024 --micro-batches 16 ||
     failures=$((failures + 1))
   paste -s -d ';' "$work/torch"
   [ "$failures" = 0 ]
@@ -591,7 +593,9 @@ done
 # An Open MPI that lies anywhere, on one machine, without ssh.
 export OPAL_PREFIX=$files/openmpi OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
 export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers may refuse to read another process's memory
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive
+all_cores=$(env -u OMP_NUM_THREADS nproc)
+export all_cores OMP_NUM_THREADS=2
 
 patience=1
 [ "$kind" != emulated ] || patience=20 # limits are against hangs alone: cores take their time

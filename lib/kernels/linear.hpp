@@ -50,10 +50,10 @@ class LinearProducts;
 /// Numerics: sums in float; products of floats are not rounded to less. On the host, the bits of an element
 ///           depend only on its row of the left factor and its column of the right factor. They do not depend
 ///           on the number of rows, the number of threads, or when the weight was packed. On a GPU they also
-///           depend on the shape: cuBLASLt chooses the order of sums by it, once, when this object is
-///           created. The choice is always the same on GPUs of one architecture and number of
-///           multiprocessors. On GPUs the same shape therefore always has the same bits, but rows that are
-///           computed in a smaller call, or columns in a tile, may have other bits than the whole.
+///           depend on the shape: cuBLASLt chooses the order of sums by it. The choice is always the same on GPUs
+///           of one architecture and number of multiprocessors, unless it is measured (ProductTuner). On
+///           GPUs the same shape therefore always has the same bits, but rows that are computed in a
+///           smaller call, or columns in a tile, may have other bits than the whole.
 /// Aliasing: outputs must not overlap other arguments
 /// Alignment: on a GPU, addresses have alignment_of_rows()
 /// Async:    on `stream`; arguments, including the workspace, and this object must live until it has run

@@ -1,6 +1,6 @@
 /// Interface of the matrix products that linear.hpp uses. Each processor implements it.
 ///
-/// Only linear.cpp, host/linear_* and cuda/linear_* include it.
+/// Only linear.cpp, product_tuner.cpp, host/linear_* and cuda/linear_* include it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "kernels/launch/kernel_backend.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/product_tuner.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels {
@@ -96,6 +97,11 @@ namespace cuda {
 /// Errors: Error{resource} if the library cannot be started
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape);
+
+/// Returns the tuner of the products on the GPU of `stream`.
+///
+/// Errors: Error{resource} if the library cannot be started
+std::shared_ptr<ProductTuner> product_tuner(const device::Stream& stream);
 
 }  // namespace cuda
 namespace host {

@@ -370,11 +370,18 @@ struct StageState {
 
 // ---------------------------------------------------------------- numerics
 
+/// Choice among the algorithms of a GPU's library for matrix products.
+enum class ProductChoice {
+    first,     ///< the first of the library's list
+    measured,  ///< the fastest, measured at the start of the run
+};
+
 struct Precision {
     DType compute = DType::f32;
     DType master = DType::f32;
     DType gradient = DType::f32;
     DType reduce = DType::f32;
+    ProductChoice products = ProductChoice::first;
 
     bool operator==(const Precision&) const = default;
 };

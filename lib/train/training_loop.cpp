@@ -10,8 +10,10 @@
 
 #include "base/error.hpp"
 #include "base/heap.hpp"
+#include "base/path_exists.hpp"
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
+#include "data/text/text_stream.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "train/ops/late_failure.hpp"
 #include "train/resume/keep_companions.hpp"
@@ -20,6 +22,8 @@
 namespace ziggurat::train {
 namespace {
 
+constexpr std::int64_t max_record_bytes = 16 << 20;
+
 /// Returns the resumed state; after a rollback, with the samples that follow those of the spike.
 Resumed after_spike(Resumed resumed, const std::optional<RollBack>& back) {
     if (back) {
@@ -27,6 +31,23 @@ Resumed after_spike(Resumed resumed, const std::optional<RollBack>& back) {
         resumed.progress.pace = {};
     }
     return resumed;
+}
+
+/// Returns the algorithms of products that earlier jobs of the run used; empty without them.
+///
+/// Collective: over `world`
+ProductRecord recorded_products(const LoopInputs& inputs) {
+    if (inputs.spec.precision.products != spec::ProductChoice::measured) {
+        return {};
+    }
+    std::string text;
+    const auto path = inputs.reporter.fd_path() + "/" + product_record_file;
+    if (inputs.world.rank() == 0 && path_exists(path)) {
+        text = data::read_text(path, max_record_bytes);
+    }
+    text = comm::broadcast(inputs.world, text);
+    return text.empty() ? ProductRecord{}
+                        : parse_product_record(text, inputs.spec.run.dir + "/" + product_record_file);
 }
 
 }  // namespace
@@ -38,7 +59,9 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       tokenizer_{inputs.tokenizer},
       data_{inputs.data},
       devices_{inputs.devices},
-      assembly_{spec_, build_programs(spec_, inputs.world.rank()), inputs.world, devices_, StateInit::zero},
+      assembly_{spec_,           build_programs(spec_, inputs.world.rank()),
+                inputs.world,    devices_,
+                StateInit::zero, recorded_products(inputs)},
       world_{assembly_.world()},
       model_{spec_, inputs.world.rank()},
       resumed_{after_spike(
@@ -98,6 +121,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
         assembly_.set_initial_values(state::RandomTensors::adapters);
     }
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
+    reporter_.keep_products(assembly_.products());
     if (inputs.back) {
         reporter_.roll_back(step_, inputs.back->from_step, inputs.back->next_sample);
     }

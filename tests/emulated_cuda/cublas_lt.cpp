@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t workspace_alignment = 256;
 constexpr std::size_t wanted_workspace = 4096;
+/// Algorithm i begins its sums with the inner index i of num_algorithms equal parts.
+constexpr int num_algorithms = 3;
 
 using Layout = cublasLtMatrixLayoutOpaque;
 using Desc = cublasLtMatmulDescOpaque;
@@ -99,6 +101,7 @@ struct Product {
     const void *a, *b, *c;
     void* d;
     float alpha, beta;
+    std::size_t algorithm;
 
     /// Copies element (i, k) of the first factor to [k * rows + i], the order in which the inner loop reads
     /// it.
@@ -113,16 +116,18 @@ struct Product {
         }
     }
 
-    /// Computes each sum in the order of the inner index.
+    /// Computes each sum in the order of the inner index, which begins with the part of the algorithm.
     void run() const {
         const auto rows = d_layout.rows, ldb = static_cast<std::size_t>(b_layout.ld);
         const auto depth = desc.turns_a != CUBLAS_OP_N ? a_layout.rows : a_layout.columns;
+        const auto begin = depth * algorithm / num_algorithms;
         static thread_local std::vector<float> first, sums;
         read_first_factor(depth, first);
         sums.resize(rows);
         for (std::size_t j = 0; j < d_layout.columns; ++j) {
             std::ranges::fill(sums, 0.0F);
-            for (std::size_t k = 0; k < depth; ++k) {
+            for (std::size_t step = 0; step < depth; ++step) {
+                const std::size_t k = (step + begin) % depth;
                 const float factor =
                     read(b, b_layout.type, desc.turns_b != CUBLAS_OP_N ? j + k * ldb : k + j * ldb);
                 const float* column = &first[k * rows];
@@ -190,13 +195,16 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
         return CUBLAS_STATUS_NOT_SUPPORTED;  // nondeterministic sums are not allowed in Ziggurat
     }
     const auto workspace = preference->workspace_bytes >= wanted_workspace ? wanted_workspace : 0;
-    results[0] = {.algo = {{hash_of(*desc, {a, b, c, d}), workspace, preference->alignment[0],
-                            preference->alignment[1], preference->alignment[2], preference->alignment[3]}},
-                  .workspaceSize = workspace,
-                  .state = CUBLAS_STATUS_SUCCESS,
-                  .wavesCount = 1,
-                  .reserved = {}};
-    *returned = 1;
+    *returned = std::min(requested, num_algorithms);
+    for (int i = 0; i < *returned; ++i) {
+        results[i] = {.algo = {{hash_of(*desc, {a, b, c, d}), workspace, preference->alignment[0],
+                                preference->alignment[1], preference->alignment[2], preference->alignment[3],
+                                static_cast<std::uint64_t>(i)}},
+                      .workspaceSize = workspace,
+                      .state = CUBLAS_STATUS_SUCCESS,
+                      .wavesCount = 1,
+                      .reserved = {}};
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -256,7 +264,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
                           c,
                           d,
                           *static_cast<const float*>(alpha),
-                          *static_cast<const float*>(beta)};
+                          *static_cast<const float*>(beta),
+                          algo->data[6]};
     const auto loaded = emulated_cuda::load(reinterpret_cast<const void*>(algo->data[0] | 1U),
                                             [](const void*) { return std::string{"a product's kernel"}; });
     if (loaded.error != cudaSuccess) {

@@ -119,7 +119,7 @@ bool is_done(const EmulatedEvent& milestone) {
     bool is_it = false;
     {
         Lock lock;
-        is_it = poll(lock, [&] { return is_done(milestone); });
+        is_it = poll(lock, [&] { return is_complete(milestone); });
     }
     if (is_it) {
         follow(const_cast<EmulatedEvent*>(&milestone));
@@ -152,7 +152,7 @@ std::int64_t time_ns(const EmulatedEvent& milestone) {
 void finish(const EmulatedEvent& milestone) {
     {
         Lock lock;
-        go_on_until(lock, [&] { return is_done(milestone); });
+        go_on_until(lock, [&] { return is_complete(milestone); });
     }
     follow(const_cast<EmulatedEvent*>(&milestone));
 }

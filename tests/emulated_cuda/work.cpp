@@ -116,7 +116,7 @@ bool has_threads() {
     return settings().mode == Mode::threads;
 }
 
-bool is_done(const EmulatedEvent& milestone) {
+bool is_complete(const EmulatedEvent& milestone) {
     return milestone.reached >= milestone.recorded;
 }
 

@@ -55,7 +55,7 @@ class Lock {
 };
 
 bool has_threads();
-bool is_done(const EmulatedEvent& milestone);
+bool is_complete(const EmulatedEvent& milestone);
 
 // All following functions are called with the lock held.
 

@@ -14,7 +14,10 @@ void resolve_precision(Resolution& resolution) {
     resolution.run.precision = {.compute = type_of(values.keyword("precision.compute")),
                                 .master = type_of(values.keyword("precision.master")),
                                 .gradient = type_of(values.keyword("precision.gradient")),
-                                .reduce = type_of(values.keyword("precision.reduce"))};
+                                .reduce = type_of(values.keyword("precision.reduce")),
+                                .products = values.is_keyword("precision.products", "measured")
+                                                ? spec::ProductChoice::measured
+                                                : spec::ProductChoice::first};
 }
 
 }  // namespace ziggurat::deck

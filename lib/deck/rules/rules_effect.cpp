@@ -94,6 +94,10 @@ bool resumes_never(const Resolution& at) {
     return at.run.run.resume == spec::Resume::never;
 }
 
+bool computes_on_the_host(const Resolution& at) {
+    return at.run.tiers.device != spec::DeviceKind::cuda;
+}
+
 bool has_one_stage(const Resolution& at) {
     return at.run.parallel.stages == 1;
 }
@@ -168,6 +172,8 @@ constexpr std::array idle_keys = {
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"sharding.leases", keeps_for_a_step_what_is_whole, "parameters are not sharded",
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
+    Idle{"precision.products", computes_on_the_host, "the host's cores compute",
+         "Remove it, or compute on a GPU.", "tiers"},
     Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
          "optimizer.weight_decay"},
     Idle{"optimizer.clip.norm", clips_nothing, "the policy is off", "Remove it, or use policy: global.",

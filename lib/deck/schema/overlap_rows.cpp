@@ -75,6 +75,11 @@ constexpr Row rows[] = {
     {.path = "precision.reduce", .type = Type::keyword, .fallback = "fp32", .keywords = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients summed over ranks are rounded differently",
      .doc = "Gradients on the wire; accumulated gradients are sent in their own type."},
+    {.path = "precision.products", .type = Type::keyword, .fallback = "first", .keywords = "first measured",
+     .on_resume = warned, .from_here = "matrix products may add in another order",
+     .doc = "Algorithms of matrix products on GPUs. first: the first of cuBLASLt's list. measured: at the start, the "
+            "fastest of the first 8. They add in different orders, so two runs may differ in rounding. A run that "
+            "resumes uses those in its products.json."},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

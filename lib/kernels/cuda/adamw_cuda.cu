@@ -1,5 +1,4 @@
 #include "kernels/adamw.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/pack_cuda.hpp"
 

@@ -13,7 +13,7 @@
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
 #include "kernels/cuda/attention_forward_cuda.hpp"
 #include "kernels/cuda/attention_mma_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/partial_sums_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "tensor/bfloat16.hpp"

@@ -1,5 +1,5 @@
 #include "kernels/columns.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "tensor/tensor_ref.hpp"
 

@@ -5,7 +5,8 @@
 #include <span>
 #include <type_traits>
 
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/kept_rows_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
@@ -15,6 +16,12 @@ namespace ziggurat::kernels::cuda {
 namespace {
 
 using tensor::TensorRef;
+
+LossRow row_of(std::int64_t vocab,
+               TensorRef<const std::int32_t, 1> targets,
+               TensorRef<const std::uint8_t, 1> mask) {
+    return {vocab, targets.data, mask.empty() ? nullptr : mask.data};
+}
 
 /// Threads per block of kernels that do not compute gradients of logits that they have just read.
 constexpr int threads = 512;
@@ -39,29 +46,8 @@ __device__ int warps_of_block() {
     return static_cast<int>(blockDim.x) / warp_size;
 }
 
-/// Columns that a single warp sums; tiles of the vocabulary are multiples of it.
-constexpr std::int64_t chunk = 1024;
 /// Chunks whose maxima and sums a block holds before it merges them in order.
 constexpr int chunks_at_once = 64;
-
-/// A row's logits and the inputs of its loss.
-///
-/// A GPU cannot reject an invalid target: it does not read the logit and makes the loss, and so the
-/// gradients, NaN.
-struct Row {
-    std::int64_t vocab;
-    const std::int32_t* targets;
-    const std::uint8_t* mask;  // null: all rows count
-
-    __device__ bool is_counted(std::int64_t row) const { return mask == nullptr || mask[row] != 0; }
-    __device__ bool has_target(std::int64_t row) const { return 0 <= targets[row] && targets[row] < vocab; }
-};
-
-Row row_of(std::int64_t vocab,
-           TensorRef<const std::int32_t, 1> targets,
-           TensorRef<const std::uint8_t, 1> mask) {
-    return {vocab, targets.data, mask.empty() ? nullptr : mask.data};
-}
 
 /// State that the warps of a block share, in __shared__ memory.
 struct Chunks {
@@ -69,9 +55,6 @@ struct Chunks {
     SumChange change[chunks_at_once];
     LossStatistics kept;
 };
-
-/// Packs of a chunk that a lane holds in registers.
-constexpr int packs_of_lane = chunk / (warp_size * pack);
 
 /// Returns the maximum and the sum of powers of up to `chunk` columns, with equal bits in all lanes.
 template <class T>
@@ -209,8 +192,12 @@ __device__ void gradient_row(T* x,
 
 /// One block for each row; `logits` become gradients unless `inputs` is null.
 template <class T, class Logits>
-__global__ void __launch_bounds__(max_threads) whole_rows(
-    Row of, Logits* logits, std::int64_t padded, bool is_aligned, const StepInputs* inputs, float* losses) {
+__global__ void __launch_bounds__(max_threads) whole_rows(LossRow of,
+                                                          Logits* logits,
+                                                          std::int64_t padded,
+                                                          bool is_aligned,
+                                                          const StepInputs* inputs,
+                                                          float* losses) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
     auto* x = logits + row * padded;
@@ -236,7 +223,7 @@ __global__ void __launch_bounds__(max_threads) whole_rows(
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) tile_of_rows(Row of,
+__global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
                                                         const T* logits,
                                                         std::int64_t first,
                                                         std::int64_t width,
@@ -268,7 +255,7 @@ __global__ void __launch_bounds__(threads) tile_of_rows(Row of,
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) gradients_of_tile(Row of,
+__global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
                                                              T* logits,
                                                              std::int64_t first,
                                                              std::int64_t width,
@@ -320,6 +307,18 @@ void cross_entropy(const device::Stream& stream,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
                    TensorRef<float, 1> losses) {
+    if constexpr (sizeof(T) == 2) {
+        const auto columns = logits.extent(1);
+        if (are_rows_aligned(columns, logits.data) && columns <= KeptRows::max_columns) {
+            const KeptRows by{columns, max_shared_bytes(stream)};
+            const auto kernel =
+                by.is_short ? kept_rows<KeptRows::short_threads, 2> : kept_rows<KeptRows::long_threads, 1>;
+            launch_grid(stream, "cross_entropy", by.grid(logits.extent(0)), kernel,
+                        row_of(vocab, targets, mask), logits.data, logits.extent(0), columns, by.kept_chunks,
+                        inputs, losses.data);
+            return;
+        }
+    }
     launch_grid(stream, "cross_entropy",
                 whole_rows_grid(logits.extent(0), logits.extent(1) * static_cast<std::int64_t>(sizeof(T))),
                 whole_rows<T, T>, row_of(vocab, targets, mask), logits.data, logits.extent(1),

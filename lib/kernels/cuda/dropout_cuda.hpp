@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/pack_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/dropout.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -25,9 +25,8 @@ class DropoutPacks {
         if (!drops()) {
             return {};
         }
-        const auto in_batch = dropout_.first_row + row;
-        return {static_cast<std::uint32_t>(in_batch % dropout_.sequence),
-                static_cast<std::uint64_t>(dropout_.samples[in_batch / dropout_.sequence])};
+        const auto [sample, position] = divided(dropout_.first_row + row, dropout_.sequence);
+        return {static_cast<std::uint32_t>(position), static_cast<std::uint64_t>(dropout_.samples[sample])};
     }
 
     /// Writes the factors of channels first to first + pack - 1.

@@ -1,5 +1,5 @@
 #include "device/copy.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/elementwise.hpp"
 

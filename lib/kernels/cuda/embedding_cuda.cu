@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/dropout_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/cuda/scatter_rows_cuda.hpp"
@@ -138,11 +138,12 @@ void scatter_add(const device::Stream& stream,
     if (accumulate == Accumulate::no) {
         map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
     }
-    const ScatterGrid grid{d_table.extent(0), width};
-    launch_grid(stream, "embedding_backward", {grid.blocks, ScatterGrid::threads}, scatter_rows<T>,
-                AskedRows{indices.data, d_out.extent(0), first, d_table.extent(0)}, grid.table_rows,
-                grid.slices, width, are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout,
-                scale, d_table.data);
+    const auto rows = d_table.extent(0);
+    const ScatterGrid grid{rows, width};
+    launch_grid(stream, "embedding_backward",
+                {grid.blocks(rows), ScatterGrid::threads, static_cast<int>(sizeof(ScatterMemory))},
+                scatter_rows<T>, AskedRows{indices.data, d_out.extent(0), first, rows}, grid, width,
+                are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, scale, d_table.data);
 }
 
 }  // namespace

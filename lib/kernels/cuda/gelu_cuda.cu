@@ -1,4 +1,4 @@
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/map_cuda.hpp"
 #include "kernels/element/gelu_element.hpp"
 #include "kernels/gelu.hpp"

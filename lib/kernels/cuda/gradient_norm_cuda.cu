@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/cuda/kernel_backend_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
+#include "kernels/cuda/pack_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -16,7 +16,7 @@ constexpr int block_elements = 256;
 constexpr int threads = 256;
 constexpr std::int64_t warps_of_block = threads / warp_size;
 /// Enough blocks for every multiprocessor; more would only add sums to merge.
-constexpr std::int64_t max_blocks = 1024;
+constexpr std::int64_t max_blocks = 264;
 
 /// Returns, in lane 0, the sum of squares of elements [0, count) of a block of 256.
 ///
@@ -36,32 +36,103 @@ __device__ double squares_of_block(const E* x, std::int64_t count, int lane) {
     return sum;
 }
 
-/// Adds limbs to those at the start of a sum, without propagating carries.
-__device__ void add_limbs(const ExactSum::Limbs& limbs, ExactSum* into) {
-    static_assert(std::is_standard_layout_v<ExactSum>, "its limbs come first");
-    auto* const at = reinterpret_cast<unsigned long long*>(into);
-    for (int i = 0; i < ExactSum::num_limbs; ++i) {
-        if (limbs[static_cast<std::size_t>(i)] != 0) {
-            atomicAdd(at + i, static_cast<unsigned long long>(limbs[static_cast<std::size_t>(i)]));
+/// Blocks of 256 that a warp sums at a time with 16-byte loads.
+///
+/// A block has `lanes` lanes. Each of them holds `count` of the block's 32 sums, those of adjacent elements.
+template <class E>
+struct BlocksOfWarp {
+    static constexpr int count = SixteenBytes<E>::count;
+    static constexpr int lanes = warp_size / count;
+    static constexpr int loads = block_elements / warp_size;
+};
+
+/// Returns, in each lane, the sum of squares of its block. `from` is the lane's first element.
+///
+/// The order of the sum is that of squares_of_block.
+template <class E>
+__device__ double squares_of_blocks(const E* from) {
+    using By = BlocksOfWarp<E>;
+    SixteenBytes<E> read[By::loads];
+#pragma unroll
+    for (int i = 0; i < By::loads; ++i) {
+        read[i] = *reinterpret_cast<const SixteenBytes<E>*>(from + i * warp_size);
+    }
+    double sums[By::count] = {};
+#pragma unroll
+    for (int i = 0; i < By::loads; ++i) {
+#pragma unroll
+        for (int k = 0; k < By::count; ++k) {
+            const double element = float(read[i].element[k]);
+            sums[k] = std::fma(element, element, sums[k]);
         }
     }
+#pragma unroll
+    for (int half = By::lanes / 2; half > 0; half /= 2) {
+#pragma unroll
+        for (int k = 0; k < By::count; ++k) {
+            sums[k] += __shfl_xor_sync(all_lanes, sums[k], half);
+        }
+    }
+#pragma unroll
+    for (int half = By::count / 2; half > 0; half /= 2) {
+#pragma unroll
+        for (int k = 0; k < half; ++k) {
+            sums[k] += sums[k + half];
+        }
+    }
+    return sums[0];
 }
 
-/// Each warp sums every n-th block. The order in which sums are merged does not change the bits.
+/// Each warp sums every n-th group of blocks.
+///
+/// The order in which sums are merged does not change the bits.
+///
+/// \param by_blocks  number of elements, from the start, that are summed with 16-byte loads
 template <class E>
-__global__ void __launch_bounds__(threads) add_squares(const E* gradient, std::int64_t size, ExactSum* into) {
+__global__ void __launch_bounds__(threads, 2)
+    add_squares(const E* gradient, std::int64_t size, std::int64_t by_blocks, ExactSum* into) {
+    using By = BlocksOfWarp<E>;
+    constexpr int sums = static_cast<int>(warps_of_block) * By::count;
+    __shared__ unsigned long long limbs[sums][ExactSum::num_limbs];
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
+    const int block_of_warp = lane / By::lanes;
+    const bool adds = lane % By::lanes == 0;
     const auto warps = std::int64_t{gridDim.x} * warps_of_block;
+    const auto warp = thread_of_grid() / warp_size;
+    constexpr auto elements = std::int64_t{By::count} * block_elements;
+    const E* const first =
+        gradient + block_of_warp * block_elements + lane % By::lanes * SixteenBytes<E>::count;
     ExactSum sum;
-    for (auto block = thread_of_grid() / warp_size; block * block_elements < size; block += warps) {
-        const auto begin = block * block_elements;
+    for (auto begin = warp * elements; begin < by_blocks; begin += warps * elements) {
+        const double squares = squares_of_blocks(first + begin);
+        if (adds) {
+            sum.add(squares);
+        }
+    }
+    for (auto begin = by_blocks + warp * block_elements; begin < size; begin += warps * block_elements) {
         const double squares = squares_of_block(gradient + begin, size - begin, lane);
         if (lane == 0) {
             sum.add(squares);
         }
     }
-    if (lane == 0) {
-        add_limbs(sum.limbs(), into);
+    // One atomic addition for each limb of a block: those of all warps would wait for each other.
+    if (adds) {
+        const auto own = sum.limbs();
+        for (int i = 0; i < ExactSum::num_limbs; ++i) {
+            limbs[static_cast<int>(threadIdx.x) / By::lanes][i] =
+                static_cast<unsigned long long>(own[static_cast<std::size_t>(i)]);
+        }
+    }
+    __syncthreads();
+    static_assert(std::is_standard_layout_v<ExactSum>, "its limbs come first");
+    if (threadIdx.x < ExactSum::num_limbs) {
+        unsigned long long total = 0;
+        for (int i = 0; i < sums; ++i) {
+            total += limbs[i][threadIdx.x];
+        }
+        if (total != 0) {
+            atomicAdd(reinterpret_cast<unsigned long long*>(into) + threadIdx.x, total);
+        }
     }
 }
 
@@ -79,7 +150,10 @@ void sum_of_squares(const device::Stream& stream, std::span<const E> gradient, E
     const auto size = static_cast<std::int64_t>(gradient.size());
     const auto blocks = (size + block_elements - 1) / block_elements;
     const auto of_grid = std::min(max_blocks, (blocks + warps_of_block - 1) / warps_of_block);
-    launch_grid(stream, "sum_of_squares", {of_grid, threads}, add_squares<E>, gradient.data(), size, into);
+    constexpr auto elements = std::int64_t{BlocksOfWarp<E>::count} * block_elements;
+    const auto by_blocks = are_aligned(gradient.data()) ? size / elements * elements : 0;
+    launch_grid(stream, "sum_of_squares", {of_grid, threads}, add_squares<E>, gradient.data(), size,
+                by_blocks, into);
     launch_grid(stream, "sum_of_squares", {1, warp_size}, move_carries_on, into);
 }
 

@@ -1,6 +1,6 @@
 #include "kernels/norm/layer_norm.hpp"
 
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/norm_gradients_cuda.hpp"
 #include "kernels/cuda/norm_rows_cuda.hpp"
 

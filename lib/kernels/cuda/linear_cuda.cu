@@ -4,7 +4,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/product_cuda.hpp"
 #include "kernels/linear_products.hpp"
 #include "layout/cuda_workspaces.hpp"
@@ -103,6 +103,10 @@ template <class T>
 std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape) {
     return std::make_unique<GpuProducts<T>>(device::cuda::libraries_of(stream).template get<CublasLt>(),
                                             shape);
+}
+
+std::shared_ptr<ProductTuner> product_tuner(const device::Stream& stream) {
+    return device::cuda::libraries_of(stream).get<CublasLt>();
 }
 
 template <class T>

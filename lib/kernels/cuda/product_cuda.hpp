@@ -3,13 +3,17 @@
 
 #include <cublasLt.h>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 
 #include "device/stream.hpp"
 #include "kernels/launch/step_inputs.hpp"
+#include "kernels/product_tuner.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -18,6 +22,7 @@ struct CublasLtFunctions {
 #define ZG_CUBLAS_LT_FUNCTIONS(F)           \
     F(cublasLtCreate)                       \
     F(cublasLtDestroy)                      \
+    F(cublasLtGetVersion)                   \
     F(cublasLtGetStatusName)                \
     F(cublasLtMatmul)                       \
     F(cublasLtMatmulAlgoGetHeuristic)       \
@@ -34,21 +39,52 @@ struct CublasLtFunctions {
 #undef ZG_DECLARE
 };
 
+/// The algorithms of one product that the library prefers, and the one in use.
+struct LtAlgorithms {
+    static constexpr int max_found = 8;
+
+    std::array<cublasLtMatmulHeuristicResult_t, max_found> results{};
+    int num_found = 0;
+    int chosen = 0;
+    bool is_measured = false;  ///< or known from an earlier measurement
+
+    std::span<const cublasLtMatmulHeuristicResult_t> found() const {
+        return {results.data(), static_cast<std::size_t>(num_found)};
+    }
+    const cublasLtMatmulHeuristicResult_t& in_use() const {
+        return results[static_cast<std::size_t>(chosen)];
+    }
+};
+
 /// cuBLASLt on one GPU.
-class CublasLt {
+class CublasLt final : public ProductTuner {
   public:
     /// Opens the library for the calling thread's GPU.
     ///
     /// Errors: Error{resource} if it cannot be opened or started
     CublasLt();
-    ~CublasLt();
+    ~CublasLt() override;
     CublasLt(const CublasLt&) = delete;
     CublasLt& operator=(const CublasLt&) = delete;
 
     cublasLtHandle_t handle() const noexcept { return handle_; }
+    /// True if measure() was called.
+    bool is_measuring() const noexcept { return is_measuring_; }
+    /// Returns the algorithms of a product; LtProduct fills them. The reference stays valid.
+    LtAlgorithms& algorithms_of(const std::string& product) { return algorithms_[product]; }
+    /// Sets the algorithm of a product if measure() knows it.
+    void use_known(const std::string& product);
+
+    std::string library() const override;
+    void measure(ProductChoices known) override;
+    ProductChoices choices() const override;
+    void choose(const ProductChoices& choices) override;
 
   private:
     cublasLtHandle_t handle_ = nullptr;
+    std::map<std::string, LtAlgorithms> algorithms_;
+    ProductChoices known_;
+    bool is_measuring_ = false;
 };
 
 /// A row-major matrix [rows, columns]: a factor or the result.
@@ -68,9 +104,9 @@ enum class Epilogue {
 
 /// A product result = left right, or result += left right, with an epilogue; sums in float.
 ///
-/// Uses cuBLASLt's first choice for the shape, determined once. Two kinds of algorithms are excluded: those
-/// that round partial sums to the type of the result, and those that add into it in completion order. A
-/// product therefore always has the same bits.
+/// Uses cuBLASLt's first choice for the shape, or the one of ProductTuner. Two kinds of algorithms are
+/// excluded: those that round partial sums to the type of the result, and those that add into it in
+/// completion order. A product therefore has the same bits whenever it uses the same algorithm.
 ///
 /// Source: cuBLAS 13.0, 2.1.4 "Results reproducibility": the same bits at every run on GPUs of the same
 /// architecture and number of multiprocessors; and cublasLtReductionScheme_t
@@ -92,7 +128,8 @@ class LtProduct {
         const void* aux = nullptr;   ///< for epilogues with GELU: as large as the result
     };
 
-    std::int64_t workspace_bytes() const noexcept { return static_cast<std::int64_t>(choice_.workspaceSize); }
+    /// Returns the workspace that each of the algorithms fits in.
+    std::int64_t workspace_bytes() const noexcept;
 
     /// \param workspace  aligned to layout::CudaWorkspaces::alignment
     /// Errors: Error{internal} if an address is less aligned than alignment_of_rows(), or if the launch fails
@@ -113,7 +150,18 @@ class LtProduct {
     bool has_bias() const { return epilogue_ == Epilogue::bias || epilogue_ == Epilogue::gelu_bias; }
     bool has_aux() const { return epilogue_ == Epilogue::gelu_bias || epilogue_ == Epilogue::gelu_gradient; }
     void describe();
-    void choose(std::int64_t workspace_bytes);
+    void find_algorithms(std::int64_t workspace_bytes);
+    /// Addresses and scalars of one call.
+    struct Call {
+        cudaStream_t stream;
+        const void *left, *right;
+        void* result;
+        float of_before;
+        void* workspace;
+    };
+    void start(const Call& call, const cublasLtMatmulHeuristicResult_t& algorithm) const;
+    /// Times all algorithms on sample factors, which it writes, and selects the fastest.
+    void select_fastest(const Call& call) const;
 
     std::shared_ptr<CublasLt> library_;
     LtMatrix left_, right_, result_;
@@ -121,8 +169,8 @@ class LtProduct {
     std::string multiplying_;  ///< text for error messages
     Owned<cublasLtMatmulDesc_t> description_;
     Layout left_layout_, right_layout_, result_layout_;
-    cublasLtMatmulHeuristicResult_t choice_{};
-    mutable bool is_loaded_ = false;  ///< a call has run in Stream::load()
+    LtAlgorithms* algorithms_ = nullptr;  ///< of library_
+    mutable bool is_loaded_ = false;      ///< a call has run in Stream::load()
 };
 
 }  // namespace ziggurat::kernels::cuda

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/rope_element.hpp"
 #include "kernels/rope.hpp"

@@ -16,6 +16,22 @@ struct RowPack {
     int count;
 };
 
+/// A number of rows and the rest.
+struct Quotient {
+    std::int64_t rows, rest;
+};
+
+/// Divides with 32 bits if possible, which takes a fraction of the instructions.
+///
+/// \pre neither is negative
+__device__ inline Quotient divided(std::int64_t number, std::int64_t width) {
+    if ((number | width) >> 32 == 0) {
+        const auto rows = static_cast<std::uint32_t>(number) / static_cast<std::uint32_t>(width);
+        return {rows, static_cast<std::uint32_t>(number) - rows * static_cast<std::uint32_t>(width)};
+    }
+    return {number / width, number % width};
+}
+
 __host__ __device__ inline std::int64_t packs_of(std::int64_t width) {
     return (width + pack - 1) / pack;
 }
@@ -27,10 +43,8 @@ inline Grid a_thread_each_pack(std::int64_t rows, std::int64_t width) {
 
 /// Returns this thread's pack; its row is `rows` or more if the thread has no pack.
 __device__ inline RowPack row_pack(std::int64_t width) {
-    const auto packs = packs_of(width);
-    const auto thread = thread_of_grid();
-    const auto row = thread / packs;
-    const auto begin = (thread - row * packs) * pack;
+    const auto [row, number] = divided(thread_of_grid(), packs_of(width));
+    const auto begin = number * pack;
     return {row, begin, static_cast<int>(width - begin < pack ? width - begin : pack)};
 }
 

@@ -28,16 +28,14 @@ __device__ inline float warp_max(float value) {
     return value;
 }
 
-/// Sums each of some values over warps of a block, with the same bits in all of their threads.
+/// Sums as sum_over_warps does, with one barrier instead of two.
 ///
-/// All threads of the block must call it.
-///
-/// \param of_warps  __shared__ memory; reusable when the function returns
+/// \param of_warps  __shared__ memory; the next call must have other memory
 template <int count, int most>
-__device__ inline void sum_over_warps(float (&values)[count],
-                                      int first_warp,
-                                      int warps,
-                                      float (&of_warps)[count][most]) {
+__device__ inline void sum_over_warps_once(float (&values)[count],
+                                           int first_warp,
+                                           int warps,
+                                           float (&of_warps)[count][most]) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
         values[i] = warp_sum(values[i]);
@@ -53,6 +51,19 @@ __device__ inline void sum_over_warps(float (&values)[count],
             values[i] += of_warps[i][warp];
         }
     }
+}
+
+/// Sums each of some values over warps of a block, with the same bits in all of their threads.
+///
+/// All threads of the block must call it.
+///
+/// \param of_warps  __shared__ memory; reusable when the function returns
+template <int count, int most>
+__device__ inline void sum_over_warps(float (&values)[count],
+                                      int first_warp,
+                                      int warps,
+                                      float (&of_warps)[count][most]) {
+    sum_over_warps_once(values, first_warp, warps, of_warps);
     __syncthreads();
 }
 

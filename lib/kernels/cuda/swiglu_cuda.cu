@@ -1,4 +1,4 @@
-#include "kernels/cuda/kernel_backend_cuda.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/swiglu.hpp"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -208,6 +209,18 @@ void Reporter::start(const StepFields& fields,
         warn("ranks of one node cannot read each other's memory (" + not_shared_reason +
              "), so collectives fall back to MPI and are several times slower. Run the ranks in one "
              "container as one user.");
+    }
+}
+
+void Reporter::keep_products(const ProductRecord& products) {
+    if (!directory_ || products.empty()) {
+        return;
+    }
+    directory_->write(product_record_file, to_json(products));
+    for (const auto& [library, choices] : products) {
+        const auto others = std::ranges::count_if(choices, [](const auto& one) { return one.second > 0; });
+        print_line(fmt::format("{} of {} matrix products do not use the first algorithm of {}.", others,
+                               choices.size(), library));
     }
 }
 

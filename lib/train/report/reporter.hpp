@@ -17,6 +17,7 @@
 #include "train/console/console.hpp"
 #include "train/control/interval_trigger.hpp"
 #include "train/control/requests.hpp"
+#include "train/ops/product_record.hpp"
 #include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_directory.hpp"
@@ -63,6 +64,8 @@ class Reporter {
                const std::string& not_shared_reason,
                const kernels::AttentionOps& attention);
     void step(const StepReport& report, bool is_last);
+    /// Writes products.json, after open(), if products are measured; see Assembly::products().
+    void keep_products(const ProductRecord& products);
     /// Reports a rollback, after open(), to a checkpoint of `step` because of a spike in step `from`.
     void roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample);
     void validation(const ValidationReport& report);

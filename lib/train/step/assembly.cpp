@@ -29,8 +29,9 @@ Assembly::Assembly(const spec::RunSpec& spec,
                    Programs programs,
                    const comm::Context& world,
                    const device::RankDevices& devices,
-                   StateInit at_first)
-    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, devices)} {
+                   StateInit at_first,
+                   const ProductRecord& products)
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, devices, products)} {
     if (at_first == StateInit::initial) {
         set_initial_values();
     }
@@ -154,6 +155,10 @@ const kernels::AttentionOps& Assembly::attention_ops() const {
     return std::visit(
         [](const auto& binder) -> const kernels::AttentionOps& { return binder.attention_ops(); },
         parts_->binder);
+}
+
+const ProductRecord& Assembly::products() const {
+    return parts_->products;
 }
 
 std::int64_t Assembly::arena_bytes(spec::Tier tier) const {

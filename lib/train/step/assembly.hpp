@@ -16,6 +16,7 @@
 #include "spec/run_spec.hpp"
 #include "state/initial_parameters.hpp"
 #include "train/ops/path_use.hpp"
+#include "train/ops/product_record.hpp"
 #include "train/step/batch_slots.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/node_times.hpp"
@@ -48,11 +49,14 @@ class Assembly {
     /// Errors: Error{resource} if memory is short; Error{internal} if program and kernels disagree
     Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::RankDevices& devices);
     /// Uses these programs of `spec` instead of building them.
+    ///
+    /// \param products  the algorithms of products that the run used before, for precision.products: measured
     Assembly(const spec::RunSpec& spec,
              Programs programs,
              const comm::Context& world,
              const device::RankDevices& devices,
-             StateInit at_first = StateInit::initial);
+             StateInit at_first = StateInit::initial,
+             const ProductRecord& products = {});
     ~Assembly();
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
@@ -114,6 +118,8 @@ class Assembly {
     const std::string& not_shared_reason() const;
     /// Returns the attention ops of the trainer and the evaluator, by the kernel that runs them.
     const kernels::AttentionOps& attention_ops() const;
+    /// Returns the algorithms of products in use on any rank; empty if they are not measured.
+    const ProductRecord& products() const;
     /// Returns human-readable notes on tiers that differ from the deck or are slower than possible; rank 0.
     const std::vector<std::string>& notes() const;
     /// Returns the bytes that each path of the NVMe tier has transferred for this rank.

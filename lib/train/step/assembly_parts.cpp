@@ -47,6 +47,21 @@ Action loaded(const device::Stream& stream, Action action) {
     return action;
 }
 
+/// Returns the tuner that measures products which `known` lacks; nullptr if `spec` wants none.
+std::shared_ptr<kernels::ProductTuner> tuner_of(const spec::RunSpec& spec,
+                                                const device::Stream& stream,
+                                                const ProductRecord& known) {
+    if (spec.precision.products != spec::ProductChoice::measured) {
+        return nullptr;
+    }
+    auto tuner = kernels::product_tuner(stream);
+    if (tuner != nullptr) {
+        const auto found = known.find(tuner->library());
+        tuner->measure(found == known.end() ? kernels::ProductChoices{} : found->second);
+    }
+    return tuner;
+}
+
 state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
     return {.folders = tiers.nvme_paths,
             .stripe_bytes = tiers.nvme_block_bytes,
@@ -59,7 +74,8 @@ state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
 Assembly::Parts::Parts(const spec::RunSpec& asked,
                        Programs programs,
                        const comm::Context& all,
-                       const device::RankDevices& on)
+                       const device::RankDevices& on,
+                       const ProductRecord& known)
     : spec{asked},
       world{all},
       devices{on},
@@ -82,6 +98,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       saves{model, train, memory, [this] { comm::notify(node.bell()); }},
       host_work{devices.host, world.waits(), [this] { comm::notify(node.bell()); }},
       binder{make_binder(spec, model, stream)},
+      tuner{tuner_of(spec, stream, known)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
@@ -99,6 +116,9 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
                         &node,         streams.of(evaluate)},
       executors{{&train_executor, &evaluate_executor}} {
     stream.finish();  // kernels that Stream::load() has run write to the buffers of steps
+    if (spec.precision.products == spec::ProductChoice::measured) {
+        products = agree_on_products(world, tuner.get(), known);
+    }
     fill_rotations();
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);

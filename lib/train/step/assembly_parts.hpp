@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,6 +48,7 @@ struct Assembly::Parts {
     SaveStream saves;
     HostOptimizerThread host_work;
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
+    std::shared_ptr<kernels::ProductTuner> tuner;  ///< nullptr if products are not measured
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;
     kernels::StepInputs& step_inputs;  ///< on the host
@@ -60,11 +62,13 @@ struct Assembly::Parts {
     Executor evaluate_executor;
     Executors executors;
     std::vector<std::string> notes;
+    ProductRecord products;
 
     Parts(const spec::RunSpec& asked,
           Programs programs,
           const comm::Context& all,
-          const device::RankDevices& on);
+          const device::RankDevices& on,
+          const ProductRecord& known);
 
   private:
     /// Returns one action for each op of `program`.

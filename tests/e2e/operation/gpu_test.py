@@ -6,6 +6,7 @@ right code on all ranks.
   gpu_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -103,6 +104,41 @@ def checkpoints(chosen):
             f"{'on a GPU' if then == ON_GPU else 'on the host'} within {gap:.1e}")
 
 
+def products(chosen):
+    """Measured algorithms are recorded, used after a resume, and equal on all ranks."""
+    place = Place(chosen, "products", "gpt2")
+    settings = [ON_GPU, "precision.products=measured", "checkpoint.every=2 steps"]
+    trained(place, "first", 2, ON_GPU)
+    console = trained(place, "measured", 2, *settings)
+    expect("matrix products do not use the first algorithm" in console, f"no line about them:\n{console[-2000:]}")
+    file = place.folder / "measured" / "products.json"
+    (library, choices), = json.loads(file.read_text()).items()
+    expect(len(choices) > 5 and set(choices.values()) <= {0, 1, 2}, f"unexpected choices: {choices}")
+
+    def resumed(run, recorded):
+        folder = place.folder / run
+        shutil.copytree(place.folder / "measured", folder)
+        shutil.rmtree(trainings.checkpoint(folder, STEPS))
+        (folder / "DONE").unlink()
+        (folder / "products.json").write_text(recorded)
+        trained(place, run, 2, *settings)
+        return curve(place, run)
+
+    expect(resumed("same", file.read_text()) == curve(place, "measured"), "other bits after a resume")
+    others = {product: (choice + 1) % 3 for product, choice in choices.items()}
+    expect(resumed("others", json.dumps({library: others})) != curve(place, "measured"), "products.json is not used")
+    kept = json.loads((place.folder / "others" / "products.json").read_text())
+    expect(kept == {library: others}, "a resumed run changes products.json")
+    gap = expect_same_curve("measured and first algorithms", curve(place, "measured"), curve(place, "first"))
+    say(f"{len(choices)} products measured; the same bits after a resume, and within {gap:.1e} of the first algorithms")
+
+    file.write_text("{")
+    (place.folder / "measured" / "DONE").unlink()
+    shutil.rmtree(trainings.checkpoint(place.folder / "measured", STEPS))
+    console = trained(place, "measured", 2, *settings, code=2)
+    expect("products.json is damaged" in console, f"the damage is not named:\n{console[-2000:]}")
+
+
 def failures(chosen):
     place = Place(chosen, "failures", "gpt2")
     cases = {
@@ -123,4 +159,4 @@ def failures(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, curves, checkpoints, failures)
+    trainings.run_script(__doc__, curves, checkpoints, products, failures)

@@ -221,6 +221,7 @@ std::map<std::string, Case> cases() {
          set_to("recompute.split", "false", {"recompute.kind=full", "parallel.tensor.degree=2"})},
         {"precision.compute", set_to("precision.compute", "fp32")},
         {"precision.gradient", set_to("precision.gradient", "bf16")},
+        {"precision.products", set_to("precision.products", "measured")},
         {"optimizer.lr", set_to("optimizer.lr", "0.1")},
         {"optimizer.betas", set_to("optimizer.betas", "[0.8, 0.9]")},
         {"optimizer.eps", set_to("optimizer.eps", "1e-6")},

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/linear.hpp"
+#include "kernels/product_tuner.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 #include "tests/support/kernel_data.hpp"
@@ -33,16 +35,27 @@ struct LinearLayer {
     kernels::Linear<T> linear;
     std::int64_t workspace_bytes;
 
-    LinearLayer(const kernels::LinearShape& s, int num_threads)
+    /// \param known  measures the algorithms of products on a GPU, except these; nullopt: does not measure
+    LinearLayer(const kernels::LinearShape& s,
+                int num_threads,
+                const std::optional<kernels::ProductChoices>& known = std::nullopt)
         : shape{s},
           device{device_of_tests(num_threads)},
-          stream{device->make_stream()},
+          stream{measuring(device->make_stream(), known)},
           x{normal_values<T>(s.rows * s.in, 1)},
           w{normal_values<T>(s.out * s.in, 2)},
           bias{normal_values<T>(s.has_bias ? s.out : 0, 3)},
           dy{normal_values<T>(s.rows * s.out, 4)},
           linear{stream, s},
           workspace_bytes{planned_workspaces<T>(num_threads)->linear(s.rows, s.in, s.out)} {}
+
+    static device::Stream measuring(device::Stream stream,
+                                    const std::optional<kernels::ProductChoices>& known) {
+        if (known) {
+            kernels::product_tuner(stream)->measure(*known);
+        }
+        return stream;
+    }
 
     template <class E>
     GuardedTensor<E> put(const std::vector<E>& values, std::int64_t shift = 0) const {

@@ -246,6 +246,52 @@ TYPED_TEST(LinearTest, DoesNothingWithoutRows) {
     EXPECT_EQ(layer.backward_weight(Accumulate::yes, 3), std::vector<float>(15, 3.0f));
 }
 
+/// Launches forward in Stream::load(), which measures its algorithms.
+template <class T>
+void load_forward(Layer<T>& layer) {
+    const auto& shape = layer.shape;
+    const auto x = layer.put(layer.x), w = layer.put(layer.w), bias = layer.put(layer.bias);
+    auto y = layer.put(std::vector<T>(layer.dy.size()));
+    auto scratch = layer.workspace();
+    layer.stream.load([&] {
+        layer.linear.forward(layer.stream, x.matrix(shape.rows, shape.in), w.matrix(shape.out, shape.in),
+                             bias.vector(), y.matrix(shape.rows, shape.out), scratch.vector());
+    });
+    layer.stream.finish();
+}
+
+TYPED_TEST(LinearTest, ComputesTheProductWithEachAlgorithm) {
+    if (!test::tests_on_cuda()) {
+        GTEST_SKIP() << "products of the host have one algorithm";
+    }
+    Layer<TypeParam> layer{{64, 256, 96, true}, 2, ProductChoices{}};
+    const auto tuner = product_tuner(layer.stream);
+    EXPECT_TRUE(tuner->choices().empty()) << "nothing was launched";
+    load_forward(layer);
+    const auto measured = tuner->choices();
+    ASSERT_EQ(measured.size(), 1U);
+    const auto chosen = layer.forward();
+
+    const auto exact = reference::linear(test::doubles(layer.x), test::doubles(layer.w),
+                                         test::doubles(layer.bias), std::size_t{256});
+    int num_other_bits = 0;
+    for (int algorithm = 0; algorithm < 8; ++algorithm) {
+        tuner->choose({{measured.begin()->first, algorithm}});
+        const auto y = layer.forward();
+        EXPECT_LT(test::relative_error(y, exact), std::max(bound_of_sums(), test::bound<TypeParam>));
+        num_other_bits += y == chosen ? 0 : 1;
+    }
+    if (std::is_same_v<TypeParam, float> && tuner->library().find("emulated") != std::string::npos) {
+        EXPECT_GT(num_other_bits, 0) << "all algorithms add in the same order";
+    }
+    tuner->choose(measured);
+    EXPECT_EQ(layer.forward(), chosen);
+
+    Layer<TypeParam> again{layer.shape, 2, measured};
+    EXPECT_EQ(product_tuner(again.stream)->choices(), measured) << "known products are not measured";
+    EXPECT_EQ(again.forward(), chosen);
+}
+
 TYPED_TEST(LinearTest, RefusesAWorkspaceThatIsTooSmall) {
     Layer<TypeParam> layer{{33, 64, 48, true}, 2};
     layer.workspace_bytes = std::max<std::int64_t>(layer.linear.packed_bytes(Packing::forward), 100);
