@@ -59,6 +59,7 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"drop", "dropout_backward"},
         {"look_up", "embedding look-up"},
         {"look_up_some", "embedding_tile_forward"},
+        {"kept_rows", "cross_entropy"},
         {"scatter_rows", "embedding_backward"},
         {"Zero", "zeros"},
         {"Times", "scale"},

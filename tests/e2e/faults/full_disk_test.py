@@ -259,7 +259,7 @@ def full_disk(chosen):
     if os.environ.get(INSIDE) != "yes":
         print("no file system may be mounted here: full disks are not tried")
         return
-    fails_and_recovers(place, undisturbed, "no_room", "size=16m", fill, "are free")
+    fails_and_recovers(place, undisturbed, "no_room", "size=16m", fill, " free)")
     fails_and_recovers(place, undisturbed, "no_names", "size=16m,nr_inodes=100", use_up_file_names,
                        "No space left on device")
     without_a_size(place)

@@ -44,7 +44,7 @@ TEST_F(OverNccl, AFailureNamesTheCallAndTheGroup) {
     });
 
     EXPECT_EQ(kind, ErrorKind::communication);
-    EXPECT_THAT(text, AllOf(HasSubstr("the all_reduce 'sums 3' of group 'data' by NCCL"),
+    EXPECT_THAT(text, AllOf(HasSubstr("the all_reduce 'sums 3' of group 'data' with NCCL"),
                             HasSubstr("unhandled system error")));
     collectives.reset();  // does not wait for data that never arrives
 }
@@ -111,7 +111,7 @@ TEST_F(OverNccl, ACommunicatorThatCannotStartIsAnErrorOfAll) {
     });
 
     EXPECT_EQ(kind, ErrorKind::communication);
-    EXPECT_THAT(text, HasSubstr("the start of group 'data' by NCCL"));
+    EXPECT_THAT(text, HasSubstr("the start of group 'data' with NCCL"));
 }
 
 constexpr int max_ranks = 4;  // and number of GPUs
