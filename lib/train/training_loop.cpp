@@ -40,14 +40,13 @@ ProductRecord recorded_products(const LoopInputs& inputs) {
     if (inputs.spec.precision.products != spec::ProductChoice::measured) {
         return {};
     }
-    std::string text;
+    std::string text = to_json({});
     const auto path = inputs.reporter.fd_path() + "/" + product_record_file;
     if (inputs.world.rank() == 0 && path_exists(path)) {
         text = data::read_text(path, max_record_bytes);
     }
     text = comm::broadcast(inputs.world, text);
-    return text.empty() ? ProductRecord{}
-                        : parse_product_record(text, inputs.spec.run.dir + "/" + product_record_file);
+    return parse_product_record(text, inputs.spec.run.dir + "/" + product_record_file);
 }
 
 }  // namespace

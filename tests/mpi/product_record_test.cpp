@@ -57,7 +57,15 @@ TEST(AgreeOnProducts, KeepsKnownChoicesAndThoseOfOtherGpus) {
     EXPECT_EQ(agreed, (ProductRecord{{"a GPU", {{"product", 7}}}, {"another GPU", {{"product", 2}}}}));
 }
 
+TEST(AgreeOnProducts, ReplacesAKnownChoiceThatNoRankUses) {
+    KnownTuner tuner{"a GPU", {{"product", 2}}};
+    const ProductRecord known{{"a GPU", {{"product", 100}, {"of another layout", 7}}}};
+    const auto agreed = agree_on_products(test::world(), &tuner, known);
+    EXPECT_EQ(agreed, (ProductRecord{{"a GPU", {{"product", 2}, {"of another layout", 7}}}}));
+}
+
 TEST(ProductRecord, IsReadAsItWasWritten) {
+    EXPECT_EQ(parse_product_record(to_json({}), "run/products.json"), ProductRecord{});
     const ProductRecord record{{"a GPU", {{"[1, 2] [2, 3]", 4}}}};
     EXPECT_EQ(parse_product_record(to_json(record), "run/products.json"), record);
 }

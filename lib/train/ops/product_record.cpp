@@ -36,11 +36,15 @@ ProductRecord agree_on_products(const comm::Context& world,
     if (tuner != nullptr) {
         mine[tuner->library()] = tuner->choices();
     }
-    ProductRecord all = known;
+    ProductRecord all;
     for (const auto& text : comm::gather(world, to_json(mine))) {
         for (const auto& [library, choices] : json::parse(text).get<ProductRecord>()) {
             all[library].insert(choices.begin(), choices.end());
         }
+    }
+    // Only then those of `known`: a rank does not use a number that its library does not have.
+    for (const auto& [library, choices] : known) {
+        all[library].insert(choices.begin(), choices.end());
     }
     all = json::parse(comm::broadcast(world, to_json(all))).get<ProductRecord>();
     if (tuner != nullptr) {

@@ -132,11 +132,12 @@ def products(chosen):
     gap = expect_same_curve("measured and first algorithms", curve(place, "measured"), curve(place, "first"))
     say(f"{len(choices)} products measured; the same bits after a resume, and within {gap:.1e} of the first algorithms")
 
-    file.write_text("{")
     (place.folder / "measured" / "DONE").unlink()
     shutil.rmtree(trainings.checkpoint(place.folder / "measured", STEPS))
-    console = trained(place, "measured", 2, *settings, code=2)
-    expect("products.json is damaged" in console, f"the damage is not named:\n{console[-2000:]}")
+    for damaged in ("{", ""):
+        file.write_text(damaged)
+        console = trained(place, "measured", 2, *settings, code=2)
+        expect("products.json is damaged" in console, f"the damage '{damaged}' is not named:\n{console[-2000:]}")
 
 
 def failures(chosen):
