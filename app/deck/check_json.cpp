@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Returns bytes by tier; null for no limit.
-Json by_tier(const std::array<std::int64_t, 3>& bytes, std::int64_t none = spec::unlimited) {
+Json by_tier(const spec::ByTier<std::int64_t>& bytes, std::int64_t none = spec::unlimited) {
     constexpr std::array names{"device_B", "host_B", "nvme_B"};
     Json json;
     for (std::size_t t = 0; t < names.size(); ++t) {

@@ -95,8 +95,7 @@ void warn_of_lacking_room(deck::LoadedDeck& loaded) {
 /// The plan itself counts all memory that the machine
 /// or the control group grants.
 void warn_of_memory_in_use(deck::LoadedDeck& loaded, const plan::Footprint& footprint) {
-    const auto of_tiers =
-        std::max(footprint.memory_needed, footprint.needed[static_cast<std::size_t>(spec::Tier::host)]);
+    const auto of_tiers = std::max(footprint.memory_needed, footprint.needed[spec::Tier::host]);
     const auto needed =
         of_tiers + deck::process_bytes(loaded.run.parallel.ranks_per_node, loaded.machine.host_bytes);
     const auto left = available_memory_bytes();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "app/command_line/version.hpp"
@@ -21,6 +22,7 @@
 #include "deck/files/hf_config.hpp"
 #include "deck/load.hpp"
 #include "deck/values/quantities.hpp"
+#include "layout/counts.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::app {
@@ -101,18 +103,21 @@ TokenizerText tokenizer_text(const std::string& folder, std::int64_t vocab) {
 /// Returns the keys of `model` from config.json, with `init` as the value of model.init.
 std::string model_text(const deck::HfConfig& config, const std::string& init) {
     constexpr std::string_view section = "model.";
-    constexpr std::string_view nested = "model.rope_scaling.";
     std::string keys;
-    std::string scaling;
+    std::map<std::string, std::string> maps;  // by their name: `rope_scaling`, `bias`
     for (const auto& value : config.values) {
-        const bool is_nested = value.deck_key.starts_with(nested);
-        auto& to = is_nested ? scaling : keys;
-        to += (is_nested && scaling.empty() ? ""
-               : is_nested                  ? ", "
-                                            : "\n  ") +
-              value.deck_key.substr(is_nested ? nested.size() : section.size()) + ": " + value.text;
+        const auto key = value.deck_key.substr(section.size());
+        if (const auto dot = key.find('.'); dot != std::string::npos) {
+            auto& map = maps[key.substr(0, dot)];
+            map += (map.empty() ? "" : ", ") + key.substr(dot + 1) + ": " + value.text;
+        } else {
+            keys += "\n  " + key + ": " + value.text;
+        }
     }
-    return keys + (scaling.empty() ? "" : "\n  rope_scaling: {" + scaling + "}") + "\n  init: " + init;
+    for (const auto& [name, map] : maps) {
+        keys += "\n  " + name + ": {" + map + "}";
+    }
+    return keys + "\n  init: " + init;
 }
 
 void expect_new(const std::string& folder) {
@@ -143,11 +148,19 @@ int import_model(const ImportOptions& options) {
                                 "Hugging Face format.",
                                 printable(config.file), looked_in(config.file))};
     }
-    const auto& folder = options.target;
+    const auto& folder = options.dry_run ? options.source : options.target;
     const auto published = load(
         deck_text(folder, "{init: {from: hf, path: " + deck::write_text(options.source) + "}}", "none", 1));
+    const auto& model = published.run.model;
+    if (options.dry_run) {
+        const auto count = layout::count_parameters(model).total;
+        fmt::print("{}  {} ({}) parameters, {} layers; no file is written\n", model.family,
+                   format_count(static_cast<double>(count)), count, model.layers);
+        return 0;
+    }
     const auto tokenizer = tokenizer_text(options.source, published.run.model.vocab);
-    const auto seq = std::min(published.run.model.max_seq, longest_sequence);
+    const auto reach = model.window > 0 ? model.window : model.max_seq;
+    const auto seq = std::min({model.max_seq, reach, longest_sequence});
     checkpoint::hf::HfWeights weights{options.source, published.run.model};
 
     const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));

@@ -10,8 +10,9 @@
 namespace ziggurat::app {
 
 struct ImportOptions : Options {
-    std::string source;  ///< folder of a model
-    std::string target;  ///< folder of a run
+    std::string source;    ///< folder of a model
+    std::string target;    ///< folder of a run
+    bool dry_run = false;  ///< read config.json alone, and write nothing
 };
 
 struct ExportOptions : Options {

@@ -33,14 +33,15 @@ CommandRowOf<ImportOptions> import_row() {
                                        &ImportOptions::source),
                             positional("RUN_DIR", "a new folder, for the checkpoint and deck.yaml",
                                        &ImportOptions::target)},
-            .options = {},
+            .options = {flag("--dry-run", &ImportOptions::dry_run,
+                             "only read config.json: print the family and the number of parameters")},
             .examples = {{"ziggurat import models/pythia-70m runs/pythia",
                           "runs/pythia/ckpt and runs/pythia/deck.yaml"},
                          {"ziggurat import ~/mine runs/mine", "your own model"},
-                         {"ziggurat import /models/mine /scratch/mine", "from one disk to another"}},
+                         {"ziggurat import models/pythia-70m --dry-run", "whether it can be imported"}},
             .problem = [](const ImportOptions& options, const GivenOptions&) -> std::string {
                 return options.source.empty() ? "no model is given. Name the folder with its config.json."
-                       : options.target.empty()
+                       : options.target.empty() && !options.dry_run
                            ? "no target is given. Name a new folder after the folder of the model."
                            : "";
             }};

@@ -70,7 +70,7 @@ std::vector<plot::RunDifference> differences_of(const std::vector<plot::History>
     std::vector<std::optional<std::string>> decks;
     std::ranges::transform(histories, std::back_inserter(decks), recorded_deck);
     const auto first = std::ranges::find_if(decks, [](const auto& deck) { return deck.has_value(); });
-    const auto number_of_first = static_cast<std::size_t>(first - decks.begin());
+    const std::size_t number_of_first = first - decks.begin();
     std::map<std::string, Values> by_key;
     for (std::size_t run = number_of_first + 1; run < decks.size(); ++run) {
         if (!decks[run]) {

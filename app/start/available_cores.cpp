@@ -67,16 +67,16 @@ std::set<int> whole(std::span<const int> cpus) {
 std::vector<int> allowed_cpus() {
     const auto mine = train::usable_cores();
     const auto max = std::max<int>(static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)), mine.back() + 1);
-    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(max));
-    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(max));
+    cpu_set_t* mask = CPU_ALLOC(max);
+    const std::size_t bytes = CPU_ALLOC_SIZE(max);
     const auto bind = [&](const auto& cpus) {
         CPU_ZERO_S(bytes, mask);
         for (const int cpu : cpus) {
-            CPU_SET_S(static_cast<std::size_t>(cpu), bytes, mask);
+            CPU_SET_S(cpu, bytes, mask);
         }
         return ::sched_setaffinity(0, bytes, mask) == 0;
     };
-    std::vector<int> all(static_cast<std::size_t>(max));
+    std::vector<int> all(max);
     std::ranges::generate(all, [cpu = 0]() mutable { return cpu++; });
     auto allowed = mine;
     if (bind(all)) {

@@ -50,7 +50,7 @@ RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& wo
         const auto devices = device::discover();
         mine = find_local_device(world, devices);
         // Before any thread starts and any memory is touched, so that both stay on the GPU's socket.
-        const auto location = static_cast<std::size_t>(mine.index);
+        const std::size_t location = mine.index;
         const auto binding = location < devices.pci_ids.size()
                                  ? device::bind_near(devices.pci_ids[location], threads)
                                  : device::Binding::unknown;

@@ -33,7 +33,7 @@ bool has_token(const spec::Source& source, const std::string& key, std::int64_t 
         const auto end = std::min(opened->num_tokens(), max_read);
         std::vector<std::int32_t> part;
         for (std::int64_t begin = 0; begin < end; begin += read_at_once) {
-            part.resize(static_cast<std::size_t>(std::min(read_at_once, end - begin)));
+            part.resize(std::min(read_at_once, end - begin));
             opened->read(begin, part);
             if (std::ranges::find(part, token) != part.end()) {
                 return true;

@@ -1,3 +1,12 @@
+/// Start of `ziggurat train`, in order.
+///
+/// 1. Load: rank 0 reads the deck and chooses what it leaves open; all ranks get the result
+///    (load_on_all_ranks).
+/// 2. Plan: a run that does not fit into its budgets is refused (is_to_fit).
+/// 3. Processors: cores, devices and their peak (core_notes, RankProcessors, find_peak).
+/// 4. train::train: data, then for each start or rollback a train::TrainingLoop. Its constructor builds the
+///    programs, reserves memory (train::Assembly) and loads weights or a checkpoint (train::resume).
+/// 5. TrainingLoop::run: the steps.
 #include <unistd.h>
 
 #include <optional>

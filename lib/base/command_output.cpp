@@ -39,7 +39,7 @@ bool read_all(int file, std::int64_t end_ns, std::string& into) {
         if (got < 0 && (ready <= 0 || errno != EINTR)) {
             return false;
         }
-        into.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        into.append(part.data(), std::max<ssize_t>(got, 0));
     }
     return true;
 }

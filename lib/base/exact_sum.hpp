@@ -54,7 +54,7 @@ class ExactSum {
         // Two shifts, because a shift by 64 is undefined.
         const std::uint64_t high = (mantissa >> 32) >> (32 - shift);
         const std::int64_t sign = static_cast<std::int64_t>(bits) >> 63;
-        std::int64_t* at = &limbs_[static_cast<std::size_t>(position >> 5)];
+        std::int64_t* at = &limbs_[position >> 5];
         at[0] += (static_cast<std::int64_t>(low & 0xffffffffu) ^ sign) - sign;
         at[1] += (static_cast<std::int64_t>(low >> 32) ^ sign) - sign;
         at[2] += (static_cast<std::int64_t>(high) ^ sign) - sign;

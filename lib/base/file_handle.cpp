@@ -63,7 +63,7 @@ int write_all(int file, std::string_view text) noexcept {
     while (!text.empty()) {
         const ssize_t written = ::write(file, text.data(), text.size());
         if (written >= 0) {
-            text.remove_prefix(static_cast<std::size_t>(written));
+            text.remove_prefix(written);
         } else if (errno != EINTR) {
             return errno;
         }

@@ -86,7 +86,7 @@ class SmallVector {
     /// \pre the range is not part of this list
     template <std::forward_iterator Iterator>
     void append(Iterator first, Iterator last) {
-        const auto more = static_cast<std::size_t>(std::distance(first, last));
+        const std::size_t more = std::distance(first, last);
         reserve(size_ + more);
         std::copy(first, last, end());
         size_ += more;

@@ -180,7 +180,7 @@ std::vector<CommonRun> common_runs(const Box& part, const Box& a, const Box& b) 
         return offset;
     };
     std::vector<CommonRun> found;
-    found.reserve(static_cast<std::size_t>(part.elements() / elements));
+    found.reserve(part.elements() / elements);
     std::vector<std::int64_t> index = part.begin;
     for (;;) {
         found.push_back({offset_of(a, index), offset_of(b, index), elements});

@@ -223,7 +223,7 @@ void check_manifest(const Manifest& manifest) {
             refuse("a piece of '" + stored.piece.tensor + "' lies in a file that is not listed");
         }
         check_box(stored.piece);
-        const auto file = static_cast<std::size_t>(stored.file);
+        const std::size_t file = stored.file;
         for (const auto& [offset, bytes] : {Extent{stored.offset_bytes, stored.piece.bytes()},
                                             Extent{stored.table_offset_bytes, table_bytes(stored.piece)}}) {
             if (offset < 0 || bytes > manifest.files[file].bytes ||

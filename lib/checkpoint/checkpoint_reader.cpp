@@ -119,7 +119,7 @@ void scatter(std::span<const std::byte> block,
         return;
     }
     std::vector<std::byte> window;
-    window.reserve(static_cast<std::size_t>(window_elements * width));
+    window.reserve(window_elements * width);
     const auto pass_on = [&] {
         target.write(offset, window);
         offset += std::ssize(window);
@@ -129,7 +129,7 @@ void scatter(std::span<const std::byte> block,
         for (std::int64_t done = 0; done < copy.elements;) {
             const auto held = std::ssize(window) / width;
             const auto some = std::min(copy.elements - done, window_elements - held);
-            window.resize(window.size() + static_cast<std::size_t>(some * width));
+            window.resize(window.size() + (some * width));
             convert(block.data() + (copy.offset_in_block + done) * element_bytes(stored_type), stored_type,
                     window.data() + held * width, target.piece.type, some);
             done += some;
@@ -159,13 +159,12 @@ std::int64_t read_blocks(const Manifest& manifest,
     return reader.read(file, ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
         const WantedBlock& block = blocks[k];
         const StoredPiece& stored = manifest.pieces[block.piece];
-        if (XXH3_64bits(bytes.data(), bytes.size()) !=
-            tables.at(block.piece)[static_cast<std::size_t>(block.number)]) {
+        if (XXH3_64bits(bytes.data(), bytes.size()) != tables.at(block.piece)[block.number]) {
             refuse(file.path(), describe_block(stored, block.number));
         }
         for (auto copy = block.copies.begin(); copy != block.copies.end();) {
             const auto last = end_of_run(copy, block.copies.end());
-            scatter(bytes, stored.piece.type, {copy, last}, targets[static_cast<std::size_t>(copy->target)]);
+            scatter(bytes, stored.piece.type, {copy, last}, targets[copy->target]);
             copy = last;
         }
         done(std::ssize(bytes));
@@ -242,11 +241,11 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
     };
     files_->expect(plans.size());
     for (const FilePlan& plan : plans) {
-        const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
+        const FileEntry& entry = manifest_.files[plan.file];
         expect_none(files_->hold(entry), *files_, entry);
     }
     for (const FilePlan& plan : plans) {
-        const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
+        const FileEntry& entry = manifest_.files[plan.file];
         storage::DirectFile file = files_->open(entry);
         const Tables tables = read_tables(manifest_, plan, file, reader(0), bytes_read_);
         const auto read_part = [&](storage::DirectFile& from, RangeReader& ranges,

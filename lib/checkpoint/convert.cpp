@@ -30,7 +30,7 @@ void convert(const std::byte* from,
     }
     if (from_type == to_type) {
         const std::int64_t bytes = elements * spec::element_bytes(from_type);
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        std::memcpy(to, from, bytes);
     } else if (from_type == spec::DType::bf16) {
         convert_each<bfloat16, float>(from, to, elements);
     } else {

@@ -25,7 +25,7 @@ struct Cut {
 /// Minimum number of ranges in a file for which a second thread pays off.
 constexpr std::size_t ranges_of_two_threads = 16;
 
-constexpr std::size_t no_piece = static_cast<std::size_t>(-1);
+constexpr std::size_t no_piece = -1;
 
 void add(Cut& cut, std::int64_t begin, std::int64_t end, std::size_t piece) {
     for (std::int64_t number = 0; begin < end; ++number) {
@@ -43,7 +43,7 @@ class Tables {
         for (const std::size_t piece : pieces) {
             const StoredPiece& stored = manifest.pieces[piece];
             by_offset_.emplace(stored.table_offset_bytes, piece);
-            bytes_[piece].resize(static_cast<std::size_t>(table_bytes(stored.piece)));
+            bytes_[piece].resize(table_bytes(stored.piece));
         }
     }
 
@@ -101,7 +101,7 @@ FileCheck::FileCheck(const CheckpointFiles& files, const Manifest& manifest, Pro
         all_bytes_ += entry.bytes;
     }
     for (std::size_t k = 0; k < manifest.pieces.size(); ++k) {
-        pieces_of_[static_cast<std::size_t>(manifest.pieces[k].file)].push_back(k);
+        pieces_of_[manifest.pieces[k].file].push_back(k);
     }
     for (std::vector<std::size_t>& pieces : pieces_of_) {
         std::sort(pieces.begin(), pieces.end(), [&](std::size_t a, std::size_t b) {

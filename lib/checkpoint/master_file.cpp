@@ -22,7 +22,7 @@ struct MappedTensor {
 std::map<std::string, MappedTensor> tensors_of(const Manifest& manifest) {
     std::vector<std::vector<const Piece*>> pieces_of(manifest.files.size());
     for (const StoredPiece& stored : manifest.pieces) {
-        pieces_of[static_cast<std::size_t>(stored.file)].push_back(&stored.piece);
+        pieces_of[stored.file].push_back(&stored.piece);
     }
     std::map<std::string, MappedTensor> tensors;
     for (std::size_t file = 0; file < pieces_of.size(); ++file) {

@@ -180,7 +180,7 @@ Manifest from_json(const Json& json) {
     manifest.pieces.reserve(pieces.size());
     for (const Json& fields : pieces) {
         StoredPiece stored;
-        stored.piece = tensors.at(static_cast<std::size_t>(small_number(fields.at(0))));
+        stored.piece = tensors.at(small_number(fields.at(0)));
         stored.piece.box = {whole_numbers(fields.at(1)), whole_numbers(fields.at(2))};
         stored.file = small_number(fields.at(3));
         stored.offset_bytes = whole_number(fields.at(4));

@@ -12,7 +12,7 @@ namespace ziggurat::comm {
 AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node, int num_maxima)
     : group_{group.duplicate()},
       node_{node},
-      words_(static_cast<std::size_t>(num_words)),
+      words_(num_words),
       num_sums_{static_cast<std::size_t>(num_words - num_maxima)} {
     ZG_EXPECTS(0 <= num_maxima && num_maxima <= num_words);
     // These values are the same on all members.

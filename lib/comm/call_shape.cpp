@@ -19,7 +19,7 @@ std::vector<Block> blocks_used(BlockUse use, const CollectiveCall& call, std::in
         case BlockUse::none:
             return {};
         case BlockUse::own:
-            return {{offset, call.blocks[static_cast<std::size_t>(rank)].bytes}};
+            return {{offset, call.blocks[rank].bytes}};
         case BlockUse::all:
             return moved_by(call.blocks, offset);
         case BlockUse::received:
@@ -60,7 +60,7 @@ std::vector<Block> blocks_written(const CollectiveCall& call, int rank) {
     const CollectiveKindRow row = row_of(call.kind);
     auto blocks = blocks_used(row.writes, call, call.output_offset_bytes, rank);
     if (row.in_place == InPlace::input_in_output) {
-        Block& own = blocks[static_cast<std::size_t>(rank)];
+        Block& own = blocks[rank];
         if (call.input + call.input_offset_bytes == call.output + own.offset_bytes) {
             own.bytes = 0;
         }
@@ -70,7 +70,7 @@ std::vector<Block> blocks_written(const CollectiveCall& call, int rank) {
 
 Block part_read_by_others(const CollectiveCall& call, int rank) noexcept {
     const bool is_own_block = row_of(call.kind).reads == BlockUse::own;
-    return is_own_block ? Block{0, call.blocks[static_cast<std::size_t>(rank)].bytes} : hull(call.blocks);
+    return is_own_block ? Block{0, call.blocks[rank].bytes} : hull(call.blocks);
 }
 
 std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept {
@@ -82,7 +82,7 @@ std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept {
 
 std::int64_t bytes_to_pull(const CollectiveCall& call, std::span<const Block> pulls, int size, int rank) {
     const CollectiveKindRow row = row_of(call.kind);
-    const auto me = static_cast<std::size_t>(rank);
+    const std::size_t me = rank;
     return row.bytes_to_pull({.all = bytes_of_all(call.blocks),
                               .own = call.blocks[row.has_one_block ? 0 : me].bytes,
                               .pulled = pulls.empty() ? 0 : bytes_of_all(pulls) - pulls[me].bytes,

@@ -103,10 +103,10 @@ void check_aliasing(const CollectiveCall& call, int rank) {
 
 void check_call(const CollectiveCall& call, int size, int rank) {
     const CollectiveKindRow row = row_of(call.kind);
-    check_blocks(call, call.blocks, row.has_one_block ? 1 : static_cast<std::size_t>(size));
+    check_blocks(call, call.blocks, row.has_one_block ? 1 : size);
     if (has_output_blocks(call.kind)) {
-        check_blocks(call, call.output_blocks, static_cast<std::size_t>(size));
-        const auto r = static_cast<std::size_t>(rank);
+        check_blocks(call, call.output_blocks, size);
+        const std::size_t r = rank;
         if (call.blocks[r].bytes != call.output_blocks[r].bytes) {
             refuse(call, "the input and output blocks from this member to itself differ in size");
         }

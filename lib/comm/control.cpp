@@ -123,7 +123,7 @@ std::string broadcast(const Context& group, const std::string& text, int root) {
     std::int64_t length = std::ssize(text);
     ZG_MPI(MPI_Ibcast(&length, 1, MPI_INT64_T, root, group.group().native(), &request));
     finish(request, wait);
-    std::string result = group.rank() == root ? text : std::string(static_cast<std::size_t>(length), '\0');
+    std::string result = group.rank() == root ? text : std::string(length, '\0');
     ZG_MPI(MPI_Ibcast(result.data(), mpi_count(length), MPI_CHAR, root, group.group().native(), &request));
     finish(request, wait);
     return result;
@@ -144,14 +144,13 @@ std::vector<std::string> gather(const Context& group, const std::string& text) {
         offsets[r] = mpi_count(total);
         total += lengths[r];
     }
-    std::string all(static_cast<std::size_t>(total), '\0');
+    std::string all(total, '\0');
     ZG_MPI(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
                         0, group.group().native(), &request));
     finish(request, wait);
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < ranks; ++r) {
-        texts.push_back(
-            all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(lengths[r])));
+        texts.push_back(all.substr(offsets[r], lengths[r]));
     }
     return texts;
 }
@@ -166,7 +165,7 @@ std::vector<double> gather(const Context& group, std::span<const double> values)
     const Wait wait{group, "numbers of all ranks"};
     MPI_Request request = MPI_REQUEST_NULL;
     const int count = mpi_count(std::ssize(values));
-    std::vector<double> all(group.rank() == 0 ? values.size() * static_cast<std::size_t>(group.size()) : 0);
+    std::vector<double> all(group.rank() == 0 ? values.size() * group.size() : 0);
     ZG_MPI(MPI_Igather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0,
                        group.group().native(), &request));
     finish(request, wait);

@@ -50,7 +50,7 @@ void fold(std::span<const std::byte* const> inputs,
     const bool is_f32 = type == spec::DType::f32;
     if (inputs.size() == 1) {
         if (elements > 0 && output != inputs[0]) {
-            std::memcpy(output, inputs[0], static_cast<std::size_t>(elements * element_bytes(type)));
+            std::memcpy(output, inputs[0], elements * element_bytes(type));
         }
         return;
     }

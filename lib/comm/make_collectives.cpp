@@ -14,7 +14,7 @@ namespace {
 bool has_neighbours(const Communicator& group, const NodeMemory& node) {
     std::set<int> nodes;
     for (const int rank : node.world_ranks_of(group)) {
-        nodes.insert(node.nodes().node_of[static_cast<std::size_t>(rank)]);
+        nodes.insert(node.nodes().node_of[rank]);
     }
     return std::ssize(nodes) < group.size();
 }

@@ -44,7 +44,7 @@ NodeTopology topology_of(const std::vector<int>& color_of_rank, int rank) {
         topology.node_of.push_back(static_cast<int>(node));
     }
     topology.num_nodes = static_cast<int>(colors.size());
-    topology.ranks_on_node = num_members[static_cast<std::size_t>(topology.node)];
+    topology.ranks_on_node = num_members[topology.node];
     for (std::size_t r = 0; r < ranks; ++r) {
         if (topology.node_of[r] != static_cast<int>(r) / num_members.front()) {
             topology.is_uniform = false;
@@ -56,11 +56,10 @@ NodeTopology topology_of(const std::vector<int>& color_of_rank, int rank) {
 
 NodeTopology find_nodes(const Communicator& group, int pretended_nodes) {
     ZG_EXPECTS(pretended_nodes >= 0 && pretended_nodes <= group.size());
-    std::vector<int> colors(static_cast<std::size_t>(group.size()));
+    std::vector<int> colors(group.size());
     if (pretended_nodes > 0) {
         for (int r = 0; r < group.size(); ++r) {
-            colors[static_cast<std::size_t>(r)] =
-                static_cast<int>(static_cast<std::int64_t>(r) * pretended_nodes / group.size());
+            colors[r] = static_cast<int>(static_cast<std::int64_t>(r) * pretended_nodes / group.size());
         }
     } else {
         const int mine = first_rank_on_node(group);

@@ -73,7 +73,7 @@ int StagedCollectives::prepare(CollectiveCall call) {
 }
 
 void StagedCollectives::start(int call) {
-    auto& started = calls_[static_cast<std::size_t>(call)];
+    auto& started = calls_[call];
     const bool is_free = poll(call);
     ZG_EXPECTS(is_free);
     for (const auto& copy : started.in) {
@@ -89,9 +89,9 @@ void StagedCollectives::start(int call) {
 }
 
 void StagedCollectives::progress() {
-    while (!waiting_.empty() && calls_[static_cast<std::size_t>(waiting_.front())].copied_in.is_done()) {
+    while (!waiting_.empty() && calls_[waiting_.front()].copied_in.is_done()) {
         on_host_->start(waiting_.front());
-        calls_[static_cast<std::size_t>(waiting_.front())].phase = Phase::on_host;
+        calls_[waiting_.front()].phase = Phase::on_host;
         waiting_.erase(waiting_.begin());
     }
     std::erase_if(running_, [this](int call) {
@@ -104,7 +104,7 @@ void StagedCollectives::progress() {
 }
 
 bool StagedCollectives::advance(int index) {
-    auto& call = calls_[static_cast<std::size_t>(index)];
+    auto& call = calls_[index];
     if (call.phase == Phase::on_host && on_host_->has_result(index)) {
         for (const auto& copy : call.out) {
             device::copy(stream_, copy.on_device, copy.staged, copy.bytes);
@@ -123,13 +123,13 @@ bool StagedCollectives::advance(int index) {
 
 bool StagedCollectives::poll(int call) {
     progress();
-    const auto& asked = calls_[static_cast<std::size_t>(call)];
+    const auto& asked = calls_[call];
     return asked.phase == Phase::idle && asked.inputs_are_free;
 }
 
 bool StagedCollectives::has_result(int call) {
     progress();
-    return calls_[static_cast<std::size_t>(call)].phase == Phase::idle;
+    return calls_[call].phase == Phase::idle;
 }
 
 }  // namespace ziggurat::comm

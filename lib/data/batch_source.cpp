@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 std::span<T> row_of(std::vector<T>& matrix, std::int64_t row, std::int64_t width) {
-    return std::span{matrix}.subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
+    return std::span{matrix}.subspan(row * width, width);
 }
 
 }  // namespace
@@ -20,12 +20,12 @@ std::span<T> row_of(std::vector<T>& matrix, std::int64_t row, std::int64_t width
 Batch::Batch(std::int64_t num_sequences, std::int64_t length)
     : batch{num_sequences},
       seq{length},
-      tokens(static_cast<std::size_t>(num_sequences * length)),
+      tokens(num_sequences * length),
       targets(tokens.size()),
       mask(tokens.size()),
       document_starts(tokens.size()),
       positions(tokens.size()),
-      samples(static_cast<std::size_t>(num_sequences), -1) {
+      samples(num_sequences, -1) {
     ZG_EXPECTS(num_sequences >= 1 && length >= 1);
 }
 
@@ -59,13 +59,13 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
         std::fill(tokens.begin(), tokens.end(), 0);
         std::fill(targets.begin(), targets.end(), 0);
         std::fill(mask.begin(), mask.end(), std::uint8_t{0});
-        batch.samples[static_cast<std::size_t>(row)] = -1;
+        batch.samples[row] = -1;
         return;
     }
-    batch.samples[static_cast<std::size_t>(row)] = sample;
+    batch.samples[row] = sample;
     const Window window = order_->window(sample);
-    const auto& [source, key, name] = sources_[static_cast<std::size_t>(window.source)];
-    const auto count = static_cast<std::size_t>(batch.seq - window.missing);
+    const auto& [source, key, name] = sources_[window.source];
+    const std::size_t count = batch.seq - window.missing;
     source->read(window.first_token, tokens.first(count));
     std::copy(tokens.begin() + 1, tokens.begin() + static_cast<std::ptrdiff_t>(count), targets.begin());
     source->read(window.first_token + std::ssize(tokens.first(count)), targets.subspan(count - 1, 1));
@@ -88,12 +88,11 @@ void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window&
     const auto mask = row_of(batch.mask, row, batch.seq);
     const auto starts = row_of(batch.document_starts, row, batch.seq);
     const auto positions = row_of(batch.positions, row, batch.seq);
-    const auto& source = *sources_[static_cast<std::size_t>(window.source)].tokens;
+    const auto& source = *sources_[window.source].tokens;
     const bool has_index = source.has_document_index();
     if (has_index) {
         // At first, the mask marks targets that begin a document. The loop below inverts it.
-        source.mark_document_starts(window.first_token + 1,
-                                    mask.first(static_cast<std::size_t>(batch.seq - window.missing)));
+        source.mark_document_starts(window.first_token + 1, mask.first(batch.seq - window.missing));
     }
     std::int32_t start = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {

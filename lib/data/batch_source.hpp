@@ -45,9 +45,7 @@ class BatchSource {
     std::size_t num_sources() const { return sources_.size(); }
     const std::string& name_of(std::size_t source) const { return sources_.at(source).name; }
     /// Returns the source of a sample, below num_sources(). Allocates no memory.
-    std::size_t source_of(std::int64_t sample) const {
-        return static_cast<std::size_t>(order_->window(sample).source);
-    }
+    std::size_t source_of(std::int64_t sample) const { return order_->window(sample).source; }
 
     /// Fills `batch` with samples first_sample, first_sample + 1, ...; allocates no memory.
     ///

@@ -66,9 +66,8 @@ void EncodedText::read(std::int64_t begin, std::span<std::int32_t> out) const {
 
 std::string EncodedText::location_of(std::int64_t token) const {
     const auto file = std::ranges::upper_bound(ends_, token) - ends_.begin();
-    const auto first = file == 0 ? 0 : ends_[static_cast<std::size_t>(file) - 1];
-    return fmt::format("'{}', token {}", printable(files_[static_cast<std::size_t>(file)].path()),
-                       token - first);
+    const auto first = file == 0 ? 0 : ends_[file - 1];
+    return fmt::format("'{}', token {}", printable(files_[file].path()), token - first);
 }
 
 std::vector<SourceFile> EncodedText::files() const {

@@ -85,7 +85,7 @@ void FileSequence::append(TokenFile file) {
 }
 
 std::size_t FileSequence::file_of(std::int64_t token) const {
-    return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), token) - ends_.begin());
+    return std::upper_bound(ends_.begin(), ends_.end(), token) - ends_.begin();
 }
 
 void FileSequence::read(std::int64_t begin, std::span<std::int32_t> out) const {

@@ -68,7 +68,7 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
         refuse(key, path, "an empty file");
     }
     stamp_ = stamp_from(status);
-    void* mapping = mmap(nullptr, static_cast<std::size_t>(bytes()), PROT_READ, MAP_SHARED, file.get(), 0);
+    void* mapping = mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, file.get(), 0);
     if (mapping == MAP_FAILED) {
         refuse(key, path, std::strerror(errno));
     }
@@ -79,7 +79,7 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
 MappedFile::~MappedFile() {
     if (data_ != nullptr) {
         unregister_mapping(content());
-        munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes()));
+        munmap(const_cast<std::byte*>(data_), bytes());
     }
 }
 

@@ -181,7 +181,7 @@ void MegatronSource::mark_document_starts(std::int64_t begin, std::span<std::uin
         if (at >= std::ssize(starts)) {
             return;
         }
-        starts[static_cast<std::size_t>(at)] = 1;
+        starts[at] = 1;
     }
 }
 

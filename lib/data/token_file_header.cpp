@@ -49,7 +49,7 @@ void add_tokens(TokenFileHeader& head, MappedFile file, TokenType type) {
     if (head.stored_tokens == 0) {
         return;
     }
-    head.first.resize(static_cast<std::size_t>(std::min(max_shown, head.stored_tokens)));
+    head.first.resize(std::min(max_shown, head.stored_tokens));
     FileSequence tokens;
     tokens.append({std::move(file), head.header_bytes, head.stored_tokens, type});
     tokens.read(0, head.first);

@@ -39,7 +39,7 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
 LargestToken find_largest_token(const TokenSource& source, std::int64_t begin, std::int64_t end) {
     ZG_EXPECTS(0 <= begin && begin <= end && end <= source.num_tokens());
     const auto as_unsigned = [](std::int32_t id) { return static_cast<std::uint32_t>(id); };
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(std::min<std::int64_t>(end - begin, 1 << 16)));
+    std::vector<std::int32_t> tokens(std::min<std::int64_t>(end - begin, 1 << 16));
     LargestToken largest{.position = begin};
     for (std::int64_t at = begin; at < end; at += std::ssize(tokens)) {
         const auto part = std::span{tokens}.first(

@@ -102,9 +102,8 @@ std::string effective_deck(const Schema& schema, const Values& values, SecretPol
 
 std::optional<Origin> origin_in(std::string_view text, int line) {
     const auto lines = lines_of(text);
-    const auto comment = line < 1 || line > std::ssize(lines)
-                             ? std::string_view{}
-                             : comment_of(lines[static_cast<std::size_t>(line) - 1]);
+    const auto comment =
+        line < 1 || line > std::ssize(lines) ? std::string_view{} : comment_of(lines[line - 1]);
     return comment.empty() ? std::nullopt : std::optional{origin_of_comment(comment)};
 }
 
@@ -122,7 +121,7 @@ std::optional<Values> read_effective_deck(const Schema& schema,
     }
     const auto lines = lines_of(text);
     values.replace_origins([&](const Origin& read) {
-        const auto line = static_cast<std::size_t>(std::max(0, read.at.line));
+        const std::size_t line = std::max(0, read.at.line);
         const auto comment = line == 0 || line > lines.size() ? "" : comment_of(lines[line - 1]);
         return comment.empty() ? read : origin_of_comment(comment);
     });

@@ -36,7 +36,7 @@ std::int64_t whole_pages(std::int64_t bytes) {
 ///
 /// It reserves one more page, then unmaps the excess.
 std::byte* reserve(std::int64_t bytes, const char* purpose) {
-    const auto reserved = static_cast<std::size_t>(bytes + huge_page_bytes);
+    const std::size_t reserved = bytes + huge_page_bytes;
     void* address = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
         refuse(bytes, purpose);
@@ -54,7 +54,7 @@ std::byte* reserve(std::int64_t bytes, const char* purpose) {
 /// Maps memory into reserved address space: the segment `descriptor`, or anonymous memory if it is -1.
 std::byte* map(std::int64_t bytes, int descriptor, const char* purpose) {
     auto* const at = reserve(bytes, purpose);
-    const auto size = static_cast<std::size_t>(bytes);
+    const std::size_t size = bytes;
     const int flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
     if (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
         const int reason = errno;
@@ -95,7 +95,7 @@ void collapse(std::byte* at, std::int64_t bytes) {
     for (std::int64_t i = 0; i < bytes; i += huge_page_bytes) {
         *const_cast<volatile std::byte*>(at + i) = std::byte{0};
     }
-    madvise(at, static_cast<std::size_t>(bytes), madvise_collapse);
+    madvise(at, bytes, madvise_collapse);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ Arena::~Arena() {
         return;
     }
     if (data_ != nullptr) {
-        munmap(data_, static_cast<std::size_t>(bytes_));
+        munmap(data_, bytes_);
     }
     if (descriptor_ >= 0) {
         close(descriptor_);

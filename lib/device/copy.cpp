@@ -13,7 +13,7 @@ void copy(const Stream& stream, std::byte* to, const std::byte* from, std::int64
     if (stream.is_late()) {
         stream.queue().copy(to, from, bytes);
     } else {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        std::memcpy(to, from, bytes);
     }
 }
 

@@ -16,13 +16,12 @@ std::vector<RankDevice> spread_ranks(const std::vector<VisibleDevices>& by_rank)
     for (const auto& [host, ids] : by_rank) {
         ZG_EXPECTS(!ids.empty());
         const int index = taken[{host, ids}]++ % static_cast<int>(ids.size());
-        ++ranks_of_device[{host, ids[static_cast<std::size_t>(index)]}];
+        ++ranks_of_device[{host, ids[index]}];
         devices.push_back({.index = index});
     }
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
         const auto& [host, ids] = by_rank[rank];
-        devices[rank].ranks_on_device =
-            ranks_of_device[{host, ids[static_cast<std::size_t>(devices[rank].index)]}];
+        devices[rank].ranks_on_device = ranks_of_device[{host, ids[devices[rank].index]}];
     }
     return devices;
 }

@@ -34,7 +34,7 @@ std::string first_few(const std::vector<std::string>& names) {
 std::vector<std::string> hosts_of(const Group& group, const std::vector<RankDiagnoses>& by_rank) {
     std::vector<std::string> hosts;
     for (const int rank : group.ranks) {
-        const auto& host = by_rank[static_cast<std::size_t>(rank)].host;
+        const auto& host = by_rank[rank].host;
         if (std::ranges::find(hosts, host) == hosts.end()) {
             hosts.push_back(host);
         }

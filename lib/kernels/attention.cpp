@@ -74,7 +74,7 @@ template <class Name>
 std::string join(const AttentionOps& ops, const std::string& separator, const Name& name) {
     std::string text;
     for (int i = 0; i < num_attention_kernels; ++i) {
-        if (ops[static_cast<std::size_t>(i)] > 0) {
+        if (ops[i] > 0) {
             text += (text.empty() ? "" : separator) + name(static_cast<AttentionKernel>(i));
         }
     }
@@ -91,7 +91,7 @@ std::string describe(const AttentionOps& ops) {
     return join(ops, ", ", [&](AttentionKernel kernel) {
         const bool is_library = kernel == AttentionKernel::cudnn;
         return (is_library ? attention_library().name : layout::describe(kernel)) + " (" +
-               std::to_string(ops[static_cast<std::size_t>(kernel)]) + " ops)";
+               std::to_string(ops[kernel]) + " ops)";
     });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/enum_array.hpp"
 #include "device/stream.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "kernels/launch/tensor_address.hpp"
@@ -77,7 +78,7 @@ using layout::AttentionKernel;
 
 inline constexpr int num_attention_kernels = 4;
 /// Number of ops for each attention kernel.
-using AttentionOps = std::array<std::int64_t, num_attention_kernels>;
+using AttentionOps = EnumArray<AttentionKernel, std::int64_t, num_attention_kernels>;
 
 /// Prepares calls of this shape on the processor of `stream`, once. With cuDNN this takes seconds.
 ///

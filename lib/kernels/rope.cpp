@@ -13,7 +13,7 @@ void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3>
     const auto pairs = table.extent(1);
     for (std::int64_t position = 0; position < table.extent(0); ++position) {
         for (std::int64_t i = 0; i < pairs; ++i) {
-            const double angle = static_cast<double>(position) * frequencies[static_cast<std::size_t>(i)];
+            const double angle = static_cast<double>(position) * frequencies[i];
             float* to = table.data + 2 * (position * pairs + i);
             to[0] = static_cast<float>(std::cos(angle));
             to[1] = static_cast<float>(std::sin(angle));

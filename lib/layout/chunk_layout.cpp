@@ -33,8 +33,7 @@ std::vector<UnitRange> ChunkLayout::chunks(int from, int to) const {
     const auto end = std::min(to * chunk_elements_, elements());
     const auto first = std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin() - 1;
     std::vector<UnitRange> runs;
-    for (auto s = static_cast<std::size_t>(first); s < shards_.size() && begins_[s] < end && begin < end;
-         ++s) {
+    for (std::size_t s = first; s < shards_.size() && begins_[s] < end && begin < end; ++s) {
         const auto base = shards_[s].range.begin - begins_[s];
         runs.push_back({shards_[s].unit,
                         {base + std::max(begin, begins_[s]), std::min(base + end, shards_[s].range.end)}});

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "layout/flat_layout.hpp"
+#include "layout/unit_id.hpp"
 
 namespace ziggurat::layout {
 
 /// Elements of a unit's flat range.
 struct UnitRange {
-    int unit = -1;
+    UnitId unit = -1;
     ElementRange range;
 
     bool operator==(const UnitRange&) const = default;

@@ -58,27 +58,27 @@ const char* flops_formula(const spec::RunSpec& run) {
 
 std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
     const auto& model = run.model;
-    const int head = static_cast<int>(model.layers) + 1;
+    const UnitId head = static_cast<int>(model.layers) + 1;
     const auto all = tensors(model);
     const auto first = std::find_if(all.begin(), all.end(), [&](const Tensor& tensor) {
         return spec::is_trained(run.train, tensor.name);
     });
-    const int first_trained = first == all.end() ? head + 1 : first->unit;
-    std::vector<double> flops(static_cast<std::size_t>(head) + 1);
+    const UnitId first_trained = first == all.end() ? UnitId{head + 1} : first->unit;
+    std::vector<double> flops(head + 1);
     for (const auto& tensor : all) {
         const bool is_tied_table = model.tie_embeddings && &tensor == &all.front();
-        const int unit = is_tied_table ? head : tensor.unit;
+        const UnitId unit = is_tied_table ? head : tensor.unit;
         if (unit > 0) {
             const int passes =
                 1 + (unit >= first_trained ? 1 : 0) + (spec::is_trained(run.train, tensor.name) ? 1 : 0);
-            flops[static_cast<std::size_t>(unit)] += static_cast<double>(2 * passes * tensor.elements);
+            flops[unit] += static_cast<double>(2 * passes * tensor.elements);
         }
     }
     // With the causal mask, a query attends to half of the keys on average. Backward needs twice forward's
     // flops.
     const double attention = flops_per_token_and_key(model) / 2 * static_cast<double>(run.data.seq);
     for (int layer = 1; layer < head; ++layer) {
-        flops[static_cast<std::size_t>(layer)] += attention * (layer >= first_trained ? 3 : 1);
+        flops[layer] += attention * (layer >= first_trained ? 3 : 1);
     }
     return flops;
 }

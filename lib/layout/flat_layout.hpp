@@ -60,7 +60,7 @@ class FlatLayout {
     ElementRange frozen() const noexcept { return {trained_, padded_}; }
     /// Returns the ranges, indexed by parameter of the unit; ascending within a region.
     const std::vector<ElementRange>& parameters() const noexcept { return parameters_; }
-    const ElementRange& parameter(int index) const { return parameters_.at(static_cast<std::size_t>(index)); }
+    const ElementRange& parameter(int index) const { return parameters_.at(index); }
 
     /// Returns the parameters in the order of their ranges.
     std::vector<int> ascending() const;

@@ -3,41 +3,34 @@
 #include "base/contract.hpp"
 
 namespace ziggurat::layout {
-namespace {
-
-std::size_t index(spec::Axis axis) {
-    return static_cast<std::size_t>(axis);
-}
-
-}  // namespace
 
 Mesh::Mesh(const spec::Parallel& parallel) : ranks_{parallel.ranks} {
-    degrees_[index(spec::Axis::tensor)] = parallel.tensor;
-    degrees_[index(spec::Axis::context)] = parallel.context;
-    degrees_[index(spec::Axis::data)] = parallel.data;
-    degrees_[index(spec::Axis::pipeline)] = parallel.stages;
+    degrees_[spec::Axis::tensor] = parallel.tensor;
+    degrees_[spec::Axis::context] = parallel.context;
+    degrees_[spec::Axis::data] = parallel.data;
+    degrees_[spec::Axis::pipeline] = parallel.stages;
     int stride = 1;
     ZG_EXPECTS(parallel.order.size() == degrees_.size());
     for (const auto axis : parallel.order) {
-        ZG_EXPECTS(strides_[index(axis)] == 0);
-        strides_[index(axis)] = stride;
-        stride *= degrees_[index(axis)];
+        ZG_EXPECTS(strides_[axis] == 0);
+        strides_[axis] = stride;
+        stride *= degrees_[axis];
     }
     ZG_EXPECTS(stride == ranks_);
 }
 
 int Mesh::degree(spec::Axis axis) const {
-    return degrees_[index(axis)];
+    return degrees_[axis];
 }
 
 int Mesh::coordinate(spec::Axis axis, int rank) const {
     ZG_EXPECTS(0 <= rank && rank < ranks_);
-    return rank / strides_[index(axis)] % degrees_[index(axis)];
+    return rank / strides_[axis] % degrees_[axis];
 }
 
 int Mesh::neighbour(spec::Axis axis, int rank, int coordinate_wanted) const {
     ZG_EXPECTS(0 <= coordinate_wanted && coordinate_wanted < degree(axis));
-    return rank + (coordinate_wanted - coordinate(axis, rank)) * strides_[index(axis)];
+    return rank + (coordinate_wanted - coordinate(axis, rank)) * strides_[axis];
 }
 
 std::vector<int> Mesh::group(spec::Axis axis, int rank) const {

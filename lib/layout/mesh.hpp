@@ -1,9 +1,9 @@
 /// Ranks as points of a mesh with the axes tensor, context, data and pipeline.
 #pragma once
 
-#include <array>
 #include <vector>
 
+#include "base/enum_array.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::layout {
@@ -25,8 +25,8 @@ class Mesh {
 
   private:
     int ranks_;
-    std::array<int, 4> degrees_{};
-    std::array<int, 4> strides_{};
+    EnumArray<spec::Axis, int, 4> degrees_{};
+    EnumArray<spec::Axis, int, 4> strides_{};
 };
 
 }  // namespace ziggurat::layout

@@ -28,7 +28,7 @@ const char* name_of(spec::PipelineSchedule schedule) {
 std::vector<std::vector<int>> ranks_by_node(std::span<const int> node_of) {
     std::vector<std::vector<int>> nodes;
     for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
-        const auto node = static_cast<std::size_t>(node_of[rank]);
+        const std::size_t node = node_of[rank];
         nodes.resize(std::max(nodes.size(), node + 1));
         nodes[node].push_back(static_cast<int>(rank));
     }
@@ -45,11 +45,10 @@ spec::Parallel with_tensor_first(spec::Parallel parallel) {
 }  // namespace
 
 std::vector<int> nodes_in_a_row(int ranks, int ranks_per_node, int pretended_nodes) {
-    std::vector<int> node_of(static_cast<std::size_t>(ranks));
+    std::vector<int> node_of(ranks);
     for (int rank = 0; rank < ranks; ++rank) {
-        node_of[static_cast<std::size_t>(rank)] =
-            pretended_nodes > 0 ? static_cast<int>(std::int64_t{rank} * pretended_nodes / ranks)
-                                : rank / std::max(1, ranks_per_node);
+        node_of[rank] = pretended_nodes > 0 ? static_cast<int>(std::int64_t{rank} * pretended_nodes / ranks)
+                                            : rank / std::max(1, ranks_per_node);
     }
     return node_of;
 }
@@ -64,7 +63,7 @@ SpreadGroup widest_group(const Mesh& mesh, spec::Axis axis, std::span<const int>
         auto group = mesh.group(axis, rank);
         std::set<int> nodes;
         for (const int member : group) {
-            nodes.insert(node_of[static_cast<std::size_t>(member)]);
+            nodes.insert(node_of[member]);
         }
         if (widest.ranks.empty() || std::ssize(nodes) > widest.num_nodes) {
             widest = {std::move(group), static_cast<int>(nodes.size())};

@@ -26,8 +26,8 @@ std::optional<std::vector<std::size_t>> min_begins(Costs layers,
                                                    std::int64_t head,
                                                    int stages,
                                                    std::int64_t max) {
-    std::vector<std::size_t> begins(static_cast<std::size_t>(stages) + 1, layers.size());
-    for (auto stage = static_cast<std::size_t>(stages); stage-- > 0;) {
+    std::vector<std::size_t> begins(stages + 1, layers.size());
+    for (std::size_t stage = stages; stage-- > 0;) {
         auto begin = begins[stage + 1];
         std::int64_t cost = begin == layers.size() ? head : 0;
         do {
@@ -64,7 +64,7 @@ std::vector<std::int64_t> filled(std::vector<std::int64_t> costs,
     for (auto left = layers - min * std::ssize(costs); left > 0; --left) {
         const auto position = std::min_element(costs.begin(), costs.end());
         *position += layer;
-        ++counts[static_cast<std::size_t>(position - costs.begin())];
+        ++counts[position - costs.begin()];
     }
     return counts;
 }
@@ -99,9 +99,9 @@ std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int sta
         const auto share = left / (others + 1);
         auto end = begin + 1;
         auto cost = layers[begin];
-        while (end < last && cost + layers[end] <= max &&
-               (end < (*begins)[static_cast<std::size_t>(stage) + 1] ||
-                std::abs(cost + layers[end] - share) <= std::abs(cost - share))) {
+        while (
+            end < last && cost + layers[end] <= max &&
+            (end < (*begins)[stage + 1] || std::abs(cost + layers[end] - share) <= std::abs(cost - share))) {
             cost += layers[end++];
         }
         counts.push_back(static_cast<std::int64_t>(end - begin));
@@ -115,12 +115,12 @@ std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int sta
 std::vector<std::int64_t> spread_layers_over_chunks(Costs layers, std::int64_t head, int stages, int chunks) {
     ZG_EXPECTS(stages >= 1 && chunks >= 1 && std::ssize(layers) >= std::int64_t{stages} * chunks);
     const auto layer = std::max<std::int64_t>(1, sum(layers) / std::ssize(layers));
-    std::vector<std::int64_t> besides(static_cast<std::size_t>(stages));
+    std::vector<std::int64_t> besides(stages);
     besides.back() = head;
     const auto of_stage = filled(besides, layer, std::ssize(layers), chunks);
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks));
+    std::vector<std::int64_t> counts(stages * static_cast<std::size_t>(chunks));
     for (std::size_t stage = 0; stage < of_stage.size(); ++stage) {
-        std::vector<std::int64_t> of_chunks(static_cast<std::size_t>(chunks));
+        std::vector<std::int64_t> of_chunks(chunks);
         of_chunks.back() = besides[stage];
         const auto of_chunk = filled(of_chunks, layer, of_stage[stage], 1);
         for (std::size_t chunk = 0; chunk < of_chunk.size(); ++chunk) {

@@ -167,7 +167,7 @@ inline constexpr int num_state_kinds = detail::count_kinds<1>();
 inline constexpr auto state_kinds = [] {
     std::array<StateKind, num_state_kinds> all{};
     for (int k = 0; k < num_state_kinds; ++k) {
-        all[static_cast<std::size_t>(k)] = static_cast<StateKind>(k + 1);
+        all[k] = static_cast<StateKind>(k + 1);
     }
     return all;
 }();

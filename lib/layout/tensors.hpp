@@ -12,7 +12,7 @@ namespace ziggurat::layout {
 /// One tensor as deck patterns name it.
 struct Tensor {
     std::string name;
-    int unit = 0;                     ///< 0: embedding, then the layers, then the head
+    UnitId unit = 0;                  ///< 0: embedding, then the layers, then the head
     std::int64_t elements = 0;        ///< rows that only pad the vocabulary do not count
     bool joined_to_previous = false;  ///< both are parts of one matrix or vector: q, k, v or gate, up
 

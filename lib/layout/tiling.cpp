@@ -21,7 +21,7 @@ const spec::TileRule* rule_of(const spec::Tiers& tiers,
     for (const auto& rule : tiers.tiles) {
         for (const auto& use : phase.parameters) {
             const auto owner = use.unit < 0 ? unit : static_cast<std::size_t>(use.unit);
-            const auto& parameter = table.units[owner].parameters[static_cast<std::size_t>(use.parameter)];
+            const auto& parameter = table.units[owner].parameters[use.parameter];
             if (is_weight(parameter) && spec::names_tensor(rule.match, parameter.name)) {
                 return &rule;
             }
@@ -57,7 +57,7 @@ std::vector<ElementRange> ranges_of(
         if (use.unit >= 0) {
             continue;
         }
-        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+        const auto& parameter = unit.parameters[use.parameter];
         const auto range = flat.parameter(use.parameter);
         const bool is_cut = !rows.empty();
         if (is_cut && phase.kind == PhaseKind::embedding && parameter.role != Role::table) {
@@ -104,17 +104,16 @@ UnitTiling tiling_of(const Unit& unit,
             continue;
         }
         const auto granule = is_of_vocabulary(phase) ? vocabulary_tile_rows : tile_rows;
-        const auto in =
-            phase.kind == PhaseKind::embedding
-                ? unit.parameters[static_cast<std::size_t>(phase.parameters.front().parameter)].extents.back()
-                : phase.in;
+        const auto in = phase.kind == PhaseKind::embedding
+                            ? unit.parameters[phase.parameters.front().parameter].extents.back()
+                            : phase.in;
         for (const auto& rows : tile_runs(weight_rows[p], rules[p]->out, granule)) {
             add(p, {.phase = -1, .rows = rows, .ranges = ranges_of(unit, phase, flat, rows, in)});
         }
         if (phase.kind == PhaseKind::embedding) {
             Segment shared;
             for (const auto& use : phase.parameters) {
-                if (unit.parameters[static_cast<std::size_t>(use.parameter)].role != Role::table) {
+                if (unit.parameters[use.parameter].role != Role::table) {
                     shared.ranges.push_back(flat.parameter(use.parameter));
                 }
             }
@@ -127,9 +126,7 @@ UnitTiling tiling_of(const Unit& unit,
 }  // namespace
 
 bool UnitTiling::cuts(int phase) const {
-    return is_cut() && !of_phase[static_cast<std::size_t>(phase)].empty() &&
-           !segments[static_cast<std::size_t>(of_phase[static_cast<std::size_t>(phase)].front())]
-                .rows.empty();
+    return is_cut() && !of_phase[phase].empty() && !segments[of_phase[phase].front()].rows.empty();
 }
 
 int UnitTiling::segment_at(std::int64_t element) const {

@@ -72,8 +72,8 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
 template <class T>
 Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas) {
     ZG_EXPECTS(op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss);
-    const auto& unit = table_.units.at(static_cast<std::size_t>(op.unit));
-    const auto& phase = unit.phases.at(static_cast<std::size_t>(op.phase));
+    const auto& unit = table_.units.at(op.unit);
+    const auto& phase = unit.phases.at(op.phase);
     Operands operands{program, op, arenas};
     auto kernel = bound(*this, unit, phase, operands);
     operands.check_all_taken();

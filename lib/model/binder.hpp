@@ -54,9 +54,7 @@ class Binder {
 
     /// Returns the number of bound attention ops for each kernel.
     const kernels::AttentionOps& attention_ops() const noexcept { return attention_ops_; }
-    void count_attention(kernels::AttentionKernel kernel) {
-        ++attention_ops_[static_cast<std::size_t>(kernel)];
-    }
+    void count_attention(kernels::AttentionKernel kernel) { ++attention_ops_[kernel]; }
 
     /// Returns the product of that shape, prepared once.
     const kernels::Linear<T>& linear(const kernels::LinearShape& shape);

@@ -25,7 +25,7 @@ const schedule::Operand& Operands::found(const schedule::Operand* operand, Role 
 }
 
 std::byte* Operands::begin_of(const schedule::Operand& operand) const {
-    const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
+    const auto& buffer = program_.buffers.at(operand.buffer);
     const auto run = operand.runs.front();
     if (buffer.offset < 0 || run.offset + run.bytes > buffer.bytes) {
         throw broken(op_, operand.role, "is outside its buffer '" + buffer.name + "'");

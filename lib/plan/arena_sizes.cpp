@@ -18,8 +18,8 @@ ArenaSizes arena_sizes(const schedule::Program& program, const std::vector<sched
             sizes.fixed[arena] += buffer.bytes;
             sizes.end[arena] = std::max(sizes.end[arena], buffer.offset + buffer.bytes);
         } else if (ranges[b].first >= 0) {
-            change[arena][static_cast<std::size_t>(ranges[b].first)] += buffer.bytes;
-            change[arena][static_cast<std::size_t>(ranges[b].last) + 1] -= buffer.bytes;
+            change[arena][ranges[b].first] += buffer.bytes;
+            change[arena][ranges[b].last + 1] -= buffer.bytes;
         }
     }
     for (std::size_t a = 0; a < change.size(); ++a) {

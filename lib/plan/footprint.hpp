@@ -13,7 +13,7 @@
 namespace ziggurat::plan {
 
 /// Bytes by spec::Tier.
-using TierBytes = std::array<std::int64_t, 3>;
+using TierBytes = spec::ByTier<std::int64_t>;
 
 inline constexpr std::array all_tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
 

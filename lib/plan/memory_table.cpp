@@ -29,7 +29,7 @@ std::vector<BufferUse> uses(const schedule::Program& program) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const auto* operands : {&program.ops[i].reads, &program.ops[i].writes}) {
             for (const auto& operand : *operands) {
-                auto& use = found[static_cast<std::size_t>(operand.buffer)];
+                auto& use = found[operand.buffer];
                 use.first = use.first < 0 ? static_cast<int>(i) : use.first;
                 use.last = static_cast<int>(i);
             }
@@ -45,8 +45,8 @@ int peak(const schedule::Program& program, const std::vector<BufferUse>& used, s
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
         if (buffer.tier == tier && buffer.lifetime == Lifetime::transient && used[b].first >= 0) {
-            change[static_cast<std::size_t>(used[b].first)] += buffer.bytes;
-            change[static_cast<std::size_t>(used[b].last) + 1] -= buffer.bytes;
+            change[used[b].first] += buffer.bytes;
+            change[used[b].last + 1] -= buffer.bytes;
         }
     }
     std::int64_t now = 0;
@@ -192,7 +192,7 @@ std::string line(const std::string& name,
     return text + "\n";
 }
 
-std::array<std::string, 3> cells(const std::array<std::int64_t, 3>& bytes) {
+std::array<std::string, 3> cells(const spec::ByTier<std::int64_t>& bytes) {
     return {cell(bytes[0]), cell(bytes[1]), cell(bytes[2])};
 }
 
@@ -212,7 +212,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
                          const RankBytes& of_all) {
     MemoryTable table;
     const auto used = uses(program);
-    std::map<MemoryCategory, std::array<std::int64_t, 3>> bytes;
+    std::map<MemoryCategory, spec::ByTier<std::int64_t>> bytes;
     const auto staging = staging_bytes(spec, program);
     if (staging > 0) {
         bytes[MemoryCategory::transfers][tier_index(spec::Tier::host)] += staging;
@@ -236,7 +236,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
         if (table.total[t] > own) {
             bytes[MemoryCategory::validation][t] += table.total[t] - own;
         }
-        table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
+        table.peak_op[t] = at < 0 ? "" : program.ops[at].label;
     }
     table.budget = spec::budgets_of_rank(spec);
     table.libraries = std::max(library_memory(spec, std::array{&program}).total(), of_all.libraries);

@@ -16,7 +16,7 @@ namespace ziggurat::plan {
 struct MemoryRow {
     schedule::MemoryCategory consumer = schedule::MemoryCategory::none;
     std::string detail;  ///< explanation of the bytes
-    std::array<std::int64_t, 3> bytes{};
+    spec::ByTier<std::int64_t> bytes{};
 };
 
 /// Bytes per rank, from the buffers of a placed program.
@@ -25,11 +25,11 @@ struct MemoryRow {
 /// over all consumers. `between` is the rest of the arena: alignment, and holes between live buffers.
 struct MemoryTable {
     std::vector<MemoryRow> rows;
-    std::array<std::int64_t, 3> between{};
-    std::array<std::int64_t, 3> total{};   ///< of the arenas: bytes that the rank reserves
-    std::array<std::int64_t, 3> budget{};  ///< per rank; 0: not set
-    std::array<std::string, 3> peak_op;    ///< label of the op at the peak
-    std::int64_t libraries = 0;            ///< of the device, not in the budget: see library_memory
+    spec::ByTier<std::int64_t> between{};
+    spec::ByTier<std::int64_t> total{};   ///< of the arenas: bytes that the rank reserves
+    spec::ByTier<std::int64_t> budget{};  ///< per rank; 0: not set
+    std::array<std::string, 3> peak_op;   ///< label of the op at the peak
+    std::int64_t libraries = 0;           ///< of the device, not in the budget: see library_memory
 };
 
 /// Returns the host memory through which collectives access the device tier, if no transport can do so.

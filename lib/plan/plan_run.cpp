@@ -35,13 +35,13 @@ class Planner {
 
     RunPlan run(PlannedRanks which, std::optional<int> only_stage) {
         const auto& parallel = spec_.parallel;
-        by_rank_.assign(static_cast<std::size_t>(parallel.ranks), {});
-        max_.assign(static_cast<std::size_t>(parallel.stages), {});
+        by_rank_.assign(parallel.ranks, {});
+        max_.assign(parallel.stages, {});
         keeps_stages_ = which != PlannedRanks::first;
         const int first = only_stage.value_or(0);
         build(mesh_.neighbour(spec::Axis::pipeline, 0, first));
         stages_.built = {first};
-        stages_.like.assign(static_cast<std::size_t>(parallel.stages), first);
+        stages_.like.assign(parallel.stages, first);
         if (!only_stage) {
             stages_ = standing_stages(spec_, builds_all());
             for (const int stage : stages_.built | std::views::drop(1)) {
@@ -58,7 +58,7 @@ class Planner {
         std::vector<int> node_of;
         for (int rank = 0; rank < parallel.ranks; ++rank) {
             node_of.push_back(rank / std::max(parallel.ranks_per_node, 1));
-            auto& bytes = by_rank_[static_cast<std::size_t>(rank)];
+            auto& bytes = by_rank_[rank];
             bytes = bytes.tiers == TierBytes{} ? max_[like(stage_of(rank))] : bytes;
         }
         plan_.footprint = footprint_of(spec_, machine_, by_rank_, node_of);
@@ -73,14 +73,12 @@ class Planner {
     }
 
     /// Returns the bytes of a rank; call it after run().
-    const TierBytes& bytes_of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)].tiers; }
+    const TierBytes& bytes_of(int rank) const { return by_rank_[rank].tiers; }
 
   private:
-    std::size_t stage_of(int rank) const {
-        return static_cast<std::size_t>(mesh_.coordinate(spec::Axis::pipeline, rank));
-    }
+    std::size_t stage_of(int rank) const { return mesh_.coordinate(spec::Axis::pipeline, rank); }
 
-    std::size_t like(std::size_t stage) const { return static_cast<std::size_t>(stages_.like[stage]); }
+    std::size_t like(std::size_t stage) const { return stages_.like[stage]; }
 
     std::int64_t ops_of_a_rank() const {
         return std::max<std::int64_t>(1, std::ssize(plan_.fullest().program.ops));
@@ -114,7 +112,7 @@ class Planner {
         if (watch_) {
             watch_(built.ops);
         }
-        by_rank_[static_cast<std::size_t>(rank)] = {built.bytes, built.libraries};
+        by_rank_[rank] = {built.bytes, built.libraries};
         auto& max = max_[stage_of(rank)];
         for (std::size_t t = 0; t < max.tiers.size(); ++t) {
             max.tiers[t] = std::max(max.tiers[t], built.bytes[t]);

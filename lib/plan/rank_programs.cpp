@@ -72,8 +72,7 @@ bool trains_anything(const ModelLayout& model) {
 TierBytes reserved(const spec::RunSpec& spec, const Program& train, const Program& evaluate) {
     TierBytes bytes{};
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
-        bytes[static_cast<std::size_t>(schedule::tier_of_arena(a))] +=
-            std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
+        bytes[schedule::tier_of_arena(a)] += std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
     }
     bytes[tier_index(spec::Tier::host)] +=
         std::max(staging_bytes(spec, train), staging_bytes(spec, evaluate));

@@ -174,8 +174,8 @@ void RepresentativeLayers::find_groups(const spec::RunSpec& spec) {
     std::map<std::tuple<std::int64_t, bool, std::vector<int>>, int> kinds;
     std::int64_t begin = 0;
     for (std::int64_t stage = 0; stage < std::ssize(layers_of_stages); ++stage) {
-        const auto end = begin + layers_of_stages[static_cast<std::size_t>(stage)];
-        const auto& state = states[static_cast<std::size_t>(stage) % states.size()];
+        const auto end = begin + layers_of_stages[stage];
+        const auto& state = states[stage % states.size()];
         const std::int64_t every = std::max(state.recompute.every, 1);
         while (begin < end) {
             // Groups of recomputation are counted from the first layer that runs backward.

@@ -38,16 +38,14 @@ class RepresentativeLayers {
     spec::RunSpec of(const spec::RunSpec& whole) const;
 
     /// Returns the kind of a kept layer: the same number in all samples of a run.
-    int kind(std::int64_t layer) const { return kinds_.at(static_cast<std::size_t>(layer)); }
+    int kind(std::int64_t layer) const { return kinds_.at(layer); }
 
     /// Returns the number of layers of the whole for each kept layer of this layer's kind.
-    double represents(std::int64_t layer) const { return stands_for_.at(static_cast<std::size_t>(layer)); }
+    double represents(std::int64_t layer) const { return stands_for_.at(layer); }
 
     /// Returns the layers of the whole that this layer represents, if the first half of a kind represents
     /// all omitted layers, and the other layers represent only themselves.
-    double first_half_stands_for(std::int64_t layer) const {
-        return first_half_stands_for_.at(static_cast<std::size_t>(layer));
-    }
+    double first_half_stands_for(std::int64_t layer) const { return first_half_stands_for_.at(layer); }
 
   private:
     struct Group {

@@ -20,7 +20,7 @@ using schedule::Program;
 std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
     std::int64_t max = 0;
     for (const int segment : tiling.is_cut() ? tiling.of_phase[phase] : std::vector<int>{}) {
-        max = std::max(max, tiling.segments[static_cast<std::size_t>(segment)].rows.size());
+        max = std::max(max, tiling.segments[segment].rows.size());
     }
     return max;
 }
@@ -50,7 +50,7 @@ class TileShrinkage {
         const auto unit = layer < 0                ? 0
                           : layer < layers_.size() ? unit_of_kind_.at(layers_.kind(layer))
                                                    : factors_.size() - 1;
-        return factors_[unit][static_cast<std::size_t>(op.phase)];
+        return factors_[unit][op.phase];
     }
 
   private:
@@ -124,7 +124,7 @@ class TileBuffers {
     void visit(const Op& op, const Function& f) {
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
-                const auto b = static_cast<std::size_t>(operand.buffer);
+                const std::size_t b = operand.buffer;
                 if (program_.buffers[b].lifetime == Lifetime::transient) {
                     f(found_[b], program_.buffers[b]);
                 }

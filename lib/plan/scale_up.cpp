@@ -92,8 +92,8 @@ class Scaling {
     /// State of one kind: its whole size, and the bytes in each tier now.
     struct Held {
         double all = 0;
-        std::array<double, 3> now{};
-        std::array<Buffer, 3> like{};  ///< an example from each tier; no name if the tier has no buffer
+        spec::ByTier<double> now{};
+        spec::ByTier<Buffer> like{};  ///< an example from each tier; no name if the tier has no buffer
     };
 
     /// Returns the bytes that a checkpoint copies. Only the ratio of two results is used.
@@ -115,27 +115,27 @@ class Scaling {
             if (buffer.lifetime != Lifetime::persistent || buffer.state == StateKind::none) {
                 continue;
             }
-            const auto t = static_cast<std::size_t>(buffer.tier);
             auto& held = kinds[buffer.state];
             const auto bytes = static_cast<double>(buffer.bytes);
             held.all +=
                 is_of_layer(buffer, built_) ? built_.layers.represents(buffer.unit - 1) * bytes : bytes;
-            held.now[t] += bytes;
-            held.like[t] = buffer;
+            held.now[buffer.tier] += bytes;
+            held.like[buffer.tier] = buffer;
         }
         std::erase_if(kinds, [](const auto& kind) { return kind.second.all == 0; });
         for (const auto& [kind, held] : kinds) {
             const auto* home = layout::home_of(kind, whole_.tiers);
             const double sum = held.now[0] + held.now[1] + held.now[2];
-            const auto wanted = [&](std::size_t t) {
-                const std::array shares{home == nullptr ? 0 : home->device, home == nullptr ? 0 : home->host,
-                                        home == nullptr ? 0 : home->nvme};
+            const auto wanted = [&](spec::Tier t) {
+                const spec::ByTier<double> shares{home == nullptr ? 0 : home->device,
+                                                  home == nullptr ? 0 : home->host,
+                                                  home == nullptr ? 0 : home->nvme};
                 return home == nullptr ? held.all * held.now[t] / sum : held.all * shares[t];
             };
             for (auto& buffer : program_.buffers) {
-                const auto t = static_cast<std::size_t>(buffer.tier);
-                if (buffer.lifetime == Lifetime::persistent && buffer.state == kind && held.now[t] > 0) {
-                    buffer.bytes = times(buffer.bytes, wanted(t) / held.now[t]);
+                const double now = held.now[buffer.tier];
+                if (buffer.lifetime == Lifetime::persistent && buffer.state == kind && now > 0) {
+                    buffer.bytes = times(buffer.bytes, wanted(buffer.tier) / now);
                 }
             }
             add_missing(held, wanted);
@@ -146,12 +146,12 @@ class Scaling {
     template <class Wanted>
     void add_missing(const Held& held, const Wanted& wanted) {
         const auto known = std::ranges::find_if(held.like, [](const Buffer& b) { return !b.name.empty(); });
-        for (std::size_t t = 0; t < held.now.size(); ++t) {
-            if (held.now[t] == 0 && wanted(t) >= 1) {
+        for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
+            if (held.now[tier] == 0 && wanted(tier) >= 1) {
                 auto made = *known;
-                made.tier = static_cast<spec::Tier>(t);
+                made.tier = tier;
                 made.is_shared = made.is_shared && made.tier != spec::Tier::nvme;
-                made.bytes = times(1, wanted(t));
+                made.bytes = times(1, wanted(tier));
                 program_.add_buffer(std::move(made));
             }
         }
@@ -160,7 +160,7 @@ class Scaling {
     void scale_saving(double growth) {
         const auto grow = [&](int index, double by) {
             if (index >= 0) {
-                auto& buffer = program_.buffers[static_cast<std::size_t>(index)];
+                auto& buffer = program_.buffers[index];
                 buffer.bytes = times(buffer.bytes, by);
             }
         };
@@ -173,7 +173,7 @@ class Scaling {
         const auto tiles = tile_factors(program_, built_, whole_);
         const auto turns = turning_points();
         std::vector<double> kept(program_.buffers.size());
-        std::array<double, 3> by_tier{};
+        spec::ByTier<double> by_tier{};
         for (std::size_t b = 0; b < kept.size(); ++b) {
             const auto& buffer = program_.buffers[b];
             const auto turn = turns.find(buffer.microbatch);
@@ -181,15 +181,14 @@ class Scaling {
                 buffer.consumer == schedule::MemoryCategory::activations && is_of_layer(buffer, built_) &&
                 turn != turns.end() && ranges[b].first < turn->second && turn->second < ranges[b].last) {
                 kept[b] = kept_for(buffer.unit - 1);
-                by_tier[static_cast<std::size_t>(buffer.tier)] += kept[b] * static_cast<double>(buffer.bytes);
+                by_tier[buffer.tier] += kept[b] * static_cast<double>(buffer.bytes);
             }
         }
         const auto fuller = by_shares_of_activations(by_tier);
         for (std::size_t b = 0; b < kept.size(); ++b) {
             auto& buffer = program_.buffers[b];
             if (buffer.lifetime == Lifetime::transient) {
-                const auto t = static_cast<std::size_t>(buffer.tier);
-                buffer.bytes = times(buffer.bytes, kept[b] > 0  ? kept[b] * fuller[t]
+                buffer.bytes = times(buffer.bytes, kept[b] > 0  ? kept[b] * fuller[buffer.tier]
                                                    : brought[b] ? chunks_
                                                                 : tiles[b]);
             }
@@ -211,8 +210,8 @@ class Scaling {
 
     /// Returns, by tier, a factor for the activations there, so that the tier holds at least its share of
     /// all. Kinds of layers may have other shares than the built layers.
-    std::array<double, 3> by_shares_of_activations(const std::array<double, 3>& kept) const {
-        std::array<double, 3> factors{1, 1, 1};
+    spec::ByTier<double> by_shares_of_activations(const spec::ByTier<double>& kept) const {
+        spec::ByTier<double> factors{1, 1, 1};
         const auto& home = whole_.tiers.activations;
         const std::array shares{home.device, home.host, home.nvme};
         for (std::size_t t = 0; are_activations_shared() && t < kept.size(); ++t) {
@@ -227,7 +226,7 @@ class Scaling {
     std::map<int, int> turning_points() const {
         std::map<int, int> points;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto& op = program_.ops[i];
             if (op.kind == OpKind::compute && op.direction != schedule::Direction::forward) {
                 points.try_emplace(op.microbatch, i);
             }
@@ -239,14 +238,13 @@ class Scaling {
     std::vector<bool> brought_for_updates() const {
         std::vector<bool> is_brought(program_.buffers.size());
         const auto is_staging = [&](const schedule::Operand& operand) {
-            return program_.buffers[static_cast<std::size_t>(operand.buffer)].consumer ==
-                   schedule::MemoryCategory::transfers;
+            return program_.buffers[operand.buffer].consumer == schedule::MemoryCategory::transfers;
         };
         for (const auto& op : program_.ops) {
             for (const auto* operands : {&op.reads, &op.writes}) {
                 for (const auto& operand : *operands) {
                     if (op.kind == OpKind::update && is_staging(operand)) {
-                        is_brought[static_cast<std::size_t>(operand.buffer)] = true;
+                        is_brought[operand.buffer] = true;
                     }
                 }
             }
@@ -254,8 +252,8 @@ class Scaling {
         for (const auto& op : program_.ops) {
             const bool moves = op.purpose == schedule::Purpose::state;
             for (std::size_t i = 0; moves && i < op.reads.size() && i < op.writes.size(); ++i) {
-                const auto from = static_cast<std::size_t>(op.reads[i].buffer);
-                const auto to = static_cast<std::size_t>(op.writes[i].buffer);
+                const std::size_t from = op.reads[i].buffer;
+                const std::size_t to = op.writes[i].buffer;
                 if (is_staging(op.reads[i]) && is_staging(op.writes[i])) {
                     is_brought[from] = is_brought[to] = is_brought[from] || is_brought[to];
                 }

@@ -12,7 +12,7 @@
 namespace ziggurat::plan {
 
 std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
-    std::vector<std::int64_t> layers(static_cast<std::size_t>(spec.parallel.stages));
+    std::vector<std::int64_t> layers(spec.parallel.stages);
     std::size_t position = 0;
     for (const auto of_chunk : layout::stage_layers(spec)) {
         layers[position++ % layers.size()] += of_chunk;
@@ -25,10 +25,8 @@ std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
     const auto layers = layers_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
     const auto are_identical = [&](int one, int other) {
-        const auto a = static_cast<std::size_t>(one);
-        const auto b = static_cast<std::size_t>(other);
         const bool is_at_an_end = one == 0 || other == 0 || one == stages - 1 || other == stages - 1;
-        return !is_at_an_end && layers[a] == layers[b] && states[a] == states[b];
+        return !is_at_an_end && layers[one] == layers[other] && states[one] == states[other];
     };
     std::vector<int> kinds;
     for (int stage = 0; stage < stages; ++stage) {
@@ -66,10 +64,10 @@ RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all)
     const auto states = spec::states_of_stages(spec);
     RepresentativeStages found;
     for (int stage = 0; stage < stages; ++stage) {
-        const auto s = static_cast<std::size_t>(stage);
+        const std::size_t s = stage;
         // Between the first and the last stage, later stages need no more memory, unless they have more
         // layers or their states keep more.
-        const auto before = static_cast<std::size_t>(found.built.empty() ? 0 : found.built.back());
+        const std::size_t before = found.built.empty() ? 0 : found.built.back();
         if (stage <= 1 || stage == stages - 1 || stage % step == 0 || layers[s] > layers[before] ||
             states[s] != states[before]) {
             found.built.push_back(stage);

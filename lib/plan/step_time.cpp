@@ -31,7 +31,7 @@ class Race {
           holds_(program.ops.size()),
           ends_(program.ops.size()) {
         for (std::size_t op = 0; op < program.ops.size(); ++op) {
-            lanes_[static_cast<std::size_t>(program.ops[op].lane)].ops.push_back(op);
+            lanes_[program.ops[op].lane].ops.push_back(op);
             seconds_.push_back(op_seconds(program.ops[op], program, rates));
         }
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -74,12 +74,8 @@ class Race {
         int step_of(std::int64_t position) const {
             return static_cast<int>(position / static_cast<std::int64_t>(ops.size()));
         }
-        std::size_t op_of(std::int64_t position) const {
-            return ops[static_cast<std::size_t>(position) % ops.size()];
-        }
-        static std::size_t slot(std::int64_t position) {
-            return static_cast<std::size_t>(position % schedule::max_in_flight);
-        }
+        std::size_t op_of(std::int64_t position) const { return ops[position % ops.size()]; }
+        static std::size_t slot(std::int64_t position) { return position % schedule::max_in_flight; }
     };
 
     /// Earliest begin of the last op of a layer pass: `seconds` after the begin of its first op.
@@ -94,7 +90,7 @@ class Race {
         }
         for (const auto& pass : schedule::layer_passes(program_)) {
             const double min = rates_.layer_forward * (pass.is_forward ? 1 : 2);
-            const auto last = static_cast<std::size_t>(pass.last);
+            const std::size_t last = pass.last;
             if (pass.first == pass.last) {
                 seconds_[last] += min;
             } else {
@@ -105,7 +101,7 @@ class Race {
 
     /// Returns the earliest begin of the op of `hold`, for the latest step in which its first op has begun.
     double held_until(const Hold& hold) const {
-        const auto first = static_cast<std::size_t>(hold.first);
+        const std::size_t first = hold.first;
         const auto& ends = ends_[first];
         return ends.empty() ? 0 : ends.back() - seconds_[first] + hold.seconds;
     }
@@ -146,13 +142,11 @@ class Race {
 
     /// Returns the time at which everything that `op` waits for has ended; never: not yet known.
     double ready(const Op& op, int step) const {
-        double at = begun_[static_cast<std::size_t>(step)];
+        double at = begun_[step];
         const auto wait = [&](int other, int in_step) {
-            const auto& ends = ends_[static_cast<std::size_t>(other)];
+            const auto& ends = ends_[other];
             if (in_step >= 0) {
-                at = ends.size() > static_cast<std::size_t>(in_step)
-                         ? std::max(at, ends[static_cast<std::size_t>(in_step)])
-                         : never;
+                at = ends.size() > static_cast<std::size_t>(in_step) ? std::max(at, ends[in_step]) : never;
             }
         };
         for (const int other : op.waits_for) {
@@ -177,7 +171,7 @@ class Race {
         return lane.shared == Shared::nothing ? at : std::max(at, free_of(lane.shared));
     }
 
-    double free_of(Shared shared) const { return shared_free_[static_cast<std::size_t>(shared)]; }
+    double free_of(Shared shared) const { return shared_free_[shared]; }
 
     /// True if `lane` goes before `other` when both can continue at the same time: lanes that serve passes
     /// first, then the lane that has waited longer.
@@ -219,7 +213,7 @@ class Race {
         lane.free = end;
         lane.ends[lane.slot(position)] = end;
         ends_[op].push_back(end);
-        shared_free_[static_cast<std::size_t>(lane.shared)] = end;
+        shared_free_[lane.shared] = end;
         const bool ends_step = program_.ops[op].kind == OpKind::step_end;
         computed_ = bounds_step(index) || ends_step ? std::max(computed_, end) : computed_;
         for (; lane.ends[lane.slot(lane.next)] > 0; ++lane.next) {
@@ -233,12 +227,12 @@ class Race {
     const Program& program_;
     Rates rates_;
     std::vector<LaneState> lanes_;
-    std::vector<double> seconds_;                   ///< by op
-    std::vector<Hold> holds_;                       ///< by op; `first` is -1 if it has no hold
-    std::vector<std::vector<double>> ends_;         ///< by op and step
-    std::vector<double> begun_;                     ///< by step
-    std::array<double, num_shared> shared_free_{};  ///< by Shared
-    double computed_ = 0;                           ///< end of the work of compute lanes and step ends
+    std::vector<double> seconds_;            ///< by op
+    std::vector<Hold> holds_;                ///< by op; `first` is -1 if it has no hold
+    std::vector<std::vector<double>> ends_;  ///< by op and step
+    std::vector<double> begun_;              ///< by step
+    EnumArray<Shared, double, num_shared> shared_free_{};
+    double computed_ = 0;  ///< end of the work of compute lanes and step ends
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ std::string text_of(double value, double step, double largest) {
     const int prefix = prefix_of(largest);
     const double scale = std::pow(1000, prefix);
     const auto text = decimal(value / scale, decimals_for(step / scale));
-    return text == "0" ? text : text + prefixes[static_cast<std::size_t>(prefix)];
+    return text == "0" ? text : text + prefixes[prefix];
 }
 
 /// Returns the smallest 1, 2 or 5 times a power of ten that is not below `step`.

@@ -29,13 +29,13 @@ Canvas::Canvas(int columns, int rows, bool has_unicode, bool has_marks)
       down_{has_unicode && !has_marks ? 4 : 1},
       has_unicode_{has_unicode},
       has_marks_{has_marks},
-      cells_(static_cast<std::size_t>(columns * rows)) {}
+      cells_(columns * rows) {}
 
 void Canvas::dot(int x, int y, std::size_t owner) {
     if (x < 0 || y < 0 || x >= dots_across() || y >= dots_down()) {
         return;
     }
-    auto& cell = cells_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
+    auto& cell = cells_[y / down_ * columns_ + x / across_];
     const auto bit = across_ == 2 ? static_cast<std::size_t>(y % down_ * 2 + x % across_) : 0;
     cell.dots = static_cast<std::uint8_t>(cell.dots | dot_bits[bit]);
     cell.owner = owner;
@@ -54,7 +54,7 @@ void Canvas::mark(int x, int y, std::size_t owner, const char* utf8, char ascii)
     if (x < 0 || y < 0 || x >= dots_across() || y >= dots_down()) {
         return;
     }
-    auto& cell = cells_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
+    auto& cell = cells_[y / down_ * columns_ + x / across_];
     cell.mark = utf8;
     cell.ascii_mark = ascii;
     cell.owner = owner;
@@ -63,7 +63,7 @@ void Canvas::mark(int x, int y, std::size_t owner, const char* utf8, char ascii)
 std::string Canvas::row(int row, bool has_colours) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
-        const auto& cell = cells_[static_cast<std::size_t>(row * columns_ + column)];
+        const auto& cell = cells_[row * columns_ + column];
         const bool is_empty = cell.dots == 0 && cell.mark == nullptr;
         if (is_empty) {
             text += ' ';

@@ -22,7 +22,7 @@ constexpr int widest_value = 40;  ///< in columns; a longer value keeps its end,
 constexpr int gap = 2;            ///< between columns
 
 std::string padded(const std::string& text, int width) {
-    return text + std::string(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
+    return text + std::string(std::max(0, width - text_width(text)), ' ');
 }
 
 /// Formats `rows` for the runs from `first` to first + widths.size() - 1.

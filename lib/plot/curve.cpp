@@ -145,7 +145,7 @@ ValueOf stall_value(std::size_t lane) {
 
 ValueOf memory_value(MemoryTier tier, double unit_bytes) {
     return [tier, unit_bytes](const Step& step) {
-        return std::optional{WeightedValue{step.tier_bytes[static_cast<std::size_t>(tier)] / unit_bytes}};
+        return std::optional{WeightedValue{step.tier_bytes[tier] / unit_bytes}};
     };
 }
 

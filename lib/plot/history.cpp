@@ -9,8 +9,7 @@ bool History::waits_for(std::size_t lane) const {
 }
 
 bool History::uses(MemoryTier tier) const {
-    const auto i = static_cast<std::size_t>(tier);
-    return std::ranges::any_of(steps, [i](const Step& step) { return step.tier_bytes[i] > 0; });
+    return std::ranges::any_of(steps, [tier](const Step& step) { return step.tier_bytes[tier] > 0; });
 }
 
 }  // namespace ziggurat::plot

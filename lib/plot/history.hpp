@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/enum_array.hpp"
+
 namespace ziggurat::plot {
 
 /// Lanes of the fields `stall_<lane>_s`.
@@ -29,7 +31,7 @@ struct Step {
     std::array<float, lanes.size()> stall_s{};
     std::int64_t tokens = 0;  ///< since the training began
     /// By MemoryTier. Maximum over ranks if each rank has its own tier.
-    std::array<double, tiers.size()> tier_bytes{};
+    EnumArray<MemoryTier, double, tiers.size()> tier_bytes{};
     double mfu = 0;  ///< 0: the peak is unknown
     double lr = 0;
     double grad_norm = 0;

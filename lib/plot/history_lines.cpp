@@ -82,7 +82,7 @@ std::vector<double> losses_by_source(const Json& event, std::vector<std::string>
     for (const auto& [key, loss] : found->items()) {
         const auto name = printable(key);
         const auto at = std::ranges::find(names, name);
-        const auto source = static_cast<std::size_t>(at - names.begin());
+        const std::size_t source = at - names.begin();
         if (at == names.end() && names.size() >= max_sources) {
             continue;
         }

@@ -96,14 +96,14 @@ class Drawing {
         const int rows = static_cast<int>(panel.height * rows_of_unit);
         Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(panel)};
         fill(canvas, figure, panel);
-        std::vector<std::string> labels(static_cast<std::size_t>(rows));
+        std::vector<std::string> labels(rows);
         for (const auto& tick : is_empty ? std::vector<Tick>{} : panel.y.ticks((2 * rows + 1) / 3)) {
             const auto row =
                 static_cast<int>(std::lround((1 - panel.y.position_of(tick.value)) * rows - 0.5));
-            labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = tick.text;
+            labels[std::clamp(row, 0, rows - 1)] = tick.text;
         }
         for (int row = 0; row < rows; ++row) {
-            const auto& label = labels[static_cast<std::size_t>(row)];
+            const auto& label = labels[row];
             const std::string bar = style_.has_unicode ? (label.empty() ? "│" : "┤") : "|";
             auto content = canvas.row(row, style_.has_colours);
             content.erase(content.find_last_not_of(' ') + 1);
@@ -177,9 +177,9 @@ class Drawing {
     /// Draws the axis below all panels.
     void draw_x_axis(const Figure& figure) {
         const int columns = plot_columns(style_);
-        std::string axis, labels(static_cast<std::size_t>(label_columns + columns + 1), ' ');
+        std::string axis, labels(label_columns + columns + 1, ' ');
         const auto ticks = figure.x.ticks(std::max(2, columns / 12));
-        std::vector<bool> is_tick(static_cast<std::size_t>(columns), false);
+        std::vector<bool> is_tick(columns, false);
         std::size_t free_from = figure.x_label.find(' ') == std::string::npos
                                     ? figure.x_label.size()
                                     : figure.x_label.find(' ');  // the name of the axis begins the row
@@ -198,8 +198,7 @@ class Drawing {
         for (const bool tick : is_tick) {
             axis += style_.has_unicode ? (tick ? "┴" : "─") : (tick ? "+" : "-");
         }
-        text_ += std::string(static_cast<std::size_t>(label_columns - 1), ' ') +
-                 (style_.has_unicode ? "└" : "+") + axis + "\n";
+        text_ += std::string(label_columns - 1, ' ') + (style_.has_unicode ? "└" : "+") + axis + "\n";
         const auto label =
             figure.x_label.substr(0, figure.x_label.find(' '));  // `hours` of `hours in training`
         labels.replace(0, label.size(), label);

@@ -12,6 +12,7 @@
 #include "layout/families/role.hpp"
 #include "layout/flat_layout.hpp"
 #include "layout/state_kinds.hpp"
+#include "schedule/ids.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -143,7 +144,7 @@ struct Buffer {
     Lifetime lifetime = Lifetime::transient;
     StateKind state = StateKind::none;
     MemoryCategory consumer = MemoryCategory::none;  ///< the row of the memory table that counts it
-    int unit = -1;
+    UnitId unit = -1;
     int microbatch = -1;
     std::int64_t first_element = 0;  ///< persistent shards: index in the unit's flat range of byte 0
     spec::DType type = spec::DType::f32;

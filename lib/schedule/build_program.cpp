@@ -50,7 +50,7 @@ Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant varia
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
     ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
-    auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
+    auto draft = expand(spec, model, variant, slots[model.stage]);
     draft.names_blocks = blocks == Blocks::named;
     receives_pass(draft, slots, model.stage);
     recompute_pass(draft, spec, model);

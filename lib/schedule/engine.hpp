@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/enum_array.hpp"
 #include "base/enumerators.hpp"
 
 namespace ziggurat::schedule {

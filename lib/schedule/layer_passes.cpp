@@ -7,8 +7,8 @@ namespace ziggurat::schedule {
 std::vector<LayerPass> layer_passes(const Program& program) {
     std::vector<LayerPass> passes;
     std::tuple<int, int, bool> in_flight{-1, -1, false};
-    for (int index = 0; index < static_cast<int>(program.ops.size()); ++index) {
-        const auto& op = program.ops[static_cast<std::size_t>(index)];
+    for (OpId index = 0; index < program.ops.end_id(); ++index) {
+        const auto& op = program.ops[index];
         if (op.kind != OpKind::compute) {
             continue;
         }

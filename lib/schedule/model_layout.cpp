@@ -18,7 +18,7 @@ std::vector<int> virtual_stage_of_units(const spec::RunSpec& spec, int virtual_s
     ZG_EXPECTS(std::ssize(layers) == virtual_stages);
     std::vector<int> stage_of{0};
     for (int v = 0; v < virtual_stages; ++v) {
-        stage_of.insert(stage_of.end(), static_cast<std::size_t>(layers[static_cast<std::size_t>(v)]), v);
+        stage_of.insert(stage_of.end(), layers[v], v);
     }
     stage_of.push_back(virtual_stages - 1);
     return stage_of;
@@ -32,7 +32,7 @@ bool is_written(const layout::Phase& phase, int value) {
 /// Returns, by phase of a unit, true if its output depends on a trained tensor of the unit.
 std::vector<bool> phases_after_trained(const layout::Unit& unit) {
     const auto is_trained = [&](const layout::ParameterUse& use) {
-        return use.unit < 0 && unit.parameters[static_cast<std::size_t>(use.parameter)].is_trained;
+        return use.unit < 0 && unit.parameters[use.parameter].is_trained;
     };
     std::vector<bool> depends(unit.phases.size());
     const auto reads_such = [&](const layout::ValueUse& use) {
@@ -63,7 +63,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       data_rank{mesh.coordinate(Axis::data, world_rank)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
-      chunk_units(static_cast<std::size_t>(spec.parallel.chunks_per_stage)),
+      chunk_units(spec.parallel.chunks_per_stage),
       is_tied{spec.model.tie_embeddings},
       tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
       element_bytes{spec::element_bytes(spec.precision.compute)},
@@ -76,7 +76,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
         shards.emplace_back(flats.back().trained_elements(), spans);
         frozen_shards.emplace_back(flats.back().frozen_elements(), spans, flats.back().trained_elements());
         if (stage_of[u] % spec.parallel.stages == stage) {
-            const auto chunk = static_cast<std::size_t>(stage_of[u] / spec.parallel.stages);
+            const std::size_t chunk = stage_of[u] / spec.parallel.stages;
             chunk_units[chunk].push_back(static_cast<int>(u));
             units.push_back(static_cast<int>(u));
         }
@@ -88,7 +88,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     });
     first_trained_unit = static_cast<int>(trained - flats.begin());
     if (trained != flats.end()) {
-        depends_on_trained = phases_after_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
+        depends_on_trained = phases_after_trained(table.units[first_trained_unit]);
     }
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {
@@ -100,25 +100,25 @@ bool ModelLayout::has_copy_of_embedding() const {
     return stage != 0 && std::find(units.begin(), units.end(), 0) != units.end();
 }
 
-bool ModelLayout::trains(int unit) const {
+bool ModelLayout::trains(UnitId unit) const {
     const bool is_copy = unit == 0 && has_copy_of_embedding();
     if (is_copy && !table.units.front().parameters.front().is_trained) {
         return false;
     }
-    return flats.at(static_cast<std::size_t>(unit)).trained_elements() > 0;
+    return flats.at(unit).trained_elements() > 0;
 }
 
-layout::ElementRange ModelLayout::held(int unit) const {
-    const auto& flat = flats.at(static_cast<std::size_t>(unit));
+layout::ElementRange ModelLayout::held(UnitId unit) const {
+    const auto& flat = flats.at(unit);
     return {trains(unit) ? 0 : flat.trained_elements(), flat.padded_elements()};
 }
 
-bool ModelLayout::passes_gradient_on(int unit, int phase) const {
+bool ModelLayout::passes_gradient_on(UnitId unit, int phase) const {
     if (unit != first_trained_unit) {
         return runs_backward(unit, phase);
     }
-    const auto& phases = table.units.at(static_cast<std::size_t>(unit)).phases;
-    const auto& reads = phases.at(static_cast<std::size_t>(phase)).reads;
+    const auto& phases = table.units.at(unit).phases;
+    const auto& reads = phases.at(phase).reads;
     for (std::size_t p = 0; p < phases.size(); ++p) {
         if (!reads.empty() && depends_on_trained.at(p) && is_written(phases[p], reads.front().value)) {
             return true;
@@ -127,14 +127,13 @@ bool ModelLayout::passes_gradient_on(int unit, int phase) const {
     return false;
 }
 
-bool ModelLayout::is_shared_by_stages(int unit) const {
+bool ModelLayout::is_shared_by_stages(UnitId unit) const {
     const bool has_other_half = is_tied && mesh.degree(Axis::pipeline) > 1;
     return unit == 0 && has_other_half && table.units.front().parameters.front().is_trained;
 }
 
-bool ModelLayout::counts(int unit, int parameter) const {
-    const auto& described =
-        table.units.at(static_cast<std::size_t>(unit)).parameters.at(static_cast<std::size_t>(parameter));
+bool ModelLayout::counts(UnitId unit, int parameter) const {
+    const auto& described = table.units.at(unit).parameters.at(parameter);
     const bool is_first_holder = tensor_rank % layout::ranks_per_slice(described, tensor()) == 0;
     const bool is_copy = unit == 0 && has_copy_of_embedding();
     return context_rank == 0 && !is_copy && is_first_holder;

@@ -10,9 +10,12 @@
 #include "layout/mesh.hpp"
 #include "layout/shard_map.hpp"
 #include "layout/tiling.hpp"
+#include "layout/unit_id.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
+
+using layout::UnitId;
 
 /// Layout of one rank. It is computed one time per rank; all builders and passes read it.
 ///
@@ -24,10 +27,10 @@ struct ModelLayout {
 
     layout::Mesh mesh;
     layout::FamilyTable table;
-    std::vector<layout::FlatLayout> flats;        ///< by unit of the table
-    std::vector<layout::ShardMap> shards;         ///< by unit of the table: its trained region
-    std::vector<layout::ShardMap> frozen_shards;  ///< by unit of the table: its frozen region
-    std::vector<layout::UnitTiling> tilings;      ///< by unit of the table
+    IndexedVector<UnitId, layout::FlatLayout> flats;        ///< by unit of the table
+    IndexedVector<UnitId, layout::ShardMap> shards;         ///< by unit of the table: its trained region
+    IndexedVector<UnitId, layout::ShardMap> frozen_shards;  ///< by unit of the table: its frozen region
+    IndexedVector<UnitId, layout::UnitTiling> tilings;      ///< by unit of the table
     layout::Spans spans;
     int rank = 0;
     int tensor_rank = 0;
@@ -35,14 +38,14 @@ struct ModelLayout {
     int data_rank = 0;
     int stage = 0;
     int virtual_stages = 1;
-    std::vector<std::vector<int>> chunk_units;  ///< the units of each chunk of this stage
+    std::vector<std::vector<UnitId>> chunk_units;  ///< the units of each chunk of this stage
     /// Units whose state this rank holds, in order of first use. On the last of several stages, a tied head
     /// adds a copy of the embedding.
-    std::vector<int> units;
+    std::vector<UnitId> units;
     /// Index of the first unit of the table with a trained tensor.
     ///
     /// Equals the size of the table if no tensor is trained; only evaluation programs are then built.
-    int first_trained_unit = 0;
+    UnitId first_trained_unit = 0;
     /// By phase of that unit: true if the phase's output depends on a trained tensor.
     std::vector<bool> depends_on_trained;
     bool is_tied = false;     ///< the head's product uses the embedding table
@@ -60,25 +63,24 @@ struct ModelLayout {
     ///
     /// False for a frozen unit, and for this rank's copy of the embedding if the table is frozen: a copy is
     /// used only for the table.
-    bool trains(int unit) const;
+    bool trains(UnitId unit) const;
     /// Returns the part of the unit's flat range whose parameters this rank holds.
-    layout::ElementRange held(int unit) const;
-    const layout::UnitTiling& tiling(int unit) const { return tilings.at(static_cast<std::size_t>(unit)); }
+    layout::ElementRange held(UnitId unit) const;
+    const layout::UnitTiling& tiling(UnitId unit) const { return tilings.at(unit); }
     /// True if the gradient of the unit is a sum over the first and the last stage: a tied table.
-    bool is_shared_by_stages(int unit) const;
+    bool is_shared_by_stages(UnitId unit) const;
     /// True if backward runs through the unit: it is not below the first unit with a trained tensor.
-    bool runs_backward(int unit) const { return unit >= first_trained_unit; }
+    bool runs_backward(UnitId unit) const { return unit >= first_trained_unit; }
     /// True if backward runs through the phase.
-    bool runs_backward(int unit, int phase) const {
-        return unit > first_trained_unit ||
-               (unit == first_trained_unit && depends_on_trained.at(static_cast<std::size_t>(phase)));
+    bool runs_backward(UnitId unit, int phase) const {
+        return unit > first_trained_unit || (unit == first_trained_unit && depends_on_trained.at(phase));
     }
     /// True if the gradient of the phase's input is needed, because a tensor before it is trained.
-    bool passes_gradient_on(int unit, int phase) const;
+    bool passes_gradient_on(UnitId unit, int phase) const;
     /// True if the rank of this layout is the one that counts `parameter` of `unit` in sums over all ranks.
     ///
     /// Replicas over the tensor and context axes and copies on other stages count one time.
-    bool counts(int unit, int parameter) const;
+    bool counts(UnitId unit, int parameter) const;
     /// True if the losses and targets of this rank's micro-batches count in sums over all ranks.
     ///
     /// The last stage counts. Its tensor ranks compute the same losses, so only one of them counts.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/enum_array.hpp"
 #include "base/enumerators.hpp"
 
 namespace ziggurat::schedule {
@@ -235,6 +236,6 @@ constexpr const char* to_string(Purpose purpose) {
 
 inline constexpr int num_purposes = num_enumerators<Purpose>();
 /// Bytes by Purpose.
-using BytesByPurpose = std::array<std::int64_t, num_purposes>;
+using BytesByPurpose = EnumArray<Purpose, std::int64_t>;
 
 }  // namespace ziggurat::schedule

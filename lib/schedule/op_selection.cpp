@@ -6,7 +6,7 @@ namespace ziggurat::schedule {
 namespace {
 
 const std::string& lane_of(const Op& op, const Program& program) {
-    return program.lanes.at(static_cast<std::size_t>(op.lane)).name;
+    return program.lanes.at(op.lane).name;
 }
 
 /// Returns `collective` for `collective[data]`.
@@ -24,7 +24,7 @@ void add_once(std::vector<std::string>& list, const std::string& item) {
 
 const std::string& unit_of(const Op& op, const std::vector<std::string>& units) {
     static const std::string none = no_unit;
-    return op.unit < 0 ? none : units.at(static_cast<std::size_t>(op.unit));
+    return op.unit < 0 ? none : units.at(op.unit);
 }
 
 OpChoices choices_of(const Program& program, const std::vector<std::string>& units) {
@@ -42,7 +42,7 @@ std::vector<int> select_ops(const Program& program,
                             const std::vector<std::string>& units,
                             const OpSelection& selection) {
     const auto is_chosen = [&](int position) {
-        const Op& op = program.ops[static_cast<std::size_t>(position)];
+        const Op& op = program.ops[position];
         const auto& lane = lane_of(op, program);
         const auto& range = selection.range;
         return (selection.unit.empty() || selection.unit == unit_of(op, units)) &&
@@ -51,7 +51,7 @@ std::vector<int> select_ops(const Program& program,
                (!range || (range->first <= position && position <= range->second));
     };
     std::vector<int> chosen;
-    for (int position = 0; position < static_cast<int>(program.ops.size()); ++position) {
+    for (OpId position = 0; position < program.ops.end_id(); ++position) {
         if (is_chosen(position)) {
             chosen.push_back(position);
         }

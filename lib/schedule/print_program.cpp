@@ -34,7 +34,7 @@ std::string size(std::int64_t bytes) {
 std::string operands(const Program& program, const std::vector<Operand>& list) {
     std::string text;
     for (const auto& operand : list) {
-        const auto& buffer = program.buffers.at(static_cast<std::size_t>(operand.buffer));
+        const auto& buffer = program.buffers.at(operand.buffer);
         text += text.empty() ? "" : ", ";
         text += std::string{to_string(operand.role)} + "=" + buffer.name;
         if (operand.bytes() != buffer.bytes) {
@@ -76,7 +76,7 @@ void append_summary(const Program& program, std::string& text) {
     text += "\ncontrol  ";
     const auto control = control_bytes_by_link(program);
     for (int link = 0; link < num_links; ++link) {
-        if (const auto bytes = control[static_cast<std::size_t>(link)]; bytes > 0) {
+        if (const auto bytes = control[link]; bytes > 0) {
             text += std::string{" "} + to_string(static_cast<Link>(link)) + " " + size(bytes) + ";";
         }
     }
@@ -108,18 +108,18 @@ void print_ops(const Program& program, const std::vector<int>& ops, const Print&
     std::size_t lane_width = 0;
     std::size_t label_width = 0;
     for (const int i : ops) {
-        const auto& op = program.ops.at(static_cast<std::size_t>(i));
-        lane_width = std::max(lane_width, program.lanes.at(static_cast<std::size_t>(op.lane)).name.size());
+        const auto& op = program.ops.at(i);
+        lane_width = std::max(lane_width, program.lanes.at(op.lane).name.size());
         label_width = std::max(label_width, op.label.size());
     }
     label_width = std::min<std::size_t>(label_width, 48);
     for (const int i : ops) {
-        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        const auto& op = program.ops[i];
         const auto index = std::to_string(i);
         print(std::string(index.size() < 6 ? 6 - index.size() : 0, ' ') + index + "  " +
-              padded(program.lanes[static_cast<std::size_t>(op.lane)].name, lane_width) + "  " +
-              padded(op.label, label_width) + "  " + to_string(op.kind) + (op.accumulate ? "+" : "") + "  " +
-              operands(program, op.reads) + " -> " + operands(program, op.writes) + waits(op) + "\n");
+              padded(program.lanes[op.lane].name, lane_width) + "  " + padded(op.label, label_width) + "  " +
+              to_string(op.kind) + (op.accumulate ? "+" : "") + "  " + operands(program, op.reads) + " -> " +
+              operands(program, op.writes) + waits(op) + "\n");
     }
 }
 

@@ -91,7 +91,7 @@ const char* type_name(spec::DType type) {
 std::string buffer_as_json(const Buffer& buffer) {
     Object object;
     object.add_text("name", buffer.name);
-    object.add_text("tier", spec::tier_names[static_cast<std::size_t>(buffer.tier)]);
+    object.add_text("tier", spec::tier_names[buffer.tier]);
     object.add("bytes", buffer.bytes);
     object.add_text("lifetime", to_string(buffer.lifetime));
     object.add_text("state", to_string(buffer.state));

@@ -67,8 +67,7 @@ std::vector<UnitWork> work_by_unit(const Program& program, const std::vector<std
     std::vector<UnitWork> work;
     for (const auto& op : program.ops) {
         auto& unit = entry(work, &UnitWork::unit, unit_of(op, units));
-        auto& lane =
-            entry(unit.lanes, &LaneWork::lane, program.lanes.at(static_cast<std::size_t>(op.lane)).name);
+        auto& lane = entry(unit.lanes, &LaneWork::lane, program.lanes.at(op.lane).name);
         ++lane.kinds[to_string(op.kind)];
         lane.bytes += bytes_of(op, program);
         lane.flops += op.flops;

@@ -42,7 +42,7 @@ std::int64_t Operand::bytes() const {
     return total;
 }
 
-int Program::lane(Engine engine, int group_index, Direction direction) {
+LaneId Program::lane(Engine engine, int group_index, Direction direction) {
     const auto is_it = [&](const Lane& lane) {
         return lane.engine == engine && lane.group == group_index && lane.direction == direction &&
                !lane.serves_updates && !lane.serves_control;
@@ -52,17 +52,17 @@ int Program::lane(Engine engine, int group_index, Direction direction) {
     }
     std::string name = to_string(engine);
     if (group_index >= 0) {
-        name += "[" + groups.at(static_cast<std::size_t>(group_index)).name;
+        name += "[" + groups.at(group_index).name;
         name += direction == Direction::none ? "]" : std::string{" "} + to_string(direction) + "]";
     }
     return found_or_added(lanes, {engine, group_index, direction, std::move(name)});
 }
 
-int Program::update_lane(Engine engine) {
+LaneId Program::update_lane(Engine engine) {
     return found_or_added(lanes, {engine, -1, Direction::none, to_string(engine) + "[updates]"s, true});
 }
 
-int Program::control_lane(Engine engine) {
+LaneId Program::control_lane(Engine engine) {
     return found_or_added(lanes,
                           {engine, -1, Direction::none, to_string(engine) + "[control]"s, false, true});
 }
@@ -79,15 +79,15 @@ int Program::group(const std::string& name, const std::vector<int>& members) {
     return static_cast<int>(groups.size()) - 1;
 }
 
-int Program::add_buffer(Buffer buffer) {
+BufferId Program::add_buffer(Buffer buffer) {
     ZG_EXPECTS(buffer.bytes >= 0);
     buffers.push_back(std::move(buffer));
     return static_cast<int>(buffers.size()) - 1;
 }
 
-const Buffer& Program::buffer(int index) const {
-    ZG_EXPECTS(index >= 0 && index < std::ssize(buffers));
-    return buffers[static_cast<std::size_t>(index)];
+const Buffer& Program::buffer(BufferId buffer) const {
+    ZG_EXPECTS(buffer >= 0 && buffer < std::ssize(buffers));
+    return buffers[buffer];
 }
 
 const Operand* Program::find_read(const Op& op, Role role) const {
@@ -98,8 +98,8 @@ const Operand* Program::find_write(const Op& op, Role role) const {
     return find(op.writes, role);
 }
 
-Operand whole(const Program& program, int buffer, Role role) {
-    return {buffer, role, {{0, program.buffers.at(static_cast<std::size_t>(buffer)).bytes}}};
+Operand whole(const Program& program, BufferId buffer, Role role) {
+    return {buffer, role, {{0, program.buffers.at(buffer).bytes}}};
 }
 
 }  // namespace ziggurat::schedule

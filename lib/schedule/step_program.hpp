@@ -10,11 +10,11 @@
 /// those waits allow.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/enum_array.hpp"
 #include "layout/families/role.hpp"
 #include "schedule/buffer.hpp"
 #include "schedule/engine.hpp"
@@ -27,7 +27,7 @@ using layout::Role;
 
 /// Part of a buffer, with its role in an op.
 struct Operand {
-    int buffer = -1;
+    BufferId buffer = -1;
     Role role = Role::input;
     ByteRangeList runs;
 
@@ -56,10 +56,10 @@ struct Group {
 
 struct Op {
     OpKind kind = OpKind::compute;
-    int lane = 0;
+    LaneId lane = 0;
     Direction direction = Direction::none;
     Purpose purpose = Purpose::none;
-    int unit = -1;
+    UnitId unit = -1;
     int phase = -1;
     int microbatch = -1;
     int segment = -1;  ///< of the unit's parameters (layout::UnitTiling); -1: the unit is not tiled
@@ -78,8 +78,8 @@ struct Op {
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;
-    std::vector<int> waits_for;                ///< ops of this step; of its own lane only if overlaps_itself
-    std::vector<int> waits_for_previous_step;  ///< the same for the previous step
+    std::vector<OpId> waits_for;                ///< ops of this step; of its own lane only if overlaps_itself
+    std::vector<OpId> waits_for_previous_step;  ///< the same for the previous step
     std::string label;
 };
 
@@ -90,19 +90,17 @@ enum class Variant { train, evaluate };
 ///
 /// All except `rotations` are on the host. control_pass adds their device copies.
 struct TrainerBuffers {
-    int step_inputs = -1;     ///< of the current step: filled before its first op
-    int update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
-    int exact_sums = -1;      ///< sums of the norms that are computed on the host
-    int sums_of_device = -1;  ///< host copy of the sums of the norms that are computed on the device
-    int watched_logits = -1;  ///< logits of one token, selected before the run
-    int rotations = -1;       ///< on the device: filled one time, before the first step
-    int snapshot = -1;        ///< see snapshot_pass
-    int save_ring = -1;       ///< see save_ring_pass
-    std::vector<std::array<int, num_batch_tensors>> batch;  ///< by micro-batch and BatchTensor
+    BufferId step_inputs = -1;     ///< of the current step: filled before its first op
+    BufferId update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
+    BufferId exact_sums = -1;      ///< sums of the norms that are computed on the host
+    BufferId sums_of_device = -1;  ///< host copy of the sums of the norms that are computed on the device
+    BufferId watched_logits = -1;  ///< logits of one token, selected before the run
+    BufferId rotations = -1;       ///< on the device: filled one time, before the first step
+    BufferId snapshot = -1;        ///< see snapshot_pass
+    BufferId save_ring = -1;       ///< see save_ring_pass
+    std::vector<EnumArray<BatchTensor, BufferId>> batch;  ///< by micro-batch
 
-    int of(BatchTensor tensor, int microbatch) const {
-        return batch.at(static_cast<std::size_t>(microbatch))[static_cast<std::size_t>(tensor)];
-    }
+    BufferId of(BatchTensor tensor, int microbatch) const { return batch.at(microbatch)[tensor]; }
 };
 
 struct Program {
@@ -110,10 +108,10 @@ struct Program {
     int rank = 0;
     int microbatches = 1;
     std::int64_t layers = 0;  ///< of the model: units 1 to `layers` are decoder layers
-    std::vector<Lane> lanes;
+    IndexedVector<LaneId, Lane> lanes;
     std::vector<Group> groups;
-    std::vector<Buffer> buffers;
-    std::vector<Op> ops;
+    IndexedVector<BufferId, Buffer> buffers;
+    IndexedVector<OpId, Op> ops;
     TrainerBuffers trainer_buffers;
 
     /// Sizes of the arenas in bytes (see arena_of); set by place_buffers.
@@ -125,27 +123,27 @@ struct Program {
     }
 
     /// Returns the index of the lane with that engine, group and direction; adds it if it is missing.
-    int lane(Engine engine, int group = -1, Direction direction = Direction::none);
+    LaneId lane(Engine engine, int group = -1, Direction direction = Direction::none);
     /// Returns the index of an engine's lane for ops that fetch data for updates or evict optimizer state.
     ///
     /// Passes wait for the other ops of that engine, so those must not queue after update traffic. Otherwise
     /// the first units' parameters, needed directly after publication, would wait for the states of the last
     /// units.
-    int update_lane(Engine engine);
+    LaneId update_lane(Engine engine);
     /// Returns the index of a link's lane for control values and for copies of state for a save.
     ///
     /// These transfers do not queue after state that is fetched or evicted.
-    int control_lane(Engine engine);
+    LaneId control_lane(Engine engine);
     /// Returns the index of the group with these members; adds it if it is missing.
     int group(const std::string& name, const std::vector<int>& members);
-    int add_buffer(Buffer buffer);
+    BufferId add_buffer(Buffer buffer);
     /// \pre the program has a buffer of that index
-    const Buffer& buffer(int index) const;
+    const Buffer& buffer(BufferId buffer) const;
     const Operand* find_read(const Op& op, Role role) const;
     const Operand* find_write(const Op& op, Role role) const;
 };
 
 /// Returns an operand that covers the whole `buffer`.
-Operand whole(const Program& program, int buffer, Role role);
+Operand whole(const Program& program, BufferId buffer, Role role);
 
 }  // namespace ziggurat::schedule

@@ -4,7 +4,7 @@
 
 namespace ziggurat::spec {
 
-std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run) {
+ByTier<std::int64_t> budgets_of_rank(const RunSpec& run) {
     const auto part = [](std::int64_t budget, int ranks) { return budget == unlimited ? 0 : budget / ranks; };
     const int ranks = std::max(run.parallel.ranks_per_node, 1);
     const auto& tiers = run.tiers;

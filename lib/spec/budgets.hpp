@@ -9,7 +9,7 @@
 namespace ziggurat::spec {
 
 /// Returns a rank's equal share of the budgets, indexed by Tier; 0: unlimited.
-std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run);
+ByTier<std::int64_t> budgets_of_rank(const RunSpec& run);
 
 /// Returns a rank's equal share of the memory that may be pinned.
 std::int64_t pinned_bytes_of_rank(const RunSpec& run);

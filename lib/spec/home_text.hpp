@@ -1,15 +1,13 @@
 /// Texts of tiers and homes in deck syntax.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::spec {
 
-/// Names indexed by Tier.
-inline constexpr std::array tier_names{"device", "host", "nvme"};
+inline constexpr ByTier<const char*> tier_names{"device", "host", "nvme"};
 
 /// Returns `host`, or `{device: 12.5%, host: rest}`.
 ///

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_array.hpp"
 #include "spec/dtype.hpp"
 
 namespace ziggurat::spec {
@@ -66,13 +67,22 @@ struct Lora {
     bool operator==(const Lora&) const = default;
 };
 
+/// Products of a layer that add a bias, for families in which it is a choice.
+struct Biases {
+    bool qkv = false;
+    bool output = false;  ///< the projection after attention
+    bool mlp = false;
+
+    bool operator==(const Biases&) const = default;
+};
+
 struct Model {
     std::string family;  ///< one of layout::families()
     std::int64_t layers = 0;
     std::int64_t hidden = 0;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;  ///< equal to `heads` without grouped queries
-    std::int64_t head_dim = 0;  ///< hidden / heads
+    std::int64_t head_dim = 0;  ///< channels of a head
     std::int64_t ffn_hidden = 0;
     std::int64_t vocab = 0;
     std::int64_t vocab_padded = 0;  ///< rows of the embedding; padding rows are zero and never trained
@@ -88,6 +98,10 @@ struct Model {
     std::string init_path = {};      ///< checkpoint or run with the initial weights; empty: random
     bool is_init_published = false;  ///< true if init_path is a folder in the Hugging Face format
     RopeScaling rope_scaling = {};
+    Biases bias = {};
+    std::int64_t window = 0;  ///< number of tokens to which a token attends, with itself; 0: all before it
+    /// Layers n, 2n, 3n ... (from 1) do not rotate queries and keys; 0: all layers do.
+    std::int64_t no_rope_interval = 0;
     Lora lora = {};  ///< if on, train.only lists exactly the adapters' tensors
 
     /// Returns the number of a head's channels that positions rotate, in pairs.
@@ -271,6 +285,8 @@ struct Sharding {
 // ---------------------------------------------------------------- placement of state
 
 enum class Tier { device, host, nvme };
+template <class T>
+using ByTier = EnumArray<Tier, T, 3>;
 
 /// Shares of a state kind over the tiers; they sum to 1.
 struct Home {

@@ -31,13 +31,11 @@ RunSpec of_stage(const RunSpec& run, int stage) {
     // Otherwise layers would be distributed again, by the recomputation of this stage.
     ZG_EXPECTS(!run.parallel.stage_layers.empty() ||
                run.parallel.stages * run.parallel.chunks_per_stage == 1);
-    return with_state(run, run.stages.at(static_cast<std::size_t>(stage)));
+    return with_state(run, run.stages.at(stage));
 }
 
 std::vector<StageState> states_of_stages(const RunSpec& run) {
-    return run.stages.empty()
-               ? std::vector<StageState>(static_cast<std::size_t>(run.parallel.stages), general_state(run))
-               : run.stages;
+    return run.stages.empty() ? std::vector<StageState>(run.parallel.stages, general_state(run)) : run.stages;
 }
 
 }  // namespace ziggurat::spec

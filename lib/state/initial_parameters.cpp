@@ -80,7 +80,7 @@ void fill_buffer(const spec::RunSpec& spec,
     const layout::FlatLayout flat{unit, spec.parallel.tensor, spec.parallel.data};
     const auto width = static_cast<std::int64_t>(sizeof(E));
     const ElementRange held{buffer.first_element, buffer.first_element + buffer.bytes / width};
-    std::vector<float> made(static_cast<std::size_t>(std::min(piece, held.size())));
+    std::vector<float> made(std::min(piece, held.size()));
     std::vector<E> narrowed(std::is_same_v<E, float> ? 0 : made.size());
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
         if (drawn == RandomTensors::adapters && !layout::is_of_adapter(unit.parameters[p].name)) {
@@ -117,7 +117,7 @@ void set_initial_values(const spec::RunSpec& spec,
         if (buffer.lifetime != schedule::Lifetime::persistent || !layout::is_drawn_at_start(buffer.state)) {
             continue;
         }
-        const auto& unit = table.units.at(static_cast<std::size_t>(buffer.unit));
+        const auto& unit = table.units.at(buffer.unit);
         if (buffer.type == spec::DType::bf16) {
             fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, tensor_rank, memory, drawn);
         } else {

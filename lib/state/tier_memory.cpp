@@ -63,7 +63,7 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
         for (const auto& op : program->ops) {
             for (const auto* operands : {&op.reads, &op.writes}) {
                 for (const auto& operand : *operands) {
-                    const auto& buffer = program->buffers.at(static_cast<std::size_t>(operand.buffer));
+                    const auto& buffer = program->buffers.at(operand.buffer);
                     for (const auto& run : operand.runs) {
                         if (buffer.tier == spec::Tier::nvme) {
                             add(buffer.offset + run.offset, run.bytes);

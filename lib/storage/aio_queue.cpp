@@ -63,16 +63,15 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : size_{round_up_to_page(bytes)
     // The kernel pins every page of a transfer; with huge pages there are fewer.
     constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
     const auto alignment = size_ >= huge_page_bytes ? huge_page_bytes : page_bytes;
-    data_.reset(static_cast<std::byte*>(
-        std::aligned_alloc(static_cast<std::size_t>(alignment),
-                           static_cast<std::size_t>((size_ + alignment - 1) / alignment * alignment))));
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(
+        alignment, static_cast<std::size_t>((size_ + alignment - 1) / alignment * alignment))));
     if (data_ == nullptr) {
         throw Error{ErrorKind::resource,
                     "cannot have " + format_bytes(size_) +
                         " of memory for files (out of memory). Give the job more memory."};
     }
     if (alignment == huge_page_bytes) {
-        ::madvise(data_.get(), static_cast<std::size_t>(size_), MADV_HUGEPAGE);  // optional: may fail
+        ::madvise(data_.get(), size_, MADV_HUGEPAGE);  // optional: may fail
     }
 }
 
@@ -80,7 +79,7 @@ void AlignedBuffer::Release::operator()(std::byte* data) const noexcept {
     std::free(data);
 }
 
-AioQueue::AioQueue(int depth, QueueUse use) : slots_(static_cast<std::size_t>(depth)) {
+AioQueue::AioQueue(int depth, QueueUse use) : slots_(depth) {
     ZG_EXPECTS(depth > 0);
     done_.reserve(slots_.size());
     free_slots_.reserve(slots_.size());
@@ -212,7 +211,7 @@ void AioQueue::finish(Slot& slot, long moved) {
     if (done % page_bytes != 0 || moved == -EINVAL) {
         file.stop_direct();
     }
-    const auto rest = static_cast<std::size_t>(done);
+    const std::size_t rest = done;
     if (slot.into != nullptr) {
         done += file.read(slot.offset_bytes + done, std::span{slot.into, slot.bytes}.subspan(rest));
         if (done < slot.needed_bytes) {

@@ -87,8 +87,7 @@ void ChecksumTable::note_written(std::int64_t offset, std::span<const std::byte>
         ZG_EXPECTS(begins_[i + 1] <= end);
         auto& cell = cells_[i];
         cell.checksum_before = half(cell.checksum);
-        cell.checksum = checksum_of(bytes.subspan(static_cast<std::size_t>(begins_[i] - offset),
-                                                  static_cast<std::size_t>(begins_[i + 1] - begins_[i])));
+        cell.checksum = checksum_of(bytes.subspan(begins_[i] - offset, begins_[i + 1] - begins_[i]));
         ++cell.times_written;
     }
 }
@@ -103,8 +102,7 @@ void ChecksumTable::check(std::int64_t offset,
     for (; begins_[i] < end; ++i) {
         ZG_EXPECTS(begins_[i + 1] <= end);
         const auto size = begins_[i + 1] - begins_[i];
-        const auto part =
-            bytes.subspan(static_cast<std::size_t>(begins_[i] - offset), static_cast<std::size_t>(size));
+        const auto part = bytes.subspan(begins_[i] - offset, size);
         const auto& cell = cells_[i];
         const auto found = cell.times_written > 0 || !is_zero(part) ? checksum_of(part) : 0;
         if (found != cell.checksum) {

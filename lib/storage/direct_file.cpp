@@ -221,7 +221,7 @@ void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> fro
         }
         note_moved(moved);
         offset_bytes += moved;
-        from = from.subspan(static_cast<std::size_t>(moved));
+        from = from.subspan(moved);
         if (moved % page_bytes != 0) {
             stop_direct();
         }
@@ -247,7 +247,7 @@ std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> in
         note_moved(moved);
         total += moved;
         offset_bytes += moved;
-        into = into.subspan(static_cast<std::size_t>(moved));
+        into = into.subspan(moved);
         if (moved % page_bytes != 0) {
             stop_direct();
         }

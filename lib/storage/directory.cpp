@@ -89,7 +89,7 @@ std::optional<std::string> read_small_file(const std::string& path, std::int64_t
     if (status.st_size > max_bytes) {
         refuse(path, fmt::format("it has {} bytes, more than any such file has", status.st_size));
     }
-    std::string text(static_cast<std::size_t>(status.st_size), '\0');
+    std::string text(status.st_size, '\0');
     std::size_t size = 0;
     while (size < text.size()) {
         const ssize_t moved = ::read(file.get(), text.data() + size, text.size() - size);

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::int64_t> shape_of(const Hdf5Space& space) {
     const int rank = static_cast<int>(check_hdf5(H5Sget_simple_extent_ndims(space.get()), "read a shape"));
-    std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
+    std::vector<hsize_t> extents(rank);
     check_hdf5(H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr), "read a shape");
     return {extents.begin(), extents.end()};
 }
@@ -45,7 +45,7 @@ herr_t read_attribute(hid_t dataset, const char* name, const H5A_info_t* /*info*
         return 0;
     }
     const Hdf5Space space{H5Aget_space(attribute.get())};
-    std::vector<std::int64_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get())));
+    std::vector<std::int64_t> values(H5Sget_simple_extent_npoints(space.get()));
     if (H5Aread(attribute.get(), H5T_NATIVE_INT64, values.data()) < 0) {
         return -1;
     }

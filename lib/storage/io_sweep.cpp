@@ -99,10 +99,9 @@ class Files {
                     break;
                 }
             }
-            auto& file = files_[static_cast<std::size_t>(i % std::ssize(files_))];
+            auto& file = files_[i % std::ssize(files_)];
             const auto offset = i / std::ssize(files_) * size;
-            const auto memory = memory_.bytes().subspan(static_cast<std::size_t>(i % positions * size),
-                                                        static_cast<std::size_t>(size));
+            const auto memory = memory_.bytes().subspan(i % positions * size, size);
             if (direction == Direction::read) {
                 queue.read(file, offset, memory, size, 0);
             } else {

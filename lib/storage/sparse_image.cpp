@@ -29,7 +29,7 @@ void SparseImage::write(std::int64_t offset_bytes, std::span<const std::byte> fr
                           page = std::make_unique<Page>();
                           page->fill(std::byte{0});
                       }
-                      std::memcpy(page->data() + within, from.data() + done, static_cast<std::size_t>(part));
+                      std::memcpy(page->data() + within, from.data() + done, part);
                   });
     size_bytes_ = std::max(size_bytes_, offset_bytes + std::ssize(from));
 }
@@ -38,7 +38,7 @@ void SparseImage::read(std::int64_t offset_bytes, std::span<std::byte> into) con
     for_each_page(offset_bytes, std::ssize(into),
                   [&](std::int64_t number, std::int64_t within, std::int64_t done, std::int64_t part) {
                       const auto page = pages_.find(number);
-                      const auto bytes = static_cast<std::size_t>(part);
+                      const std::size_t bytes = part;
                       if (page == pages_.end()) {
                           std::memset(into.data() + done, 0, bytes);
                       } else {

@@ -105,7 +105,7 @@ const std::string& StripedFile::folder_of(const DirectFile& file) const {
     for (const auto* files : {&to_read_, &to_write_}) {
         const auto at = std::ranges::find_if(*files, [&](const DirectFile& own) { return &own == &file; });
         if (at != files->end()) {
-            return folders_.at(static_cast<std::size_t>(at - files->begin()));
+            return folders_.at(at - files->begin());
         }
     }
     ZG_EXPECTS(false);
@@ -127,8 +127,8 @@ std::vector<FileSegment> StripedFile::segments(TransferKind kind,
     for (auto at = offset_bytes; at < end;) {
         const auto place = stripes_->at(at);
         const auto size = std::min(place.bytes, end - at);
-        found.push_back({&files[static_cast<std::size_t>(place.file)], place.offset_bytes,
-                         memory + (at - offset_bytes), size, records_.is_on() ? &records_ : nullptr, at});
+        found.push_back({&files[place.file], place.offset_bytes, memory + (at - offset_bytes), size,
+                         records_.is_on() ? &records_ : nullptr, at});
         at += size;
     }
     return found;
@@ -179,7 +179,7 @@ void StripedFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
     for (auto at = offset_bytes; at < end;) {
         const auto begin = window_begin(at);
         const auto stop = window_end(begin, end);
-        const auto window = window_.bytes().first(static_cast<std::size_t>(stop - begin));
+        const auto window = window_.bytes().first(stop - begin);
         read_window(begin, window);
         const auto to = std::min(stop, end);
         std::memcpy(into.data() + (at - offset_bytes), window.data() + (at - begin),
@@ -195,7 +195,7 @@ void StripedFile::write(std::int64_t offset_bytes, std::span<const std::byte> fr
     for (auto at = offset_bytes; at < end;) {
         const auto begin = window_begin(at);
         const auto stop = window_end(begin, end);
-        const auto window = window_.bytes().first(static_cast<std::size_t>(stop - begin));
+        const auto window = window_.bytes().first(stop - begin);
         const auto to = std::min(stop, end);
         if (at > begin || to < stop) {
             read_window(begin, window);  // keep the other bytes of the same pages or cells

@@ -50,12 +50,11 @@ Stripes::Stripes(std::int64_t bytes, const std::vector<std::int64_t>& room_bytes
     deal(whole, room_bytes);
     if (whole < num_stripes) {
         const auto file = largest_rest(room_bytes, stripe_bytes).file;
-        turns_.push_back({.first_stripe = whole,
-                          .first_row = room_bytes[static_cast<std::size_t>(file)] / stripe_bytes,
-                          .files = {file}});
+        turns_.push_back(
+            {.first_stripe = whole, .first_row = room_bytes[file] / stripe_bytes, .files = {file}});
     }
     const auto last = at(bytes - 1);  // the last stripe ends at the end of the range
-    bytes_in_[static_cast<std::size_t>(last.file)] = last.offset_bytes + 1;
+    bytes_in_[last.file] = last.offset_bytes + 1;
 }
 
 void Stripes::deal(std::int64_t count, const std::vector<std::int64_t>& room_bytes) {
@@ -73,7 +72,7 @@ void Stripes::deal(std::int64_t count, const std::vector<std::int64_t>& room_byt
         const auto num_files = std::ssize(turns.files);
         const auto in_turns = std::min(rows * num_files, count - dealt);
         for (std::int64_t position = 0; position < num_files; ++position) {
-            bytes_in_[static_cast<std::size_t>(turns.files[static_cast<std::size_t>(position)])] +=
+            bytes_in_[turns.files[position]] +=
                 (in_turns - position + num_files - 1) / num_files * stripe_bytes_;
         }
         rows = (in_turns + num_files - 1) / num_files;
@@ -95,7 +94,7 @@ Stripes::FilePart Stripes::at(std::int64_t offset_bytes) const {
     const auto num_files = std::ssize(turns.files);
     const auto position = stripe - turns.first_stripe;
     const auto in_stripe = offset_bytes % stripe_bytes_;
-    return {turns.files[static_cast<std::size_t>(position % num_files)],
+    return {turns.files[position % num_files],
             (turns.first_row + position / num_files) * stripe_bytes_ + in_stripe, stripe_bytes_ - in_stripe};
 }
 

@@ -30,7 +30,7 @@ class Stripes {
 
     /// \pre 0 <= offset_bytes < bytes
     FilePart at(std::int64_t offset_bytes) const;
-    std::int64_t bytes_in(int file) const { return bytes_in_.at(static_cast<std::size_t>(file)); }
+    std::int64_t bytes_in(int file) const { return bytes_in_.at(file); }
     /// Returns the size whose multiples no part crosses; 0 if there is only one file.
     std::int64_t stripe_bytes() const noexcept { return bytes_in_.size() > 1 ? stripe_bytes_ : 0; }
 

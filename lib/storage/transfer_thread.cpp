@@ -101,12 +101,12 @@ std::vector<FileUse> TransferThread::uses() const {
 }
 
 void TransferThread::start(int transfer) {
-    auto& starting = *transfers_.at(static_cast<std::size_t>(transfer));
+    auto& starting = *transfers_.at(transfer);
     ZG_EXPECTS(starting.is_done.load());
     starting.is_done.store(false);
     {
         const std::lock_guard lock{mutex_};
-        started_[static_cast<std::size_t>(starting.priority)].put(transfer);
+        started_[starting.priority].put(transfer);
     }
     report_.notify_one();
 }
@@ -115,7 +115,7 @@ bool TransferThread::is_done(int transfer) const {
     if (has_failed_.load(std::memory_order_acquire)) {
         std::rethrow_exception(failure_);
     }
-    return transfers_.at(static_cast<std::size_t>(transfer))->is_done.load(std::memory_order_acquire);
+    return transfers_.at(transfer)->is_done.load(std::memory_order_acquire);
 }
 
 void TransferThread::run() {
@@ -174,7 +174,7 @@ bool TransferThread::submit_block() {
         if (giving.transfer < 0) {
             continue;
         }
-        const auto& blocks = transfers_[static_cast<std::size_t>(giving.transfer)]->blocks;
+        const auto& blocks = transfers_[giving.transfer]->blocks;
         const bool has_block = giving.next_block < blocks.size();
         if (has_block) {
             submit(*queue_, giving.transfer, giving.next_block++);
@@ -205,7 +205,7 @@ void TransferThread::move_all() {
 }
 
 void TransferThread::begin(int transfer) {
-    auto& begun = *transfers_[static_cast<std::size_t>(transfer)];
+    auto& begun = *transfers_[transfer];
     begun.missing = begun.blocks.size();
     if (begun.before) {
         begun.before();
@@ -216,7 +216,7 @@ void TransferThread::begin(int transfer) {
 }
 
 void TransferThread::submit(AioQueue& queue, int transfer, std::size_t place) {
-    auto& given = *transfers_[static_cast<std::size_t>(transfer)];
+    auto& given = *transfers_[transfer];
     const auto& [block, file] = given.blocks[place];
     if (file->in_flight++ == 0) {
         file->busy_since_ns = monotonic_ns();
@@ -234,8 +234,8 @@ void TransferThread::submit(AioQueue& queue, int transfer, std::size_t place) {
 }
 
 void TransferThread::end_block(std::uint64_t tag) {
-    auto& moved = *transfers_[static_cast<std::size_t>(tag >> 32)];
-    const auto& [block, file] = moved.blocks[static_cast<std::size_t>(tag & 0xffffffffu)];
+    auto& moved = *transfers_[tag >> 32];
+    const auto& [block, file] = moved.blocks[tag & 0xffffffffu];
     file->blocks.fetch_add(1, std::memory_order_relaxed);
     file->bytes.fetch_add(block.bytes, std::memory_order_relaxed);
     const auto now_ns = monotonic_ns();

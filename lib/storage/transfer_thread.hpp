@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/enum_array.hpp"
 #include "storage/checksum_table.hpp"
 #include "storage/direct_file.hpp"
 
@@ -97,19 +98,15 @@ class TransferThread {
     /// Errors: Error{resource} with path, offset and reason; every later transfer fails with the same error
     bool is_done(int transfer) const;
 
-    std::int64_t bytes(int transfer) const {
-        return transfers_.at(static_cast<std::size_t>(transfer))->bytes;
-    }
+    std::int64_t bytes(int transfer) const { return transfers_.at(transfer)->bytes; }
     /// Returns the bytes that the transfer has submitted since it was added, counted at submission.
     std::int64_t bytes_given(int transfer) const {
-        return transfers_.at(static_cast<std::size_t>(transfer))->bytes_given.load(std::memory_order_relaxed);
+        return transfers_.at(transfer)->bytes_given.load(std::memory_order_relaxed);
     }
     /// Returns the statistics of each file, in the order in which transfers were added.
     std::vector<FileUse> uses() const;
     /// Returns the last end time of the transfer, by monotonic_ns(); 0: never. \pre is_done
-    std::int64_t ended_ns(int transfer) const {
-        return transfers_.at(static_cast<std::size_t>(transfer))->ended_ns;
-    }
+    std::int64_t ended_ns(int transfer) const { return transfers_.at(transfer)->ended_ns; }
 
   private:
     struct File {
@@ -167,8 +164,8 @@ class TransferThread {
     std::vector<std::unique_ptr<File>> files_;
     std::mutex mutex_;
     std::condition_variable report_;
-    std::array<Started, num_priorities> started_;
-    std::array<Giving, num_priorities> giving_;  ///< used only by the thread
+    EnumArray<TransferPriority, Started, num_priorities> started_;
+    EnumArray<TransferPriority, Giving, num_priorities> giving_;  ///< used only by the thread
     bool ends_ = false;
     std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};

@@ -7,8 +7,7 @@
 
 namespace ziggurat::storage {
 
-WrittenPages::WrittenPages(std::int64_t bytes)
-    : pages_(static_cast<std::size_t>(round_up_to_page(bytes) / page_bytes)) {}
+WrittenPages::WrittenPages(std::int64_t bytes) : pages_(round_up_to_page(bytes) / page_bytes) {}
 
 void WrittenPages::note(std::int64_t offset_bytes, std::int64_t bytes) {
     const auto first = offset_bytes / page_bytes;

@@ -16,7 +16,7 @@ struct TensorRef {
     T* data = nullptr;
     std::array<std::int64_t, Rank> extents{};
 
-    std::int64_t extent(int dim) const noexcept { return extents[static_cast<std::size_t>(dim)]; }
+    std::int64_t extent(int dim) const noexcept { return extents[dim]; }
     std::int64_t size() const noexcept {
         std::int64_t n = 1;
         for (const auto e : extents) {

@@ -34,7 +34,7 @@ std::vector<double> score_rows(const data::ChoiceSequences& sequences,
     const auto slots_of_all = slots * spec.parallel.data;
     const auto all = sequences.num_sequences();
     // Bits of the sums of this rank's rows, 0 for other rows: each row belongs to exactly one rank.
-    std::vector<std::uint64_t> words(static_cast<std::size_t>(sequences.num_rows()));
+    std::vector<std::uint64_t> words(sequences.num_rows());
     data::Batch batch{slots, seq};
     if (progress != nullptr) {
         progress->begin("evaluates", "batches", (all + slots_of_all - 1) / slots_of_all);
@@ -47,11 +47,8 @@ std::vector<double> score_rows(const data::ChoiceSequences& sequences,
         const std::span<const float> losses = assembly.evaluate_slot().losses;
         for (std::int64_t slot = 0; model.counts_losses() && slot < slots; ++slot) {
             for (const auto& position : sequences.target_positions(first + slot)) {
-                const auto of_ending =
-                    losses.subspan(static_cast<std::size_t>(slot * seq + position.first_loss),
-                                   static_cast<std::size_t>(position.losses));
-                words[static_cast<std::size_t>(position.row)] =
-                    std::bit_cast<std::uint64_t>(log_probability(of_ending));
+                const auto of_ending = losses.subspan(slot * seq + position.first_loss, position.losses);
+                words[position.row] = std::bit_cast<std::uint64_t>(log_probability(of_ending));
             }
         }
         if (progress != nullptr) {

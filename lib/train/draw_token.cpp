@@ -11,9 +11,7 @@ namespace {
 void leave_out(std::span<double> weights, const Drawing& drawing) {
     std::vector<std::int32_t> order(weights.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) {
-        return weights[static_cast<std::size_t>(a)] > weights[static_cast<std::size_t>(b)];
-    });
+    std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) { return weights[a] > weights[b]; });
     auto kept = order.size();
     if (drawing.top_k > 0) {
         kept = std::min(kept, static_cast<std::size_t>(drawing.top_k));
@@ -21,18 +19,18 @@ void leave_out(std::span<double> weights, const Drawing& drawing) {
     if (drawing.top_p < 1) {
         double total = 0;
         for (std::size_t i = 0; i < kept; ++i) {
-            total += weights[static_cast<std::size_t>(order[i])];
+            total += weights[order[i]];
         }
         double sum = 0;
         for (std::size_t i = 0; i < kept; ++i) {
-            sum += weights[static_cast<std::size_t>(order[i])];
+            sum += weights[order[i]];
             if (sum >= drawing.top_p * total) {
                 kept = i + 1;
             }
         }
     }
     for (std::size_t i = kept; i < order.size(); ++i) {
-        weights[static_cast<std::size_t>(order[i])] = 0;
+        weights[order[i]] = 0;
     }
 }
 

@@ -52,7 +52,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       model_{model},
       assembly_{assembly},
       batch_{spec.train.micro_batch, spec.data.seq},
-      weights_(static_cast<std::size_t>(spec.model.vocab)) {}
+      weights_(spec.model.vocab) {}
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
     std::int64_t bytes = 0;
@@ -96,7 +96,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
 }
 
 void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
-    const auto seq = static_cast<std::size_t>(batch_.seq);
+    const std::size_t seq = batch_.seq;
     const std::span losses = assembly_.evaluate_slot().losses;
     const std::span mask{batch_.mask};
     for (std::size_t row = 0; row < batch_.samples.size(); ++row) {

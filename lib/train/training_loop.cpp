@@ -109,7 +109,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
         return;
     }
     for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
-        max_bytes_[static_cast<std::size_t>(tier)] = assembly_.arena_bytes(tier);
+        max_bytes_[tier] = assembly_.arena_bytes(tier);
     }
     comm::all_reduce_max(world_, max_bytes_);
     if (resumed_.is_from_scratch() && inputs.spec.model.init_path.empty()) {
@@ -255,9 +255,9 @@ void TrainingLoop::one_step() {
     report.step_s = step_seconds;
     report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
     account_.add_utilisation(report);
-    report.device_peak_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::device)];
-    report.nvme_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::nvme)];
-    report.host_peak_bytes = max_bytes_[static_cast<std::size_t>(spec::Tier::host)];
+    report.device_peak_bytes = max_bytes_[spec::Tier::device];
+    report.nvme_bytes = max_bytes_[spec::Tier::nvme];
+    report.host_peak_bytes = max_bytes_[spec::Tier::host];
     {
         const auto since_ns = monotonic_ns();
         reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);

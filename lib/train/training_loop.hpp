@@ -125,7 +125,7 @@ class TrainingLoop {
     std::optional<RollBack> back_;  ///< rollback that is due after this step
     std::string ended_reason_;      ///< reason of an early end by validation losses
     std::int64_t process_peak_bytes_ = 0;
-    std::array<std::int64_t, 3> max_bytes_{};  ///< by tier: largest arena bytes of any rank
+    spec::ByTier<std::int64_t> max_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;
 };
 

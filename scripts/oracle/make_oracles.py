@@ -1,4 +1,4 @@
-"""Makes tests/oracle/*: what PyTorch says a tiny GPT-2, Llama and GPT-NeoX compute, and AdamW with slow moments.
+"""Makes tests/oracle/*: what PyTorch says a tiny model of several families computes, and AdamW with slow moments.
 
   scripts/torch_python.sh scripts/oracle/make_oracles.py            writes the files
   scripts/torch_python.sh scripts/oracle/make_oracles.py --check    makes them anew and compares
@@ -44,8 +44,22 @@ DECKS = {
         "family": "gpt_neox", "layers": 2, "hidden": 48, "heads": 3, "kv_heads": 3, "ffn_hidden": 192, "vocab": 103,
         "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "rotary_fraction": 0.25,
     },
+    "llama_biased_tiny": {
+        "family": "llama", "layers": 2, "hidden": 36, "heads": 6, "kv_heads": 3, "ffn_hidden": 36, "vocab": 61,
+        "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "head_dim": 8,
+        "bias": {"qkv": True, "output": True, "mlp": True},
+    },
+    "qwen2_tiny": {
+        "family": "qwen2", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 67,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0,
+    },
+    "smollm3_tiny": {
+        "family": "smollm3", "layers": 3, "hidden": 36, "heads": 3, "kv_heads": 1, "ffn_hidden": 36, "vocab": 71,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 10000.0, "no_rope_interval": 2,
+    },
 }
-SEEDS = {"gpt2": 20190214, "llama": 20230227, "gpt_neox": 20220414}
+SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
+         "qwen2_tiny": 20240701, "smollm3_tiny": 20250724}
 
 
 def initial_weights(model, generator):
@@ -152,7 +166,7 @@ def weights_gap(ours, oracle):
 
 def make(name):
     model = DECKS[name]
-    generator = torch.Generator().manual_seed(SEEDS[model["family"]])
+    generator = torch.Generator().manual_seed(SEEDS[name])
     initial, batch = initial_weights(model, generator), make_batch(model, generator)
 
     outputs, gradients = first_step(model, initial, batch, torch.float64)

@@ -1,4 +1,4 @@
-"""GPT-2, Llama and GPT-NeoX in plain PyTorch, as functions of a dict of weights under Ziggurat's tensor names.
+"""GPT-2, GPT-NeoX, Llama and its relatives in plain PyTorch, as functions of a dict of weights under Ziggurat's tensor names.
 
 Written to be read beside the papers, not to be fast: attention is a softmax over a full score matrix.
 """
@@ -15,7 +15,8 @@ class Family:
     """What a family has that others have not."""
 
     layer_norm: bool = True  # or RMSNorm
-    biases: bool = True  # of norms and products, but not of the head
+    biases: bool = True  # of products, but not of the head; else those of the model's key `bias`
+    qkv_bias: bool = False  # of queries, keys and values, whatever the model says
     rotary: bool = True  # or a table of positions
     gate: bool = False  # SwiGLU
     gelu: str = "none"  # PyTorch's word for the form
@@ -26,14 +27,22 @@ FAMILIES = {
     "gpt2": Family(rotary=False, gelu="tanh"),
     "llama": Family(layer_norm=False, biases=False, gate=True),
     "gpt_neox": Family(side_by_side=True),
+    "mistral": Family(layer_norm=False, biases=False, gate=True),
+    "qwen2": Family(layer_norm=False, biases=False, gate=True, qkv_bias=True),
+    "phi3": Family(layer_norm=False, biases=False, gate=True),
+    "smollm3": Family(layer_norm=False, biases=False, gate=True),
 }
+
+
+def head_dim_of(model):
+    return model.get("head_dim", model["hidden"] // model["heads"])
 
 
 def shapes(model):
     """Name -> shape of every parameter of `model`, the `model:` part of a deck."""
     hidden, vocab, ffn = model["hidden"], model["vocab"], model["ffn_hidden"]
-    kv = hidden // model["heads"] * model["kv_heads"]
-    family = FAMILIES[model["family"]]
+    q, kv = head_dim_of(model) * model["heads"], head_dim_of(model) * model["kv_heads"]
+    family, bias = FAMILIES[model["family"]], model.get("bias", {})
     result = {"embedding.token": (vocab, hidden)}
     if not family.rotary:
         result["embedding.position"] = (model["max_seq"], hidden)
@@ -43,23 +52,23 @@ def shapes(model):
         if family.layer_norm:
             result[f"{name}.bias"] = (hidden,)
 
-    def linear(name, outputs, inputs):
+    def linear(name, outputs, inputs, part):
         result[f"{name}.weight"] = (outputs, inputs)
-        if family.biases:
+        if family.biases or bias.get(part) or (part == "qkv" and family.qkv_bias):
             result[f"{name}.bias"] = (outputs,)
 
     for layer in range(model["layers"]):
         prefix = f"layers.{layer}"
         norm(f"{prefix}.attn_norm")
-        linear(f"{prefix}.attention.q", hidden, hidden)
-        linear(f"{prefix}.attention.k", kv, hidden)
-        linear(f"{prefix}.attention.v", kv, hidden)
-        linear(f"{prefix}.attention.out", hidden, hidden)
+        linear(f"{prefix}.attention.q", q, hidden, "qkv")
+        linear(f"{prefix}.attention.k", kv, hidden, "qkv")
+        linear(f"{prefix}.attention.v", kv, hidden, "qkv")
+        linear(f"{prefix}.attention.out", hidden, q, "output")
         norm(f"{prefix}.mlp_norm")
         if family.gate:
-            linear(f"{prefix}.mlp.gate", ffn, hidden)
-        linear(f"{prefix}.mlp.up", ffn, hidden)
-        linear(f"{prefix}.mlp.down", hidden, ffn)
+            linear(f"{prefix}.mlp.gate", ffn, hidden, "mlp")
+        linear(f"{prefix}.mlp.up", ffn, hidden, "mlp")
+        linear(f"{prefix}.mlp.down", hidden, ffn, "mlp")
     norm("final_norm")
     if not model["tie_embeddings"]:
         result["head.weight"] = (vocab, hidden)
@@ -85,7 +94,7 @@ def logits(model, weights, batch):
     """[batch, seq, vocab]"""
     family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
-    head_dim = model["hidden"] // heads
+    head_dim, without_rope = head_dim_of(model), model.get("no_rope_interval", 0)
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
     num_seq, seq = tokens.shape
 
@@ -114,7 +123,7 @@ def logits(model, weights, batch):
         q = split(linear(f"{prefix}.attention.q", y), heads)
         k = split(linear(f"{prefix}.attention.k", y), kv_heads)
         v = split(linear(f"{prefix}.attention.v", y), kv_heads)
-        if family.rotary:
+        if family.rotary and not (without_rope and (layer + 1) % without_rope == 0):
             fraction = model.get("rotary_fraction", 1.0)
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))

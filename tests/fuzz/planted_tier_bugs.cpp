@@ -32,7 +32,11 @@ bool is_eviction(const Program& program, const Op& op) {
     return moves_state(op) && buffer_of(program, op.writes.front()).lifetime == Lifetime::persistent;
 }
 
-void forget(Program&, Op& op) {
+/// A lane whose ops end in any order runs only transfers, so an op that does nothing leaves it.
+void forget(Program& program, Op& op) {
+    if (schedule::overlaps_itself(program.lanes[op.lane].engine)) {
+        op.lane = program.lane(schedule::Engine::compute);
+    }
     op.kind = OpKind::fill;
     op.reads.clear();
     op.writes.clear();

@@ -49,7 +49,7 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.hidden = model.at("hidden");
     run.model.heads = model.at("heads");
     run.model.kv_heads = model.at("kv_heads");
-    run.model.head_dim = run.model.hidden / run.model.heads;
+    run.model.head_dim = model.value("head_dim", run.model.hidden / run.model.heads);
     run.model.ffn_hidden = model.at("ffn_hidden");
     run.model.vocab = model.at("vocab");
     run.model.vocab_padded = 128;
@@ -58,6 +58,10 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.norm_epsilon = model.at("norm_epsilon");
     run.model.rope_theta = model.value("rope_theta", 10000.0);
     run.model.rotary_fraction = model.value("rotary_fraction", 1.0);
+    run.model.no_rope_interval = model.value("no_rope_interval", std::int64_t{0});
+    if (const auto bias = model.find("bias"); bias != model.end()) {
+        run.model.bias = {bias->at("qkv"), bias->at("output"), bias->at("mlp")};
+    }
     run.data.seq = config.at("data").at("seq");
     run.data.reset_at_document = true;
     run.train.steps = steps;
@@ -210,7 +214,13 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"llama_tiny", bf16, 3, none},
                                            Case{"gpt_neox_tiny", f32, 3, none},
                                            Case{"gpt_neox_tiny", f32, 1, full},
-                                           Case{"gpt_neox_tiny", bf16, 3, none}),
+                                           Case{"gpt_neox_tiny", bf16, 3, none},
+                                           Case{"llama_biased_tiny", f32, 3, none},
+                                           Case{"llama_biased_tiny", bf16, 1, full},
+                                           Case{"qwen2_tiny", f32, 3, none},
+                                           Case{"qwen2_tiny", bf16, 3, none},
+                                           Case{"smollm3_tiny", f32, 1, full},
+                                           Case{"smollm3_tiny", bf16, 3, none}),
                          [](const auto& made) { return title(made.param); });
 
 }  // namespace

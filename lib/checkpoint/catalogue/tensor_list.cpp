@@ -21,7 +21,7 @@ bool is_digit(char c) {
 std::string_view take_word(std::string_view& text) {
     const bool is_number = is_digit(text.front());
     const auto end = std::ranges::find_if(text, [&](char c) { return is_digit(c) != is_number; });
-    const auto size = static_cast<std::size_t>(end - text.begin());
+    const std::size_t size = end - text.begin();
     const auto word = text.substr(0, size);
     text.remove_prefix(size);
     return word;
@@ -87,7 +87,7 @@ void read_run(CheckpointReader& reader,
               std::int64_t first,
               std::int64_t last,
               std::vector<float>& into) {
-    into.resize(static_cast<std::size_t>(last - first));
+    into.resize(last - first);
     std::vector<PieceTarget> targets;
     auto* bytes = reinterpret_cast<std::byte*>(into.data());
     for (Box& box : boxes_of_run(whole(tensor.shape), first, last)) {

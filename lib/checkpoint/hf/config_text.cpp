@@ -20,6 +20,11 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
                   {"model.hidden", model.hidden},
                   {"model.heads", model.heads},
                   {"model.kv_heads", model.kv_heads},
+                  {"model.head_dim", model.head_dim},
+                  {"model.window", model.window > 0 ? Json(model.window) : Json(nullptr)},
+                  {"model.bias.qkv", model.bias.qkv},
+                  {"model.bias.output", model.bias.output},
+                  {"model.bias.mlp", model.bias.mlp},
                   {"model.ffn_hidden", model.ffn_hidden},
                   {"model.vocab", model.vocab},
                   {"model.max_seq", model.max_seq},
@@ -49,6 +54,18 @@ Json scaling_of(const spec::RopeScaling& scaling) {
     return written;
 }
 
+/// Writes the number of each layer, and the interval that they have.
+void write_layers(Json& document, const layout::HfLayerList& list, const spec::Model& model) {
+    ZG_EXPECTS(list.deck_key == std::string_view{"model.no_rope_interval"});
+    const auto interval = model.no_rope_interval > 0 ? model.no_rope_interval : model.layers + 1;
+    Json entries = Json::array();
+    for (std::int64_t layer = 1; layer <= model.layers; ++layer) {
+        entries.push_back(layer % interval == 0 ? list.special : list.usual);
+    }
+    document[list.name] = std::move(entries);
+    document[list.interval] = interval;
+}
+
 }  // namespace
 
 std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage) {
@@ -60,6 +77,9 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     document["torch_dtype"] = type == spec::DType::f32 ? "float32" : "bfloat16";
     for (const auto& key : published.keys) {
         document[key.name] = value_of(model, key.deck_key);
+    }
+    for (const auto& list : published.layer_lists) {
+        write_layers(document, list, model);
     }
     for (const auto& fact : published.facts) {
         document[fact.name] = Json::parse(fact.values.front());

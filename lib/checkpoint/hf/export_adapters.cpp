@@ -109,7 +109,7 @@ std::string adapter_config_text(const std::vector<Module>& modules,
 
 /// Converts the values of a file's tensor to its stored type.
 std::vector<std::byte> in_type(const std::vector<float>& values, spec::DType type) {
-    std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(spec::element_bytes(type)));
+    std::vector<std::byte> bytes(values.size() * spec::element_bytes(type));
     convert(reinterpret_cast<const std::byte*>(values.data()), spec::DType::f32, bytes.data(), type,
             std::ssize(values));
     return bytes;
@@ -120,7 +120,7 @@ StoredAdapter factors_of(CheckpointReader& reader, const Module& module, const s
     const auto own = model.lora.rank;
     const auto rank = module.rank(model);
     StoredAdapter all;
-    all.b.resize(static_cast<std::size_t>(module.layout.rows * rank));
+    all.b.resize(module.layout.rows * rank);
     for (std::size_t k = 0; k < module.parts.size(); ++k) {
         const auto& part = module.parts[k];
         const auto one = read_adapter(reader, part.tensor, part.shape, own);

@@ -36,7 +36,7 @@ class TensorStream {
         const auto at_once = std::max<std::int64_t>(1, window_bytes / line_bytes);
         for (std::int64_t first = 0; first < lines; first += at_once) {
             const auto end = std::min(first + at_once, lines);
-            window_.resize(static_cast<std::size_t>((end - first) * line_bytes));
+            window_.resize((end - first) * line_bytes);
             if (layout_.is_transposed) {
                 fill_transposed(first, end);
             } else {
@@ -88,7 +88,7 @@ class TensorStream {
         weights_.read(targets);
         const std::byte* from = part_.data();
         for (const auto& filled : targets) {
-            const auto& part = layout_.parts[static_cast<std::size_t>(&filled - targets.data())];
+            const auto& part = layout_.parts[&filled - targets.data()];
             for_each_run(layout_, part, filled.piece.box, [&](const HfRun& run) {
                 auto* to = window_.data() + (run.offset - first * layout_.rows) * width_;
                 for (std::int64_t k = 0; k < run.elements; ++k) {

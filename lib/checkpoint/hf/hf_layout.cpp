@@ -84,6 +84,9 @@ std::vector<HfLayout> hf_layouts(const spec::Model& model) {
         const std::int64_t layers = is_of_a_layer(tensors[k].name) ? model.layers : 1;
         for (std::int64_t layer = 0; layer < layers; ++layer) {
             for (std::size_t i = k; i < end; ++i) {
+                if (tensors[i].is_optional && !shapes.contains(with_layer(tensors[i].parts.front(), layer))) {
+                    continue;
+                }
                 layouts.push_back(layout_of(tensors[i], layer, model, shapes));
             }
         }

@@ -131,11 +131,10 @@ void HfWeights::expect_one_embedding(const HfLayout& embedding, const spec::Mode
     }
     expect_known(*head, embedding);
     const std::int64_t elements = table->tensor.elements();
-    std::vector<float> ours(static_cast<std::size_t>(
-        std::min(elements, window_bytes / static_cast<std::int64_t>(sizeof(float)))));
+    std::vector<float> ours(std::min(elements, window_bytes / static_cast<std::int64_t>(sizeof(float))));
     std::vector<float> others(ours.size());
     for (std::int64_t first = 0; first < elements; first += std::ssize(ours)) {
-        const auto count = static_cast<std::size_t>(std::min(std::ssize(ours), elements - first));
+        const std::size_t count = std::min(std::ssize(ours), elements - first);
         read_values(*table, first, std::span{ours}.first(count));
         read_values(*head, first, std::span{others}.first(count));
         if (std::memcmp(ours.data(), others.data(), count * sizeof(float)) != 0) {
@@ -153,7 +152,7 @@ void HfWeights::expect_one_embedding(const HfLayout& embedding, const spec::Mode
 
 void HfWeights::read_values(const LocatedTensor& at, std::int64_t first, std::span<float> values) {
     const std::int64_t width = bytes_of(at.tensor.type);
-    stored_.resize(values.size() * static_cast<std::size_t>(width));
+    stored_.resize(values.size() * width);
     folder_.files()[at.file].read(at.tensor, first * width, stored_);
     convert_stored(at.tensor.type, stored_.data(), reinterpret_cast<std::byte*>(values.data()),
                    spec::DType::f32, std::ssize(values));
@@ -208,7 +207,7 @@ void HfWeights::read_box(const Place& place,
     const auto& tensor = place.at.tensor;
     const auto& file = folder_.files()[place.at.file];
     const auto type = target.piece.type;
-    const auto width = static_cast<std::size_t>(spec::element_bytes(type));
+    const std::size_t width = spec::element_bytes(type);
     const auto stored_width = bytes_of(tensor.type);
     const auto bytes = static_cast<std::size_t>(box.elements()) * width;
     if (target.bytes == nullptr) {
@@ -216,8 +215,8 @@ void HfWeights::read_box(const Place& place,
     }
     std::byte* const to = target.bytes == nullptr ? staged_.data() : target.bytes + offset_bytes;
     for_each_run(layout, layout.parts[place.part], box, [&](const HfRun& run) {
-        const auto elements = static_cast<std::size_t>(run.elements);
-        const auto stored_bytes = elements * static_cast<std::size_t>(stored_width);
+        const std::size_t elements = run.elements;
+        const auto stored_bytes = elements * stored_width;
         stored_.resize(std::max(stored_.size(), stored_bytes));
         file.read(tensor, run.offset * stored_width, std::span{stored_}.first(stored_bytes));
         bytes_read_ += static_cast<std::int64_t>(stored_bytes);

@@ -11,7 +11,7 @@ namespace {
 
 PieceTarget all_of(const std::string& tensor, std::vector<std::int64_t> shape, std::vector<float>& values) {
     auto box = whole(shape);
-    values.resize(static_cast<std::size_t>(box.elements()));
+    values.resize(box.elements());
     return {{PieceKind::weights, tensor, std::move(shape), spec::DType::f32, std::move(box)},
             reinterpret_cast<std::byte*>(values.data())};
 }
@@ -66,7 +66,7 @@ void MergedWeights::read(std::span<const PieceTarget> targets) {
             adapters_.emplace(piece.tensor,
                               read_adapter(reader_, piece.tensor, piece.shape, model_.lora.rank));
         }
-        staged[k].resize(static_cast<std::size_t>(piece.box.elements()));
+        staged[k].resize(piece.box.elements());
         plain.back().piece.type = spec::DType::f32;
         plain.back().bytes = reinterpret_cast<std::byte*>(staged[k].data());
     }

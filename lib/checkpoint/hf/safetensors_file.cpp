@@ -59,7 +59,7 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
 }
 
 void SafetensorsFile::expect_tensors(std::int64_t size) const {
-    std::string first(static_cast<std::size_t>(std::min<std::int64_t>(size, recognised_bytes)), '\0');
+    std::string first(std::min<std::int64_t>(size, recognised_bytes), '\0');
     read_at(0, std::as_writable_bytes(std::span{first}), "its first bytes");
     const bool has_header = first.size() > length_bytes && first[length_bytes] == '{';
     if (const auto found = recognise_file(first); found && !has_header) {
@@ -96,7 +96,7 @@ void SafetensorsFile::read_at(std::int64_t offset_bytes,
         if (moved == 0) {
             refuse(path_, fmt::format("it ends at offset {}, within {}", offset_bytes, printable(what)));
         }
-        into = into.subspan(static_cast<std::size_t>(moved));
+        into = into.subspan(moved);
         offset_bytes += moved;
     }
 }

@@ -59,7 +59,7 @@ class KeysOnce {
     };
 
     bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-        const auto level = static_cast<std::size_t>(depth);
+        const std::size_t level = depth;
         if (event == Json::parse_event_t::object_start) {
             seen_.resize(level + 2);
             seen_[level + 1].clear();

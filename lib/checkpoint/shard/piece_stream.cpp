@@ -28,7 +28,7 @@ void PieceStream::append(std::span<const std::byte> bytes, ShardOutput& output) 
     const std::int64_t begin = at - std::ssize(begun_);
     const std::int64_t last = round_down_to_page(at + std::ssize(bytes));
     if (last > begin) {
-        const auto whole = bytes.first(static_cast<std::size_t>(last - at));
+        const auto whole = bytes.first(last - at);
         output.write_copied(begin, begun_, whole);
         begun_.clear();
         bytes = bytes.subspan(whole.size());
@@ -43,7 +43,7 @@ void PieceStream::append(std::span<const std::byte> bytes, ShardOutput& output) 
 void PieceStream::hash(std::span<const std::byte> bytes) {
     for (std::int64_t done = done_; !bytes.empty();) {
         const std::int64_t left = hash_block_bytes - done % hash_block_bytes;
-        const auto part = bytes.first(static_cast<std::size_t>(std::min(left, std::ssize(bytes))));
+        const auto part = bytes.first(std::min(left, std::ssize(bytes)));
         block_hash_.add(part);
         bytes = bytes.subspan(part.size());
         done += std::ssize(part);

@@ -51,7 +51,7 @@ RangeReader::RangeReader(std::int64_t max_bytes)
       queue_{static_cast<int>(depth_)} {}
 
 std::span<std::byte> RangeReader::buffer(std::size_t index) const {
-    const auto size = static_cast<std::size_t>(buffer_bytes_);
+    const std::size_t size = buffer_bytes_;
     return memory_.bytes().subspan(index * size, size);
 }
 
@@ -76,8 +76,7 @@ std::int64_t RangeReader::read_all(storage::DirectFile& file,
     for (std::size_t oldest = 0; oldest < transfers.size(); ++oldest) {
         for (; started < std::min(transfers.size(), oldest + depth_) && !queue_.is_full(); ++started) {
             const Transfer& transfer = transfers[started];
-            const std::span<std::byte> into =
-                buffer(started % depth_).first(static_cast<std::size_t>(transfer.end - transfer.begin));
+            const std::span<std::byte> into = buffer(started % depth_).first(transfer.end - transfer.begin);
             queue_.read(file, transfer.begin, into, transfer.needed_bytes, started);
             bytes_read += transfer.needed_bytes;
         }
@@ -86,9 +85,7 @@ std::int64_t RangeReader::read_all(storage::DirectFile& file,
         }
         const Transfer& transfer = transfers[oldest];
         for (std::size_t k = transfer.first; k < transfer.last; ++k) {
-            use(k, buffer(oldest % depth_)
-                       .subspan(static_cast<std::size_t>(ranges[k].offset_bytes - transfer.begin),
-                                static_cast<std::size_t>(ranges[k].bytes)));
+            use(k, buffer(oldest % depth_).subspan(ranges[k].offset_bytes - transfer.begin, ranges[k].bytes));
         }
     }
     return bytes_read;

@@ -49,7 +49,7 @@ void write_piece(const PieceSource& source,
     const std::int64_t step = source.bytes != nullptr ? hash_block_bytes : window_bytes;
     for (std::int64_t done = 0; done < bytes; done += step) {
         check_cancelled(request_cancel, writer.path());
-        const auto size = static_cast<std::size_t>(std::min(step, bytes - done));
+        const std::size_t size = std::min(step, bytes - done);
         if (source.bytes != nullptr) {
             writer.write_block(k, {source.bytes + done, size}, fd_path);
         } else {

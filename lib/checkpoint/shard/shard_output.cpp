@@ -54,7 +54,7 @@ std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRa
     std::vector<std::byte> bytes;
     std::int64_t at = 0;
     for (const FileRange& range : ranges) {
-        bytes.resize(static_cast<std::size_t>(range.offset_bytes - at));
+        bytes.resize(range.offset_bytes - at);
         rest.read(at, bytes);
         hash.add(bytes);
         at = range.offset_bytes + range.bytes;
@@ -112,8 +112,8 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
         keep(offset_bytes, bytes);
         return XXH3_64bits(bytes.data(), bytes.size());
     }
-    const std::span<const std::byte> before = bytes.first(static_cast<std::size_t>(first - offset_bytes));
-    const std::span<const std::byte> after = bytes.subspan(static_cast<std::size_t>(last - offset_bytes));
+    const std::span<const std::byte> before = bytes.first(first - offset_bytes);
+    const std::span<const std::byte> after = bytes.subspan(last - offset_bytes);
     const std::span<const std::byte> pages =
         bytes.subspan(before.size(), bytes.size() - before.size() - after.size());
     keep(offset_bytes, before);
@@ -176,7 +176,7 @@ void ShardOutput::write_composed(std::int64_t first_page,
     const std::int64_t index = free_buffer();
     const std::int64_t begin = first_page * page_bytes;
     const std::int64_t end = last_page * page_bytes;
-    const std::span<std::byte> staged = buffer(index).first(static_cast<std::size_t>(end - begin));
+    const std::span<std::byte> staged = buffer(index).first(end - begin);
     rest.read(begin, staged);
     auto run = std::partition_point(kept_.begin(), kept_.end(),
                                     [&](const Kept& each) { return each.end() <= begin; });

@@ -20,7 +20,7 @@ constexpr int max_calls_in_flight = 8192;
 std::vector<int> nodes_of(const Communicator& group, const NodeMemory& memory) {
     std::vector<int> nodes;
     for (const int rank : memory.world_ranks_of(group)) {
-        nodes.push_back(memory.nodes().node_of[static_cast<std::size_t>(rank)]);
+        nodes.push_back(memory.nodes().node_of[rank]);
     }
     return topology_of(nodes, group.rank()).node_of;
 }
@@ -87,7 +87,7 @@ void HierarchicalCollectives::reserve_staging(std::int64_t bytes) {
     const auto is_enough = [bytes](const StagingArea& area) { return std::ssize(area.memory) >= bytes; };
     if (bytes > 0 && std::ranges::none_of(areas_, is_enough)) {
         for (int i = 0; i < HierarchicalPlan::calls_at_a_time; ++i) {
-            areas_.push_back({std::vector<std::byte>(static_cast<std::size_t>(bytes)), nullptr});
+            areas_.push_back({std::vector<std::byte>(bytes), nullptr});
         }
     }
 }
@@ -103,7 +103,7 @@ void HierarchicalCollectives::lend_staging(HierarchicalExchange& exchange) {
 }
 
 void HierarchicalCollectives::start(int call) {
-    Call& started = calls_.at(static_cast<std::size_t>(call));
+    Call& started = calls_.at(call);
     if (!started.exchange) {
         messages_.start(started.number_by_messages);
         return;
@@ -118,7 +118,7 @@ void HierarchicalCollectives::start(int call) {
 }
 
 bool HierarchicalCollectives::poll(int call) {
-    const Call& polled = calls_.at(static_cast<std::size_t>(call));
+    const Call& polled = calls_.at(call);
     if (!polled.exchange) {
         return messages_.poll(polled.number_by_messages);
     }
@@ -129,7 +129,7 @@ bool HierarchicalCollectives::poll(int call) {
 }
 
 bool HierarchicalCollectives::has_result(int call) {
-    const Call& asked = calls_.at(static_cast<std::size_t>(call));
+    const Call& asked = calls_.at(call);
     if (!asked.exchange) {
         return messages_.has_result(asked.number_by_messages);
     }
@@ -137,7 +137,7 @@ bool HierarchicalCollectives::has_result(int call) {
 }
 
 std::int64_t HierarchicalCollectives::bytes_moved(int call) const {
-    const Call& asked = calls_.at(static_cast<std::size_t>(call));
+    const Call& asked = calls_.at(call);
     return asked.exchange ? asked.exchange->bytes_moved() : messages_.bytes_moved(asked.number_by_messages);
 }
 
@@ -147,7 +147,7 @@ void HierarchicalCollectives::progress() {
     Turns turns;
     bool has_ended = false;
     for (const int number : running_) {
-        Call& call = calls_[static_cast<std::size_t>(number)];
+        Call& call = calls_[number];
         if (call.exchange->wants_staging()) {
             lend_staging(*call.exchange);
         }
@@ -162,14 +162,12 @@ void HierarchicalCollectives::progress() {
         }
     }
     if (has_ended) {
-        std::erase_if(running_, [this](int number) {
-            return !calls_[static_cast<std::size_t>(number)].exchange->is_running();
-        });
+        std::erase_if(running_, [this](int number) { return !calls_[number].exchange->is_running(); });
     }
 }
 
 void HierarchicalCollectives::show_and_read_inputs(int number, Turns& turns) {
-    Call& call = calls_[static_cast<std::size_t>(number)];
+    Call& call = calls_[number];
     HierarchicalExchange& exchange = *call.exchange;
     if (!call.has_shown_inputs && turns.show_inputs && inputs_.can_post()) {
         call.inputs = inputs_.post({.call = static_cast<std::uint32_t>(number)});
@@ -189,9 +187,9 @@ void HierarchicalCollectives::show_and_read_inputs(int number, Turns& turns) {
 }
 
 void HierarchicalCollectives::check_identical(int number) const {
-    const Call& call = calls_[static_cast<std::size_t>(number)];
+    const Call& call = calls_[number];
     for (int m = 0; m < inputs_.size(); ++m) {
-        const auto theirs = static_cast<std::size_t>(inputs_.posted_call(m, call.inputs).call);
+        const std::size_t theirs = inputs_.posted_call(m, call.inputs).call;
         if (static_cast<int>(theirs) != number) {
             const auto described = [this](std::size_t n) {
                 const auto* exchange = n < calls_.size() ? calls_[n].exchange.get() : nullptr;
@@ -202,9 +200,8 @@ void HierarchicalCollectives::check_identical(int number) const {
             throw Error{ErrorKind::internal,
                         "members of a group of " + std::to_string(size()) +
                             " ranks run different calls as operation " + std::to_string(call.inputs) +
-                            " (here " + described(static_cast<std::size_t>(number)) + ", neighbour " +
-                            std::to_string(m) + " " + described(theirs) +
-                            "). A bug in ziggurat: please report it with the deck."};
+                            " (here " + described(number) + ", neighbour " + std::to_string(m) + " " +
+                            described(theirs) + "). A bug in ziggurat: please report it with the deck."};
         }
     }
 }

@@ -46,15 +46,15 @@ class HierarchicalExchange::PartMaker {
     }
 
     void broadcast() {
-        std::vector<Block> blocks(static_cast<std::size_t>(size_));
-        blocks[static_cast<std::size_t>(call_.peer)] = call_.blocks.front();
+        std::vector<Block> blocks(size_);
+        blocks[call_.peer] = call_.blocks.front();
         gather(blocks, task_.in() + call_.blocks.front().offset_bytes);
     }
 
     void gather(const std::vector<Block>& blocks, const std::byte* mine) {
         made_.gathering_.emplace(task_, mine, blocks, nullptr, made_.streams_);
         for (const int neighbour : task_.neighbours()) {
-            const Block& block = blocks[static_cast<std::size_t>(neighbour)];
+            const Block& block = blocks[neighbour];
             if (neighbour != rank_ && block.bytes > 0) {
                 made_.input_pulls_.push_back(
                     {task_.input_of(neighbour), task_.out() + block.offset_bytes, block.bytes});
@@ -63,13 +63,13 @@ class HierarchicalExchange::PartMaker {
     }
 
     void transpose() {
-        const Block& own_output = call_.output_blocks[static_cast<std::size_t>(rank_)];
+        const Block& own_output = call_.output_blocks[rank_];
         made_.own_copy_ = {task_.in() + own().offset_bytes, task_.out() + own_output.offset_bytes,
                            own().bytes};
         for (int i = 1; i < size_; ++i) {
             const int from = (rank_ - i + size_) % size_;
             const int to = (rank_ + i) % size_;
-            const Block& arrives = call_.output_blocks[static_cast<std::size_t>(from)];
+            const Block& arrives = call_.output_blocks[from];
             const Block& leaves = task_.block_of(to);
             if (task_.is_neighbour(from) && arrives.bytes > 0) {
                 made_.input_pulls_.push_back(

@@ -16,7 +16,7 @@ HierarchicalGathering::HierarchicalGathering(const HierarchicalTask& task,
       threads_{task.threads},
       stores_{task.stores},
       is_in_place_{task.in() == task.out()},
-      own_bytes_{blocks[static_cast<std::size_t>(task.rank)].bytes} {
+      own_bytes_{blocks[task.rank].bytes} {
     const HierarchicalPlan& plan = *task.plan;
     const std::int64_t piece_bytes = sums == nullptr ? direct_piece_bytes : sums->piece_bytes();
     const int tag = task.tag + 1;
@@ -33,7 +33,7 @@ HierarchicalGathering::HierarchicalGathering(const HierarchicalTask& task,
     std::int64_t longest = 0;
     for (int i = 1; i <= plan.size(); ++i) {
         const int owner = (task.rank + i) % plan.size();
-        const Block& block = blocks[static_cast<std::size_t>(owner)];
+        const Block& block = blocks[owner];
         const bool is_neighbour = task.is_neighbour(owner);
         if (block.bytes == 0 || (is_neighbour && sums == nullptr)) {
             continue;  // empty, or read with the inputs

@@ -21,7 +21,7 @@ std::vector<std::vector<int>> members_by_node(const std::vector<int>& node_of_me
         if (node == std::ssize(members)) {
             members.emplace_back();
         }
-        members[static_cast<std::size_t>(node)].push_back(static_cast<int>(m));
+        members[node].push_back(static_cast<int>(m));
     }
     return members;
 }
@@ -36,8 +36,7 @@ std::vector<SumPart> parts_of(const std::vector<int>& node_of_member, int sum_gr
         const bool is_on_one_node = std::equal(begin + 1, begin + count, begin);
         const int step = is_on_one_node ? count : 1;
         for (int m = first; m < first + count; m += step) {
-            parts.push_back(
-                {.first = m, .count = step, .node = node_of_member[static_cast<std::size_t>(m)], .run = run});
+            parts.push_back({.first = m, .count = step, .node = node_of_member[m], .run = run});
         }
     }
     return parts;
@@ -52,7 +51,7 @@ HierarchicalPlan::HierarchicalPlan(std::vector<int> node_of_member, int sum_grou
       parts_{parts_of(node_of_, sum_group)} {
     ZG_EXPECTS(!node_of_.empty() && sum_group >= 0);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-        part_of_.insert(part_of_.end(), static_cast<std::size_t>(parts_[p].count), static_cast<int>(p));
+        part_of_.insert(part_of_.end(), parts_[p].count, static_cast<int>(p));
     }
     std::int64_t max_staged = 1;
     for (int m = 0; m < size(); ++m) {
@@ -71,7 +70,7 @@ int HierarchicalPlan::turn_of(int node, int owner) const {
 
 int HierarchicalPlan::gatherer(int node, int owner) const {
     const auto members = members_on(node);
-    return members[static_cast<std::size_t>(turn_of(node, owner)) % members.size()];
+    return members[turn_of(node, owner) % members.size()];
 }
 
 int HierarchicalPlan::summer(const SumPart& part, int owner) const {

@@ -46,16 +46,14 @@ class HierarchicalPlan {
     int size() const noexcept { return static_cast<int>(node_of_.size()); }
     int sum_group() const noexcept { return sum_group_; }
     int num_nodes() const noexcept { return static_cast<int>(members_on_.size()); }
-    int node_of(int member) const { return node_of_[static_cast<std::size_t>(member)]; }
+    int node_of(int member) const { return node_of_[member]; }
     bool are_neighbours(int a, int b) const { return node_of(a) == node_of(b); }
     /// Members of a node in ascending order.
-    std::span<const int> members_on(int node) const { return members_on_[static_cast<std::size_t>(node)]; }
+    std::span<const int> members_on(int node) const { return members_on_[node]; }
 
     /// Parts in the order of their members.
     std::span<const SumPart> parts() const noexcept { return parts_; }
-    const SumPart& part_of(int member) const {
-        return parts_[static_cast<std::size_t>(part_of_[static_cast<std::size_t>(member)])];
-    }
+    const SumPart& part_of(int member) const { return parts_[part_of_[member]]; }
 
     /// Returns the member of `part` that sums its addends to the block of `owner`.
     ///

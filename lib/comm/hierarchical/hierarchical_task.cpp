@@ -58,7 +58,7 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
             mine.offsets[i] = arena_address.offset_bytes - part.offset_bytes;
         }
     }
-    std::vector<Card> cards(static_cast<std::size_t>(group.size()));
+    std::vector<Card> cards(group.size());
     ZG_MPI(MPI_Allgather(&mine, 5, MPI_INT64_T, cards.data(), 5, MPI_INT64_T, group.native()));
     std::vector<std::int64_t> offsets(cards.size());
     std::vector<std::int64_t> offsets_for_me(cards.size());
@@ -73,7 +73,7 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
     NeighbourVectors vectors;
     int arena_address = 0;
     for (std::size_t m = 0; m < cards.size(); ++m) {
-        if (node_of[m] != node_of[static_cast<std::size_t>(group.rank())]) {
+        if (node_of[m] != node_of[group.rank()]) {
             continue;
         }
         const auto address = [&](std::size_t i) {

@@ -58,11 +58,11 @@ struct HierarchicalTask {
     bool is_neighbour(int member) const { return plan->node_of(member) == node(); }
     std::size_t index_of(int neighbour) const {
         const auto all = neighbours();
-        return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), neighbour) - all.begin());
+        return std::lower_bound(all.begin(), all.end(), neighbour) - all.begin();
     }
     const std::byte* input_of(int neighbour) const { return vectors.inputs[index_of(neighbour)]; }
     std::byte* output_of(int neighbour) const { return vectors.outputs[index_of(neighbour)]; }
-    const Block& block_of(int member) const { return call.blocks[static_cast<std::size_t>(member)]; }
+    const Block& block_of(int member) const { return call.blocks[member]; }
 
     const std::byte* in() const { return call.input + call.input_offset_bytes; }
     std::byte* out() const { return call.output + call.output_offset_bytes; }

@@ -19,7 +19,7 @@ MessageStreams::~MessageStreams() {
 
 std::size_t MessageStreams::add(MessageStream stream) {
     stream.first_request = requests_.size();
-    requests_.resize(requests_.size() + static_cast<std::size_t>(stream.window), MPI_REQUEST_NULL);
+    requests_.resize(requests_.size() + stream.window, MPI_REQUEST_NULL);
     finished_.resize(requests_.size());
     streams_.push_back(stream);
     return streams_.size() - 1;

@@ -31,9 +31,7 @@ struct MessageStream {
 
     std::int64_t num_pieces() const noexcept { return (bytes + piece_bytes - 1) / piece_bytes; }
     bool is_complete() const noexcept { return done == num_pieces(); }
-    std::size_t request_of(std::int64_t piece) const noexcept {
-        return first_request + static_cast<std::size_t>(piece % window);
-    }
+    std::size_t request_of(std::int64_t piece) const noexcept { return first_request + (piece % window); }
     /// Returns the address of piece number `piece`.
     std::byte* at(std::int64_t piece) const noexcept {
         return base + (is_staged ? piece % window : piece) * piece_bytes;

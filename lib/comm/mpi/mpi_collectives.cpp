@@ -44,20 +44,20 @@ int MpiCollectives::prepare(CollectiveCall call) {
 
 void MpiCollectives::reserve_staging() {
     if (staging_.empty()) {
-        staging_.resize(static_cast<std::size_t>(MpiStaging::bytes(size())));
-        area_users_.assign(static_cast<std::size_t>(MpiStaging::calls_at_a_time), nullptr);
+        staging_.resize(MpiStaging::bytes(size()));
+        area_users_.assign(MpiStaging::calls_at_a_time, nullptr);
     }
 }
 
 void MpiCollectives::start(int call) {
-    auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    auto& exchange = *calls_.at(call);
     exchange.start();
     running_.push_back(call);
     progress();
 }
 
 bool MpiCollectives::poll(int call) {
-    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    const auto& exchange = *calls_.at(call);
     if (exchange.is_running()) {
         progress();
     }
@@ -65,7 +65,7 @@ bool MpiCollectives::poll(int call) {
 }
 
 bool MpiCollectives::has_result(int call) {
-    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    const auto& exchange = *calls_.at(call);
     return poll(call) || exchange.has_result();
 }
 
@@ -82,17 +82,16 @@ void MpiCollectives::progress() {
     // Oldest first: calls get staging memory in the order of starts, which is the same on all members. So the
     // oldest unfinished call has it on every member, and a deadlock is impossible.
     for (const int running : running_) {
-        auto& exchange = *calls_[static_cast<std::size_t>(running)];
+        auto& exchange = *calls_[running];
         if (exchange.needs_staging() && !exchange.has_staging()) {
             lend_staging(exchange);
         }
-        if (exchange.progress(bytes_moved_[static_cast<std::size_t>(running)])) {
+        if (exchange.progress(bytes_moved_[running])) {
             std::replace(area_users_.begin(), area_users_.end(), static_cast<const MpiExchange*>(&exchange),
                          static_cast<const MpiExchange*>(nullptr));
         }
     }
-    std::erase_if(running_,
-                  [this](int call) { return !calls_[static_cast<std::size_t>(call)]->is_running(); });
+    std::erase_if(running_, [this](int call) { return !calls_[call]->is_running(); });
 }
 
 }  // namespace ziggurat::comm

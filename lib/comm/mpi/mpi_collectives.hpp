@@ -45,9 +45,7 @@ class MpiCollectives final : public Collectives {
     void start(int call) override;
     bool poll(int call) override;
     bool has_result(int call) override;
-    std::int64_t bytes_moved(int call) const override {
-        return bytes_moved_.at(static_cast<std::size_t>(call));
-    }
+    std::int64_t bytes_moved(int call) const override { return bytes_moved_.at(call); }
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }
 

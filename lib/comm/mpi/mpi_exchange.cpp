@@ -50,7 +50,7 @@ class MpiExchange::StreamMaker {
     }
 
   private:
-    const Block& block(int member) const { return call_.blocks[static_cast<std::size_t>(member)]; }
+    const Block& block(int member) const { return call_.blocks[member]; }
     const Block& own() const { return block(rank_); }
     /// Other members, in an order in which all members send to different members at a time.
     int next(int i) const { return (rank_ + i) % size_; }
@@ -84,10 +84,10 @@ class MpiExchange::StreamMaker {
     }
 
     void transpose() {
-        const Block& own_output = call_.output_blocks[static_cast<std::size_t>(rank_)];
+        const Block& own_output = call_.output_blocks[rank_];
         made_.own_copy_ = {in_ + own().offset_bytes, out_ + own_output.offset_bytes, own().bytes};
         for (int i = 1; i < size_; ++i) {
-            receive(previous(i), call_.output_blocks[static_cast<std::size_t>(previous(i))]);
+            receive(previous(i), call_.output_blocks[previous(i)]);
             send(next(i), block(next(i)));
         }
     }
@@ -107,8 +107,8 @@ class MpiExchange::StreamMaker {
         const std::int64_t piece = MpiStaging::piece_bytes(size_);
         made_.sum_to_ = to;
         made_.own_addend_ = in_ + own().offset_bytes;
-        made_.addends_.resize(static_cast<std::size_t>(size_));
-        made_.arriving_of_member_.resize(static_cast<std::size_t>(size_));
+        made_.addends_.resize(size_);
+        made_.arriving_of_member_.resize(size_);
         for (int i = 1; i < size_; ++i) {
             made_.streams_.add({.peer = next(i),
                                 .tag = made_.tag_,
@@ -125,7 +125,7 @@ class MpiExchange::StreamMaker {
                                                     .bytes = own().bytes,
                                                     .piece_bytes = piece,
                                                     .window = static_cast<int>(MpiStaging::depth)});
-            made_.arriving_of_member_[static_cast<std::size_t>(previous(i))] = stream;
+            made_.arriving_of_member_[previous(i)] = stream;
             made_.arriving_.push_back(stream);
         }
         made_.pieces_to_sum_ = (own().bytes + piece - 1) / piece;
@@ -154,7 +154,7 @@ class MpiExchange::StreamMaker {
             if (in_ == out_) {
                 // The stream to `from` sends that member's addend from this memory; `addend` is the index of
                 // that stream.
-                const auto addend = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
+                const std::size_t addend = (from - rank_ + size_) % size_ - 1;
                 made_.overwrites_.push_back({arriving, addend});
             }
         }
@@ -179,7 +179,7 @@ void MpiExchange::start() {
     summed_ = 0;
     streams_.rewind();
     if (own_copy_.bytes > 0 && own_copy_.from != own_copy_.to) {
-        std::memcpy(own_copy_.to, own_copy_.from, static_cast<std::size_t>(own_copy_.bytes));
+        std::memcpy(own_copy_.to, own_copy_.from, own_copy_.bytes);
     }
     allow();
 }
@@ -200,13 +200,12 @@ bool MpiExchange::has_result() const noexcept {
 bool MpiExchange::sum_arrived() {
     const std::int64_t before = summed_;
     const std::int64_t piece_bytes = MpiStaging::piece_bytes(size_);
-    const std::int64_t own_bytes =
-        pieces_to_sum_ == 0 ? 0 : call_.blocks[static_cast<std::size_t>(rank_)].bytes;
+    const std::int64_t own_bytes = pieces_to_sum_ == 0 ? 0 : call_.blocks[rank_].bytes;
     const auto has_arrived = [&](std::size_t s) { return streams_[s].done > summed_; };
     while (summed_ < pieces_to_sum_ && std::all_of(arriving_.begin(), arriving_.end(), has_arrived)) {
         const std::int64_t offset = summed_ * piece_bytes;
         for (int m = 0; m < size_; ++m) {
-            const auto member = static_cast<std::size_t>(m);
+            const std::size_t member = m;
             if (m == rank_) {
                 addends_[member] = own_addend_ + offset;
             } else {

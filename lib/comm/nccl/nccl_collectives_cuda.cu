@@ -178,7 +178,7 @@ bool NcclCollectives::is_done(const Route& route) const {
 }
 
 void NcclCollectives::start(int call) {
-    auto& route = routes_.at(static_cast<std::size_t>(call));
+    auto& route = routes_.at(call);
     ZG_EXPECTS(!has_failed_ && is_done(route));
     if (route.on_host >= 0) {
         on_host_->start(route.on_host);
@@ -200,7 +200,7 @@ void NcclCollectives::progress() {
         lane_.progress();
         messages_.progress();
         std::erase_if(running_, [this](int call) {
-            const bool is_over = is_done(routes_[static_cast<std::size_t>(call)]);
+            const bool is_over = is_done(routes_[call]);
             if (is_over) {
                 node_.polling_ended();
             }
@@ -218,7 +218,7 @@ bool NcclCollectives::poll(int call) {
 }
 
 std::int64_t NcclCollectives::bytes_moved(int call) const {
-    const auto& route = routes_.at(static_cast<std::size_t>(call));
+    const auto& route = routes_.at(call);
     return route.on_host >= 0 ? on_host_->bytes_moved(route.on_host) : route.call->bytes_moved;
 }
 

@@ -14,7 +14,7 @@ ncclDataType_t type_of(spec::DType type) {
 }
 
 std::size_t count(std::int64_t bytes, int of_one = 1) {
-    return static_cast<std::size_t>(bytes / of_one);
+    return bytes / of_one;
 }
 
 }  // namespace

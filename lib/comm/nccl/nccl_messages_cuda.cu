@@ -108,7 +108,7 @@ void NcclMessages::send_note(Message& message) const {
 }
 
 void NcclMessages::start(int message) {
-    auto& started = *messages_.at(static_cast<std::size_t>(message));
+    auto& started = *messages_.at(message);
     started.is_waiting = true;
     started.call->is_given = false;
     if (started.channel->sends) {

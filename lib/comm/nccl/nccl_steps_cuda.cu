@@ -60,7 +60,7 @@ class StepMaker {
     }
 
   private:
-    const Block& block(int member) const { return call_.blocks[static_cast<std::size_t>(member)]; }
+    const Block& block(int member) const { return call_.blocks[member]; }
     const Block& own() const { return block(rank_); }
     std::int64_t others() const { return size_ - 1; }
 
@@ -163,11 +163,11 @@ class StepMaker {
     }
 
     void transpose() {
-        const auto me = static_cast<std::size_t>(rank_);
+        const std::size_t me = rank_;
         copy(in_ + own().offset_bytes, out_ + call_.output_blocks[me].offset_bytes, own().bytes);
         std::vector<NcclMessage> messages;
         for (int m = 0; m < size_; ++m) {
-            const auto& comes = call_.output_blocks[static_cast<std::size_t>(m)];
+            const auto& comes = call_.output_blocks[m];
             if (m != rank_) {
                 messages.push_back({m, in_ + block(m).offset_bytes, nullptr, block(m).bytes});
                 messages.push_back({m, nullptr, out_ + comes.offset_bytes, comes.bytes});

@@ -3,7 +3,7 @@
 namespace ziggurat::comm {
 
 void leave_message(Mailbox& box, EventCount& receiver, int slot, const Message& message) noexcept {
-    auto& filled = box.slots[static_cast<std::size_t>(slot)];
+    auto& filled = box.slots[slot];
     filled.message = message;
     filled.is_full.store(1, std::memory_order_seq_cst);
     notify(receiver);
@@ -13,10 +13,9 @@ std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
     const auto oldest_seen = [&] {
         std::optional<int> oldest;
         for (int s = 0; s < Mailbox::num_slots; ++s) {
-            const auto& slot = box.slots[static_cast<std::size_t>(s)];
+            const auto& slot = box.slots[s];
             if (slot.is_full.load(std::memory_order_acquire) != 0 && slot.message.tag == tag &&
-                (!oldest ||
-                 slot.message.number < box.slots[static_cast<std::size_t>(*oldest)].message.number)) {
+                (!oldest || slot.message.number < box.slots[*oldest].message.number)) {
                 oldest = s;
             }
         }
@@ -28,7 +27,7 @@ std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
 }
 
 void take_message(Mailbox& box, EventCount& sender, int slot) noexcept {
-    box.slots[static_cast<std::size_t>(slot)].is_full.store(0, std::memory_order_seq_cst);
+    box.slots[slot].is_full.store(0, std::memory_order_seq_cst);
     notify(sender);
 }
 

@@ -53,7 +53,7 @@ void take_message(Mailbox& box, EventCount& sender, int slot) noexcept;
 
 /// True if the receiver has emptied the slot. Called only by the sender, for a slot that it has filled.
 inline bool is_taken(const Mailbox& box, int slot) noexcept {
-    return box.slots[static_cast<std::size_t>(slot)].is_full.load(std::memory_order_acquire) == 0;
+    return box.slots[slot].is_full.load(std::memory_order_acquire) == 0;
 }
 
 }  // namespace ziggurat::comm

@@ -110,7 +110,7 @@ void NodeMemory::share(const device::Arena& arena) {
         }
         if (static_cast<int>(r) == me_) {
             by_local_rank[r] = {arena.staging(), static_cast<std::size_t>(arena.bytes())};
-            madvise(arena.staging(), static_cast<std::size_t>(arena.bytes()), MADV_DONTFORK);
+            madvise(arena.staging(), arena.bytes(), MADV_DONTFORK);
         } else if (auto mapping = PeerMapping::open(addresses[r], problem)) {
             by_local_rank[r] = mapping->bytes();
             mappings_.push_back(std::move(*mapping));
@@ -128,7 +128,7 @@ std::vector<int> NodeMemory::world_ranks_of(const Communicator& group) const {
     MPI_Group of_world = MPI_GROUP_NULL;
     ZG_MPI(MPI_Comm_group(group.native(), &of_group));
     ZG_MPI(MPI_Comm_group(world_.group().native(), &of_world));
-    std::vector<int> members(static_cast<std::size_t>(group.size()));
+    std::vector<int> members(group.size());
     std::iota(members.begin(), members.end(), 0);
     std::vector<int> ranks(members.size());
     const int code =
@@ -140,7 +140,7 @@ std::vector<int> NodeMemory::world_ranks_of(const Communicator& group) const {
 }
 
 int NodeMemory::local_rank_of(int world_rank) const {
-    return local_ranks_.at(static_cast<std::size_t>(world_rank));
+    return local_ranks_.at(world_rank);
 }
 
 bool NodeMemory::is_on_this_node(const Communicator& group) const {
@@ -153,7 +153,7 @@ std::optional<GroupSlots> NodeMemory::make_seats(const Communicator& group) {
     if (!is_shared()) {
         return std::nullopt;
     }
-    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t size = group.size();
     std::string problem;
     auto segment = CommonSegment::make(
         world_.in(group),
@@ -183,7 +183,7 @@ std::optional<GroupSlots> NodeMemory::make_seats(const Communicator& group) {
     for (std::size_t pair = 0; pair < size * size; ++pair) {
         made.mailboxes.push_back(mailboxes + pair);
     }
-    MemberSlot* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) MemberSlot;
+    MemberSlot* mine = new (made.seats.seats[group.rank()]) MemberSlot;
     mine->posted.store(options_.first_operation);
     mine->done.store(options_.first_operation);
     barrier(world_.in(group));  // all counters are initialised before any rank reads them

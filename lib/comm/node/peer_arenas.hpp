@@ -30,9 +30,7 @@ class PeerArenas {
 
     /// Returns the address in this process of a location in an arena of `local_rank`.
     std::byte* at(int local_rank, const ArenaAddress& arena_address) const noexcept {
-        return arenas_[static_cast<std::size_t>(arena_address.arena)][static_cast<std::size_t>(local_rank)]
-                   .data() +
-               arena_address.offset_bytes;
+        return arenas_[arena_address.arena][local_rank].data() + arena_address.offset_bytes;
     }
 
   private:

@@ -12,8 +12,8 @@ namespace ziggurat::comm {
 SharedCalls::SharedCalls(ChannelGroup group, PullSettings settings)
     : channel_{std::move(group)},
       settings_{std::move(settings)},
-      inputs_(static_cast<std::size_t>(channel_.size())),
-      outputs_(static_cast<std::size_t>(channel_.size())) {
+      inputs_(channel_.size()),
+      outputs_(channel_.size()) {
     ZG_EXPECTS(settings_.threads >= 1);
     ZG_EXPECTS(settings_.inline_bytes >= 0 && settings_.inline_bytes <= MemberSlot::payload_bytes);
 }
@@ -73,7 +73,7 @@ int SharedCalls::add(CollectiveCall call, std::vector<Block> pulls) {
 void SharedCalls::start(int call) {
     const bool is_free = is_complete(call);
     ZG_EXPECTS(is_free);
-    calls_[static_cast<std::size_t>(call)].state = State::queued;
+    calls_[call].state = State::queued;
     queue_.push_back(call);
     progress();
 }
@@ -81,14 +81,14 @@ void SharedCalls::start(int call) {
 bool SharedCalls::progress() {
     for (bool has_moved = false;; has_moved = true) {
         if (num_posted_ < queue_.size() && channel_.can_post()) {
-            post(calls_[static_cast<std::size_t>(queue_[num_posted_])]);
+            post(calls_[queue_[num_posted_]]);
             ++num_posted_;
             continue;
         }
         if (num_posted_ == 0) {
             return has_moved;
         }
-        Call& oldest = calls_[static_cast<std::size_t>(queue_.front())];
+        Call& oldest = calls_[queue_.front()];
         if (!channel_.all_posted(oldest.operation)) {
             return has_moved;
         }
@@ -103,7 +103,7 @@ bool SharedCalls::progress() {
 }
 
 bool SharedCalls::is_complete(int number) {
-    Call& call = calls_.at(static_cast<std::size_t>(number));
+    Call& call = calls_.at(number);
     if (call.state == State::pulled && (call.is_inline || channel_.all_done(call.operation))) {
         call.state = State::idle;
     }
@@ -112,7 +112,7 @@ bool SharedCalls::is_complete(int number) {
 
 bool SharedCalls::has_result(int number) {
     // In an all-reduce, others write their blocks to this member's output.
-    const Call& call = calls_.at(static_cast<std::size_t>(number));
+    const Call& call = calls_.at(number);
     return is_complete(number) || (call.state == State::pulled && !call.part->writes_outputs_of_others);
 }
 

@@ -58,7 +58,7 @@ class SharedCalls {
     /// Returns the bytes that this member read from and wrote to others' memory, over all executions.
     ///
     /// A sum inside the seats, which every member computes, counts like the equivalent sum in two phases.
-    std::int64_t bytes_moved(int call) const { return calls_.at(static_cast<std::size_t>(call)).bytes_moved; }
+    std::int64_t bytes_moved(int call) const { return calls_.at(call).bytes_moved; }
 
     int size() const noexcept { return channel_.size(); }
     int rank() const noexcept { return channel_.me(); }

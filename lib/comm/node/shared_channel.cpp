@@ -18,7 +18,7 @@ bool have_all_reached(const ChannelGroup& group,
                       Counter MemberSlot::*counter) noexcept {
     const int size = group.size();
     for (int i = 0; i < size; ++i) {
-        const auto member = static_cast<std::size_t>((group.me + i) % size);
+        const std::size_t member = (group.me + i) % size;
         if (has_reached(seen[member], operation)) {
             continue;
         }
@@ -46,20 +46,18 @@ SharedChannel::SharedChannel(ChannelGroup group)
 void SharedChannel::wake_others() noexcept {
     for (int m = 0; m < size(); ++m) {
         if (m != group_.me) {
-            notify(*group_.bells[static_cast<std::size_t>(m)]);
+            notify(*group_.bells[m]);
         }
     }
 }
 
 std::span<std::byte> SharedChannel::next_payload() noexcept {
-    return group_.seats[static_cast<std::size_t>(group_.me)]
-        ->notify[(last_ + 1) % MemberSlot::ring_operations]
-        .payload;
+    return group_.seats[group_.me]->notify[(last_ + 1) % MemberSlot::ring_operations].payload;
 }
 
 SharedChannel::Operation SharedChannel::post(const PostedCall& call,
                                              std::span<const std::byte> payload) noexcept {
-    MemberSlot& seat = *group_.seats[static_cast<std::size_t>(group_.me)];
+    MemberSlot& seat = *group_.seats[group_.me];
     ++last_;
     MemberSlot::Slot& slot = seat.notify[last_ % MemberSlot::ring_operations];
     slot.call = call;
@@ -76,7 +74,7 @@ bool SharedChannel::all_posted(Operation operation) noexcept {
 }
 
 void SharedChannel::finish(Operation operation) noexcept {
-    group_.seats[static_cast<std::size_t>(group_.me)]->done.store(operation, std::memory_order_seq_cst);
+    group_.seats[group_.me]->done.store(operation, std::memory_order_seq_cst);
     wake_others();
 }
 

@@ -106,11 +106,11 @@ class SharedChannel {
     }
     /// Returns the address in this process of a location published by `member`.
     std::byte* address(int member, const ArenaAddress& arena_address) const noexcept {
-        return group_.arenas->at(group_.local_rank_of[static_cast<std::size_t>(member)], arena_address);
+        return group_.arenas->at(group_.local_rank_of[member], arena_address);
     }
     /// Returns the location of a buffer of this member; is_shared() is false outside of the arenas.
     ArenaAddress arena_address_of(const std::byte* address, std::int64_t bytes) const noexcept {
-        return group_.arenas->find(group_.local_rank_of[static_cast<std::size_t>(group_.me)], address, bytes);
+        return group_.arenas->find(group_.local_rank_of[group_.me], address, bytes);
     }
 
     void finish(Operation operation) noexcept;
@@ -121,8 +121,7 @@ class SharedChannel {
 
   private:
     const MemberSlot::Slot& slot(int member, Operation operation) const noexcept {
-        return group_.seats[static_cast<std::size_t>(member)]
-            ->notify[operation % MemberSlot::ring_operations];
+        return group_.seats[member]->notify[operation % MemberSlot::ring_operations];
     }
     void wake_others() noexcept;
 

@@ -75,7 +75,7 @@ void SharedCollectives::start_by_mpi(Route& route) {
 void SharedCollectives::start(int call) {
     const bool is_free = poll(call);
     ZG_EXPECTS(is_free);
-    Route& route = routes_[static_cast<std::size_t>(call)];
+    Route& route = routes_[call];
     if (route.shared >= 0) {
         calls_.start(route.shared);
     } else if (route.message >= 0) {

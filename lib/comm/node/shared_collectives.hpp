@@ -47,7 +47,7 @@ class SharedCollectives final : public Collectives {
         bool runs_by_mpi = false;
     };
 
-    const Route& route_of(int call) const { return routes_.at(static_cast<std::size_t>(call)); }
+    const Route& route_of(int call) const { return routes_.at(call); }
     int prepare_message(CollectiveCall call);
     void start_by_mpi(Route& route);
     void progress();

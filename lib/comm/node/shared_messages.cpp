@@ -16,7 +16,7 @@ int SharedMessages::add(CollectiveCall call) {
     ZG_EXPECTS(is_between_two(call.kind));
     Traffic message;
     if (call.kind == CollectiveKind::send) {
-        const int me = group_.seats.local_rank_of[static_cast<std::size_t>(group_.seats.me)];
+        const int me = group_.seats.local_rank_of[group_.seats.me];
         message.arena_address = group_.seats.arenas->find(
             me, call.input + call.input_offset_bytes + call.blocks[0].offset_bytes, call.blocks[0].bytes);
     }
@@ -32,11 +32,11 @@ bool SharedMessages::is_carried_by_mpi(int message) const {
 }
 
 bool SharedMessages::must_be_fetched(int message) {
-    return std::exchange(messages_.at(static_cast<std::size_t>(message)).must_be_fetched, false);
+    return std::exchange(messages_.at(message).must_be_fetched, false);
 }
 
 void SharedMessages::start(int message) {
-    Traffic& started = messages_.at(static_cast<std::size_t>(message));
+    Traffic& started = messages_.at(message);
     ZG_EXPECTS(started.state == State::idle && !started.must_be_fetched);
     started.state = State::started;
     started.number = num_started_++;
@@ -47,7 +47,7 @@ bool SharedMessages::progress() {
     // In the order of starts. The end of a slot's use is observed before the slot is filled again.
     bool has_moved = false;
     for (const int running : running_) {
-        Traffic& message = messages_[static_cast<std::size_t>(running)];
+        Traffic& message = messages_[running];
         const bool moved =
             message.call.kind == CollectiveKind::send ? advance_send(message) : advance_receive(message);
         has_moved = moved || has_moved;
@@ -59,14 +59,14 @@ bool SharedMessages::progress() {
 }
 
 bool SharedMessages::advance_send(Traffic& message) {
-    const auto peer = static_cast<std::size_t>(message.call.peer);
+    const std::size_t peer = message.call.peer;
     Mailbox& to = box(group_.seats.me, message.call.peer);
     auto& is_occupied = is_occupied_[peer];
     if (message.state == State::posted) {
         if (!is_taken(to, message.slot)) {
             return false;
         }
-        is_occupied[static_cast<std::size_t>(message.slot)] = false;
+        is_occupied[message.slot] = false;
         message.state = State::idle;
         return true;
     }
@@ -102,8 +102,8 @@ bool SharedMessages::advance_receive(Traffic& message) {
     if (!found || !is_first_of_its_tag(message)) {
         return false;
     }
-    const auto sender = static_cast<std::size_t>(message.call.peer);
-    const Message& left = from.slots[static_cast<std::size_t>(*found)].message;
+    const std::size_t sender = message.call.peer;
+    const Message& left = from.slots[*found].message;
     const Block& block = message.call.blocks[0];
     if (left.bytes != block.bytes) {
         throw Error{ErrorKind::internal,

@@ -55,10 +55,8 @@ class SharedMessages {
         std::int64_t bytes_moved = 0;
     };
 
-    const Traffic& at(int message) const { return messages_.at(static_cast<std::size_t>(message)); }
-    Mailbox& box(int from, int to) const {
-        return *group_.mailboxes[static_cast<std::size_t>(from * group_.seats.size() + to)];
-    }
+    const Traffic& at(int message) const { return messages_.at(message); }
+    Mailbox& box(int from, int to) const { return *group_.mailboxes[from * group_.seats.size() + to]; }
     bool advance_send(Traffic& message);
     bool advance_receive(Traffic& message);
     /// True if no earlier receive waits for the same sender and tag.

@@ -28,8 +28,7 @@ class SharedCalls::Pulls {
 
     static void pack_own_block(const SharedCalls& calls, const Call& call, std::byte* payload) {
         const std::byte* in = call.call.input + call.call.input_offset_bytes;
-        copy(calls, payload, in, call.call.blocks[static_cast<std::size_t>(calls.rank())].bytes,
-             Stores::ordinary);
+        copy(calls, payload, in, call.call.blocks[calls.rank()].bytes, Stores::ordinary);
     }
 
     /// Copies all blocks without the gaps between them.
@@ -58,7 +57,7 @@ class SharedCalls::Pulls {
 
     void gather_inline() const {
         for (int m = 0; m < calls_.size(); ++m) {
-            const Block& block = blocks_[static_cast<std::size_t>(m)];
+            const Block& block = blocks_[m];
             copy(calls_, out_ + block.offset_bytes, payload(m), block.bytes, Stores::ordinary);
         }
     }
@@ -108,7 +107,7 @@ class SharedCalls::Pulls {
                 m == calls_.rank()
                     ? out_
                     : calls_.channel_.address(m, calls_.channel_.posted_call(m, call_.operation).output);
-            calls_.outputs_[static_cast<std::size_t>(m)] = vector + blocks_[me_].offset_bytes;
+            calls_.outputs_[m] = vector + blocks_[me_].offset_bytes;
         }
         sum_own_block(calls_.outputs_);
     }
@@ -143,14 +142,14 @@ class SharedCalls::Pulls {
     void for_each_member(const Pull& pull) const {
         for (int i = 0; i < calls_.size(); ++i) {
             const int from = (calls_.rank() + i) % calls_.size();
-            pull(from, static_cast<std::size_t>(from));
+            pull(from, from);
         }
     }
 
     void sum_own_block(std::span<std::byte* const> outputs) const {
         const Block own = blocks_[me_];
         for (int m = 0; m < calls_.size(); ++m) {
-            calls_.inputs_[static_cast<std::size_t>(m)] = calls_.input_of(call_, m) + own.offset_bytes;
+            calls_.inputs_[m] = calls_.input_of(call_, m) + own.offset_bytes;
         }
         const SharedSum sum{.inputs = calls_.inputs_,
                             .outputs = outputs,
@@ -170,7 +169,7 @@ class SharedCalls::Pulls {
             return;
         }
         for (int m = 0; m < calls_.size(); ++m) {
-            calls_.inputs_[static_cast<std::size_t>(m)] = payload(m) + offset;
+            calls_.inputs_[m] = payload(m) + offset;
         }
         sum_shared({.inputs = calls_.inputs_,
                     .outputs = {&to, 1},

@@ -82,7 +82,7 @@ std::optional<PeerMapping> PeerMapping::open(const SegmentAddress& address, std:
         obstacle = path + " is a different segment (the owner is in another pid namespace)";
         return std::nullopt;
     }
-    const auto bytes = static_cast<std::size_t>(address.bytes);
+    const std::size_t bytes = address.bytes;
     std::byte* at = map_aligned(descriptor, bytes);
     if (at == nullptr) {
         obstacle = "cannot map " + std::to_string(bytes) + " bytes of a peer: " + reason();
@@ -110,7 +110,7 @@ PeerMapping::~PeerMapping() {
 }
 
 std::vector<SegmentAddress> gather_addresses(const Communicator& group, const SegmentAddress& mine) {
-    std::vector<SegmentAddress> all(static_cast<std::size_t>(group.size()));
+    std::vector<SegmentAddress> all(group.size());
     ZG_MPI(MPI_Allgather(&mine, words_of_address, MPI_INT64_T, all.data(), words_of_address, MPI_INT64_T,
                          group.native()));
     return all;

@@ -35,9 +35,9 @@ void copy_shared(std::byte* to, const std::byte* from, std::int64_t bytes, Store
         return;
     }
     if (stores == Stores::non_temporal) {
-        stream::HostStream::copy(to, from, static_cast<std::size_t>(bytes));
+        stream::HostStream::copy(to, from, bytes);
     } else {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        std::memcpy(to, from, bytes);
     }
 }
 

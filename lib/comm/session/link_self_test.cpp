@@ -24,7 +24,7 @@ using Words = std::vector<std::uint32_t>;
 
 /// Returns the message of a rank, which differs from those of all other ranks.
 Words words_of(int rank) {
-    Words words(static_cast<std::size_t>(num_words));
+    Words words(num_words);
     for (std::size_t i = 0; i < words.size(); ++i) {
         words[i] = static_cast<std::uint32_t>(i) * 2654435761U + static_cast<std::uint32_t>(rank);
     }

@@ -105,7 +105,7 @@ void AbortHandler::verdict_of_another(const AbortReason& verdict) {
         departure_.leave_after_others(verdict.exit_code,
                                       "error: " + list_.own_work() + ": " + verdict.reason);
     }
-    const Peer& author = list_.peers[static_cast<std::size_t>(verdict.author)];
+    const Peer& author = list_.peers[verdict.author];
     departure_.leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": exits because " +
                                                          name_of_rank(author.rank, author.pid) + " on " +
                                                          list_.host + " has failed with exit code " +
@@ -162,7 +162,7 @@ bool AbortHandler::claim_failure(int exit_code, const std::string& message) {
 void AbortHandler::own_failure(int exit_code, const std::string& message, bool is_first) {
     const auto verdict = is_first ? std::nullopt : verdict_of_others();
     if (verdict && message.starts_with(verdict->reason)) {
-        const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
+        const Peer& author = list_.peers[verdict->author];
         departure_.abort_process(exit_code, "note: " + list_.own_name() + ": the same error as on rank " +
                                                 std::to_string(author.rank));
     }

@@ -95,7 +95,7 @@ void finish(MPI_Request request, int size, int rank) {
 }
 
 std::vector<Card> exchange(MPI_Comm world, int size, int rank, const Card& mine) {
-    std::vector<Card> cards(static_cast<std::size_t>(size));
+    std::vector<Card> cards(size);
     MPI_Request request = MPI_REQUEST_NULL;
     ZG_MPI(MPI_Iallgather(&mine, words_of_card, MPI_INT64_T, cards.data(), words_of_card, MPI_INT64_T, world,
                           &request));
@@ -151,7 +151,7 @@ MonitoredRanks find_peers(MPI_Comm world) {
     std::size_t me = 0;
     int first = 0;
     for (int rank = 0; rank < size; ++rank) {
-        const Card& card = cards[static_cast<std::size_t>(rank)];
+        const Card& card = cards[rank];
         if (card.machine != mine.machine) {
             continue;
         }
@@ -161,7 +161,7 @@ MonitoredRanks find_peers(MPI_Comm world) {
     }
 
     // All ranks of the node use the board of the first rank.
-    const Card& host = cards[static_cast<std::size_t>(first)];
+    const Card& host = cards[first];
     const bool is_host = first == own_rank;
     auto board =
         is_host ? std::nullopt

@@ -98,7 +98,7 @@ std::string read_proc_file(const std::string& path) {
         if (bytes <= 0) {
             break;
         }
-        text.append(part.data(), static_cast<std::size_t>(bytes));
+        text.append(part.data(), bytes);
     }
     return text;
 }

@@ -81,8 +81,7 @@ class TaskEncoder {
     void encode_after_begin(std::string_view text, std::vector<std::int32_t>& ids) {
         const auto first = std::ssize(ids);
         encoder_->encode(text, ids);
-        if (begin_token_ &&
-            (std::ssize(ids) == first || ids[static_cast<std::size_t>(first)] != *begin_token_)) {
+        if (begin_token_ && (std::ssize(ids) == first || ids[first] != *begin_token_)) {
             ids.insert(ids.begin() + first, *begin_token_);
         }
     }
@@ -175,7 +174,7 @@ ChoiceRows ChoiceRows::of_bytes(std::string_view bytes) {
     std::int64_t num_rows = 0;
     take(&num_rows, sizeof num_rows);
     ChoiceRows read;
-    read.rows.resize(static_cast<std::size_t>(num_rows));
+    read.rows.resize(num_rows);
     take(read.rows.data(), read.rows.size() * sizeof(ChoiceRow));
     read.tokens.resize(bytes.size() / sizeof(std::int32_t));
     take(read.tokens.data(), read.tokens.size() * sizeof(std::int32_t));

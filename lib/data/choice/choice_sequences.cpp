@@ -14,7 +14,7 @@ ChoiceSequences::ChoiceSequences(ChoiceRows rows, std::int64_t seq) : rows_{std:
     // Full, so that the first row starts a sequence.
     std::int64_t used = seq;
     for (std::int64_t row = 0; row < num_rows(); ++row) {
-        const auto& lengths = rows_.rows[static_cast<std::size_t>(row)];
+        const auto& lengths = rows_.rows[row];
         ZG_EXPECTS(lengths.context >= 1 && lengths.ending >= 1);
         if (used + lengths.read() > seq) {
             first_row_.push_back(row);
@@ -34,8 +34,7 @@ std::span<const ChoiceSequences::Place> ChoiceSequences::target_positions(std::i
         return {};
     }
     const auto at = first_row_.begin() + sequence;
-    return std::span{places_}.subspan(static_cast<std::size_t>(at[0]),
-                                      static_cast<std::size_t>(at[1] - at[0]));
+    return std::span{places_}.subspan(at[0], at[1] - at[0]);
 }
 
 void ChoiceSequences::fill(Batch& batch, std::int64_t first) const {
@@ -46,7 +45,7 @@ void ChoiceSequences::fill(Batch& batch, std::int64_t first) const {
     batch.num_targets = 0;
     for (std::int64_t slot = 0; slot < batch.batch; ++slot) {
         const bool is_present = first + slot < num_sequences();
-        batch.samples[static_cast<std::size_t>(slot)] = is_present ? first + slot : -1;
+        batch.samples[slot] = is_present ? first + slot : -1;
         fill_sequence(batch, slot, first + slot);
     }
 }
@@ -62,8 +61,8 @@ void ChoiceSequences::fill_sequence(Batch& batch, std::int64_t slot, std::int64_
         used += tokens;
     };
     for (const auto& position : target_positions(sequence)) {
-        const auto& lengths = rows_.rows[static_cast<std::size_t>(position.row)];
-        const auto tokens = rows_.tokens.begin() + first_token_[static_cast<std::size_t>(position.row)];
+        const auto& lengths = rows_.rows[position.row];
+        const auto tokens = rows_.tokens.begin() + first_token_[position.row];
         std::copy_n(tokens, lengths.read(), batch.tokens.begin() + begin + used);
         std::copy_n(tokens + 1, lengths.read(), batch.targets.begin() + begin + used);
         std::fill_n(batch.mask.begin() + begin + position.first_loss, position.losses, std::uint8_t{1});

@@ -28,7 +28,7 @@ TaskChoice choose_one(const ChoiceTask& task, std::span<const ChoiceRow> rows, s
         return choice;
     }
     const auto by = [&](Normalisation normalisation) -> auto& {
-        return choice.chosen[static_cast<std::size_t>(normalisation)];
+        return choice.chosen[normalisation];
     };
     by(Normalisation::none) = most_likely(choice, [](std::size_t) { return 1.0; });
     by(Normalisation::tokens) =
@@ -63,8 +63,7 @@ std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
 
 double ChoiceCounts::accuracy(Normalisation normalisation) const {
     ZG_EXPECTS(labelled > 0);
-    return static_cast<double>(right[static_cast<std::size_t>(normalisation)]) /
-           static_cast<double>(labelled);
+    return static_cast<double>(right[normalisation]) / static_cast<double>(labelled);
 }
 
 double ChoiceCounts::standard_error(Normalisation normalisation) const {

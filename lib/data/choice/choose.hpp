@@ -1,13 +1,13 @@
 /// Choices by likelihood, and the number of correct choices.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/enum_array.hpp"
 #include "data/choice/choice_rows.hpp"
 #include "data/choice/choice_task.hpp"
 
@@ -25,12 +25,10 @@ inline constexpr std::size_t num_normalisations = 3;
 struct TaskChoice {
     std::vector<double> sums;          ///< log-probability of each ending, in nats; NaN: not finite
     std::vector<std::int32_t> tokens;  ///< of each ending
-    /// By Normalisation: the most likely ending, the first one of equals; empty if a sum is not finite.
-    std::array<std::optional<std::int64_t>, num_normalisations> chosen;
+    /// The most likely ending, the first one of equals; empty if a sum is not finite.
+    EnumArray<Normalisation, std::optional<std::int64_t>, num_normalisations> chosen;
 
-    const std::optional<std::int64_t>& by(Normalisation normalisation) const {
-        return chosen[static_cast<std::size_t>(normalisation)];
-    }
+    const std::optional<std::int64_t>& by(Normalisation normalisation) const { return chosen[normalisation]; }
 };
 
 /// Returns the number of characters of valid UTF-8: code points, as Python counts them.
@@ -50,8 +48,8 @@ std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
 struct ChoiceCounts {
     std::int64_t tasks = 0;
     std::int64_t labelled = 0;
-    std::int64_t undecided = 0;                               ///< tasks with a sum that is not finite
-    std::array<std::int64_t, num_normalisations> right = {};  ///< by Normalisation
+    std::int64_t undecided = 0;  ///< tasks with a sum that is not finite
+    EnumArray<Normalisation, std::int64_t, num_normalisations> right = {};
 
     /// Returns the correct share of the tasks with a label. \pre there is such a task
     double accuracy(Normalisation normalisation) const;

@@ -86,14 +86,14 @@ std::int64_t TrainingOrder::shift_of(std::size_t part, std::int64_t epoch) const
 }
 
 std::int64_t TrainingOrder::first_token(int part, std::int64_t epoch, std::int64_t position) const {
-    const auto p = static_cast<std::size_t>(part);
+    const std::size_t p = part;
     const std::int64_t window = is_shuffled_ ? orders_[p].at(epoch, position) : position;
     return parts_[p].begin + shift_of(p, epoch) + window * seq_;
 }
 
 Window TrainingOrder::window(std::int64_t sample) const {
     const auto pick = mix_.pick(sample - first_sample_);
-    const auto p = static_cast<std::size_t>(pick.source);
+    const std::size_t p = pick.source;
     const int source = parts_[p].source;
     const std::int64_t later = pick.index - begins_[p].windows;
     if (later < 0) {
@@ -104,11 +104,11 @@ Window TrainingOrder::window(std::int64_t sample) const {
 }
 
 std::int64_t TrainingOrder::tokens_left(int part) const {
-    return begins_[static_cast<std::size_t>(part)].windows * seq_;
+    return begins_[part].windows * seq_;
 }
 
 std::int64_t TrainingOrder::token_ahead(int part, std::int64_t passed) const {
-    const auto p = static_cast<std::size_t>(part);
+    const std::size_t p = part;
     const Begin& begin = begins_[p];
     return is_shuffled_ ? first_token(part, begin.epoch, (begin.tokens + passed) / seq_) + passed % seq_
                         : parts_[p].begin + begin.tokens + passed;
@@ -129,7 +129,7 @@ std::vector<SourcePosition> TrainingOrder::positions(std::int64_t sample) const 
 }
 
 bool TrainingOrder::has_passed(int part, std::int64_t token, const SourcePosition& source_position) const {
-    const auto p = static_cast<std::size_t>(part);
+    const std::size_t p = part;
     const std::int64_t offset = token - parts_[p].begin - shift_of(p, source_position.epoch);
     if (!is_shuffled_) {
         return offset < source_position.tokens;

@@ -92,9 +92,7 @@ class TrainingOrder final : public SampleOrder {
     bool has_passed(int part, std::int64_t token, const SourcePosition& source_position) const;
 
     /// Returns the number of windows in an epoch of part `part`.
-    std::int64_t windows_per_epoch(int part) const {
-        return orders_.at(static_cast<std::size_t>(part)).size();
-    }
+    std::int64_t windows_per_epoch(int part) const { return orders_.at(part).size(); }
 
   private:
     /// Start of the order in a part.

@@ -48,7 +48,7 @@ std::string TextStream::read_file() {
     for (;;) {
         const auto count = ::read(file_.get(), bytes.data(), bytes.size());
         if (count >= 0) {
-            bytes.resize(static_cast<std::size_t>(count));
+            bytes.resize(count);
             file_bytes_ += count;
             return bytes;
         }

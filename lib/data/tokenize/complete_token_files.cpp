@@ -91,7 +91,7 @@ void each_length(const std::string& path, std::int64_t documents, const Use& use
     const auto file = open_for_reading(path);
     std::vector<std::int32_t> lengths;
     for (std::int64_t done = 0; done < documents; done += std::ssize(lengths)) {
-        lengths.resize(static_cast<std::size_t>(std::min(max_at_once, documents - done)));
+        lengths.resize(std::min(max_at_once, documents - done));
         const auto bytes = lengths.size() * sizeof lengths[0];
         const auto offset = done * static_cast<std::int64_t>(sizeof lengths[0]);
         for (std::size_t have = 0; have < bytes;) {

@@ -29,7 +29,7 @@ DocumentReader::DocumentReader(const std::vector<TextInput>& inputs, InputPositi
     : inputs_{inputs}, at_{from} {
     const auto earlier = std::min(at_.file, static_cast<std::int64_t>(std::ssize(inputs)));
     for (std::int64_t i = 0; i < earlier; ++i) {
-        bytes_before_ += inputs[static_cast<std::size_t>(i)].stamp.bytes;
+        bytes_before_ += inputs[i].stamp.bytes;
     }
 }
 
@@ -63,10 +63,10 @@ std::int64_t DocumentReader::add_mapped_run(DocumentBatch& batch, std::int64_t m
         }
     }
     const auto text = text_of(*file_);
-    const auto begin = static_cast<std::size_t>(at_.offset);
+    const std::size_t begin = at_.offset;
     auto end = text.size();
     if (input().has_lines) {
-        end = end_of_line(text, begin + static_cast<std::size_t>(min_bytes - 1)).value_or(text.size());
+        end = end_of_line(text, begin + (min_bytes - 1)).value_or(text.size());
     }
     batch.runs.push_back({.owner = file_,
                           .text = text.substr(begin, end - begin),
@@ -89,7 +89,7 @@ void DocumentReader::open_stream() {
         }
         const auto skipped = std::min(left, static_cast<std::int64_t>(std::ssize(*ahead_)));
         lines_before_ += std::count(ahead_->begin(), ahead_->begin() + skipped, '\n');
-        ahead_->erase(0, static_cast<std::size_t>(skipped));
+        ahead_->erase(0, skipped);
         left -= skipped;
     }
 }
@@ -99,7 +99,7 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
         open_stream();
     }
     std::optional<std::size_t> end;
-    auto searched = static_cast<std::size_t>(min_bytes - 1);
+    std::size_t searched = min_bytes - 1;
     // The cut must not depend on how the bytes arrive.
     while (!has_ended_ && (!end || *end == ahead_->size())) {
         if (!end && input().has_lines) {

@@ -59,7 +59,7 @@ class DocumentReader {
     InputPosition position() const noexcept { return at_; }
 
   private:
-    const TextInput& input() const { return inputs_[static_cast<std::size_t>(at_.file)]; }
+    const TextInput& input() const { return inputs_[at_.file]; }
     std::int64_t add_run(DocumentBatch& batch, std::int64_t min_bytes);
     std::int64_t add_mapped_run(DocumentBatch& batch, std::int64_t min_bytes);
     std::int64_t add_streamed_run(DocumentBatch& batch, std::int64_t min_bytes);

@@ -35,7 +35,7 @@ std::string all_of(int file, const std::string& path) {
         if (read == 0) {
             return text;
         }
-        text.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(read, 0)));
+        text.append(part.data(), std::max<ssize_t>(read, 0));
     }
 }
 

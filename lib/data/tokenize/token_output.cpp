@@ -90,7 +90,7 @@ TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens wri
     if (written_ == WrittenTokens{}) {
         ::unlink(path.c_str());
         tokens_ = open_at(path, 0);
-        write_output(tokens_.get(), path, std::string(static_cast<std::size_t>(header), '\0'));
+        write_output(tokens_.get(), path, std::string(header, '\0'));
     } else {
         tokens_ = open_at(path, header + written_.tokens * bytes_of(layout_.type));
     }

@@ -25,7 +25,7 @@ class BpeTokenizer final : public TextTokenizer {
     std::int64_t bytes_of(std::int32_t id) const override {
         return id == parts_.document_token || id == parts_.begin_token
                    ? 0
-                   : std::ssize(parts_.bytes_of_token[static_cast<std::size_t>(id)]);
+                   : std::ssize(parts_.bytes_of_token[id]);
     }
     std::int64_t vocab_size() const noexcept override { return std::ssize(parts_.bytes_of_token); }
     std::optional<std::int32_t> document_token() const noexcept override { return parts_.document_token; }
@@ -199,7 +199,7 @@ void BpeTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes)
         if (!is_first) {
             text += parts_.separator;
         }
-        text += parts_.bytes_of_token[static_cast<std::size_t>(id)];
+        text += parts_.bytes_of_token[id];
         end_of_first = is_first ? text.size() : end_of_first;
         is_first = false;
     }

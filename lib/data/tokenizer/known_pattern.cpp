@@ -11,7 +11,7 @@ constexpr std::string_view words_of_tiktoken =
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view numbered_words_expression =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view qwen2_expression =
+constexpr std::string_view single_digits_expression =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 constexpr std::uint32_t long_s = 0x17F;  // folds to s
@@ -207,7 +207,7 @@ std::unique_ptr<const Pattern> known_pattern(std::string_view expression) {
     if (expression == numbered_words_expression) {
         return std::make_unique<NumberedWordsPattern>(3);
     }
-    if (expression == qwen2_expression) {
+    if (expression == single_digits_expression) {
         return std::make_unique<NumberedWordsPattern>(1);
     }
     return nullptr;

@@ -103,7 +103,7 @@ void read_byte_tokens(const JsonObject& model, const Vocabulary& vocabulary, Bpe
         if (found == vocabulary.end()) {
             model.unsupported(fmt::format("has no token for the byte 0x{:02x} ('{}')", byte, letter));
         }
-        parts.token_of_byte[static_cast<std::size_t>(byte)] = found->second;
+        parts.token_of_byte[byte] = found->second;
     }
 }
 
@@ -152,13 +152,13 @@ void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpePa
     parts.bytes_of_token.resize(vocabulary.size());
     for (const auto& [text, id] : vocabulary) {
         const auto bytes = is_of_bytes ? spelled_bytes(text) : std::optional{text};
-        parts.bytes_of_token[static_cast<std::size_t>(id)] = bytes.value_or(text);
+        parts.bytes_of_token[id] = bytes.value_or(text);
         if (ignores_merges && bytes) {
             parts.token_of_piece.emplace(*bytes, id);
         }
     }
     for (const auto& token : parts.added_tokens) {
-        const auto id = static_cast<std::size_t>(token.id);
+        const std::size_t id = token.id;
         parts.bytes_of_token.resize(std::max(parts.bytes_of_token.size(), id + 1));
         parts.bytes_of_token[id] = token.content;
     }

@@ -71,14 +71,23 @@ class Reading {
         for (const auto& fact : (*family)->published.facts) {
             expect(fact);
         }
+        for (const auto& list : (*family)->published.layer_lists) {
+            take(list);
+        }
+        expect_full_attention(**family);
         for (const char* key : refused_keys) {
+            if (is_used((*family)->published, key)) {
+                continue;
+            }
             if (const Json* value = ConfigReading::find_value(reading_.document(), key);
                 value != nullptr && !prints_nothing(*value)) {
                 reading_.report_finding(key, fmt::format("{} = {} is not implemented", key, shown(*value)),
                                         "models in Ziggurat do not use it", "Use a model without it.");
             }
         }
-        expect_whole_heads();
+        if (!(*family)->has_own_head_dim) {
+            expect_whole_heads();
+        }
         if ((*family)->has_rotary_positions()) {
             read_positions(reading_, **family);
         }
@@ -109,6 +118,10 @@ class Reading {
         const bool is_null = value != nullptr && value->is_null();
         if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
             take_fallback(key);
+        } else if (is_null && key.deck_key == std::string_view{"model.window"}) {
+            reading_.record(key.deck_key, "none", name);
+        } else if (is_null && key.deck_key == std::string_view{"model.kv_heads"}) {
+            reading_.record(key.deck_key, "auto", "");
         } else if (is_null && (fallback == "true" || fallback == "false")) {
             reading_.record(key.deck_key, "false", name);  // as Python evaluates None
         } else if (auto text = reading_.text_of(name, *value)) {
@@ -138,6 +151,67 @@ class Reading {
                 fact.name, fmt::format("{} = {} is not implemented", fact.name, shown(*value)),
                 fmt::format("models of this family have {} here", fmt::join(fact.values, " or ")),
                 "Use a model that has it.");
+        }
+    }
+
+    /// True if the family reads the key, or the file says that it has no effect.
+    bool is_used(const layout::Published& published, std::string_view name) const {
+        const auto is_key = [&](const layout::HfKey& key) { return key.name == name; };
+        if (std::ranges::any_of(published.keys, is_key)) {
+            return true;
+        }
+        const char* const by = published.window_switch;
+        if (name != "sliding_window" || by == nullptr) {
+            return false;
+        }
+        const Json* value = ConfigReading::find_value(reading_.document(), by);
+        return value == nullptr || *value == false;
+    }
+
+    /// Records after which number of layers one is special: from a list with an entry for each, or its
+    /// interval.
+    void take(const layout::HfLayerList& list) {
+        const Json* entries = ConfigReading::find_value(reading_.document(), list.name);
+        const Json* interval = ConfigReading::find_value(reading_.document(), list.interval);
+        if (entries == nullptr) {
+            if (interval == nullptr) {
+                reading_.record(list.deck_key, list.fallback, "");
+            } else if (auto text = reading_.text_of(list.interval, *interval)) {
+                reading_.record(list.deck_key, std::move(*text), list.interval);
+            }
+            return;
+        }
+        const auto is_special = [&](std::size_t i) { return (*entries)[i] == list.special; };
+        std::size_t first = 0;  // layers up to the first special one, with it; 0: none is special
+        bool is_even = entries->is_array();
+        for (std::size_t i = 0; is_even && i < entries->size(); ++i) {
+            first = first == 0 && is_special(i) ? i + 1 : first;
+            is_even = is_special(i) ? (i + 1) % first == 0
+                                    : (*entries)[i] == list.usual && (first == 0 || (i + 1) % first != 0);
+        }
+        if (is_even) {
+            reading_.record(list.deck_key, first == 0 ? "none" : std::to_string(first), list.name);
+        } else {
+            reading_.report_finding(
+                list.name, fmt::format("{} = {} is not implemented", list.name, shown(*entries)),
+                fmt::format("every n-th layer has {} here, and all others {}", list.special, list.usual),
+                "Use a model that has it.");
+        }
+    }
+
+    /// Refuses layers that attend to a window, unless all do and the family has one window for all.
+    void expect_full_attention(const layout::FamilyDescriptor& family) {
+        const Json* types = ConfigReading::find_value(reading_.document(), "layer_types");
+        if (types == nullptr || !types->is_array()) {
+            return;
+        }
+        const auto is = [&](const char* name) {
+            return std::ranges::all_of(*types, [&](const Json& type) { return type == name; });
+        };
+        if (!is("full_attention") && !(family.has_window && is("sliding_attention"))) {
+            reading_.report_finding("layer_types",
+                                    fmt::format("layer_types = {} is not implemented", shown(*types)),
+                                    "all layers attend in the same way here", "Use a model that has it.");
         }
     }
 

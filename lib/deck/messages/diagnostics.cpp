@@ -69,7 +69,7 @@ const std::string* Diagnostics::line_at(const SourceLocation& at) const {
     const auto found = lines_.find(at.file);
     const bool is_present =
         found != lines_.end() && at.line >= 1 && static_cast<std::size_t>(at.line) <= found->second.size();
-    return is_present ? &found->second[static_cast<std::size_t>(at.line) - 1] : nullptr;
+    return is_present ? &found->second[at.line - 1] : nullptr;
 }
 
 void Diagnostics::add(Problem problem) {
@@ -139,7 +139,7 @@ void Diagnostics::remember(std::string file, std::string_view text) {
 }
 
 std::size_t Diagnostics::file_rank(const std::string& file) const {
-    return static_cast<std::size_t>(std::find(files_.begin(), files_.end(), file) - files_.begin());
+    return std::find(files_.begin(), files_.end(), file) - files_.begin();
 }
 
 void Diagnostics::hide(std::span<const Secret> secrets) {
@@ -177,9 +177,9 @@ std::string Diagnostics::caret(const SourceLocation& at) const {
     const std::size_t end = character_boundary(line, std::min(line.size(), begin + longest_line_shown));
     const std::string shown = shown_line(std::string_view{line}.substr(begin, end - begin));
     const std::string before = shown_line(std::string_view{line}.substr(begin, column));
-    const auto characters = static_cast<std::size_t>(std::count_if(before.begin(), before.end(), [](char c) {
+    const std::size_t characters = std::count_if(before.begin(), before.end(), [](char c) {
         return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
-    }));
+    });
     return fmt::format("{:>4} | {}\n     | {:>{}}\n", at.line, shown, "^", characters + 1);
 }
 

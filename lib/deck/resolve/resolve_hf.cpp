@@ -55,6 +55,10 @@ class Application {
             return find("model.heads")->text;
         }
         const auto hidden = read_integer(find("model.hidden")->text);
+        if (stated.deck_key == "model.head_dim") {
+            const auto heads = read_integer(find("model.heads")->text).value_or(0);
+            return fmt::format("{}", heads > 0 ? hidden.value_or(0) / heads : 0);
+        }
         const auto* const family = layout::find_family(find("model.family")->text);
         return fmt::format("{}", family->usual_ffn_hidden(hidden.value_or(0)));
     }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <span>
@@ -59,6 +60,9 @@ void apply_preset(Resolution& resolution) {
     if (preset->ffn_hidden != family.usual_ffn_hidden(preset->hidden)) {
         take("model.ffn_hidden", count(preset->ffn_hidden));
     }
+    if (preset->norm_epsilon != spec::Model{}.norm_epsilon) {
+        take("model.norm_epsilon", write_real(preset->norm_epsilon));
+    }
     if (family.has_rotary_positions()) {
         take("model.rope_theta", write_real(preset->rope_theta));
         take("model.rotary_fraction", write_real(preset->rotary_fraction));
@@ -73,6 +77,11 @@ void resolve_widths(Resolution& resolution) {
         resolution.set_resolved_integer("model.kv_heads", model.heads, "one per head");
     }
     model.kv_heads = values.integer("model.kv_heads");
+    if (resolution.is_auto("model.head_dim")) {
+        resolution.set_resolved_integer("model.head_dim", model.heads > 0 ? model.hidden / model.heads : 0,
+                                        "hidden / heads");
+    }
+    model.head_dim = values.integer("model.head_dim");
     if (resolution.is_auto("model.ffn_hidden")) {
         resolution.set_resolved_integer("model.ffn_hidden", family.usual_ffn_hidden(model.hidden),
                                         family.usual_ffn_formula);
@@ -170,6 +179,37 @@ void resolve_positions(Resolution& resolution) {
     resolve_scaling(resolution);
 }
 
+/// Resolves what only some families leave to the deck.
+void resolve_parts(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    const auto& family = layout::family_of(model);
+    if (family.has_optional_biases) {
+        model.bias = {.qkv = values.boolean("model.bias.qkv"),
+                      .output = values.boolean("model.bias.output"),
+                      .mlp = values.boolean("model.bias.mlp")};
+    } else {
+        for (const char* key : {"model.bias.qkv", "model.bias.output", "model.bias.mlp"}) {
+            resolution.erase_default(key);
+        }
+    }
+    if (!family.has_window) {
+        resolution.erase_default("model.window");
+    } else if (!values.is_keyword("model.window", "none")) {
+        model.window = values.integer("model.window");
+    }
+    if (family.no_rope_interval < 0) {
+        resolution.erase_default("model.no_rope_interval");
+        return;
+    }
+    if (resolution.is_auto("model.no_rope_interval")) {
+        resolution.set_resolved_integer("model.no_rope_interval", family.no_rope_interval,
+                                        "value of the family");
+    }
+    model.no_rope_interval =
+        values.is_keyword("model.no_rope_interval", "none") ? 0 : values.integer("model.no_rope_interval");
+}
+
 }  // namespace
 
 void resolve_model(Resolution& resolution) {
@@ -195,11 +235,11 @@ void resolve_model(Resolution& resolution) {
     model.layers = values.integer("model.layers");
     model.hidden = values.integer("model.hidden");
     model.heads = values.integer("model.heads");
-    model.head_dim = model.heads > 0 ? model.hidden / model.heads : 0;
     resolve_widths(resolution);
     resolve_vocabulary(resolution);
     model.norm_epsilon = values.real("model.norm_epsilon");
     resolve_positions(resolution);
+    resolve_parts(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
     model.embedding_gradient = values.real("model.embedding_gradient");

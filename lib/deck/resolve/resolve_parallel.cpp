@@ -88,7 +88,7 @@ std::vector<std::int64_t> named_stage_layers(Resolution& resolution) {
     std::vector<std::int64_t> layers;
     for (int chunk = 0; fits && chunk < parallel.chunks_per_stage; ++chunk) {
         for (const auto& chunks : of_stage) {
-            layers.push_back(chunks[static_cast<std::size_t>(chunk)]);
+            layers.push_back(chunks[chunk]);
         }
     }
     return layers;

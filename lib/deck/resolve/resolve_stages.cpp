@@ -67,7 +67,7 @@ std::string layers_text(const spec::RunSpec& run, int stage) {
     const auto all = layout::stage_layers(run);
     std::vector<std::int64_t> layers;
     for (int chunk = 0; chunk < run.parallel.chunks_per_stage; ++chunk) {
-        layers.push_back(all[static_cast<std::size_t>(chunk * run.parallel.stages + stage)]);
+        layers.push_back(all[chunk * run.parallel.stages + stage]);
     }
     return layers.size() == 1 ? fmt::format("{}", layers.front())
                               : fmt::format("[{}]", fmt::join(layers, ", "));
@@ -95,8 +95,7 @@ void write_stages(Resolution& resolution, const std::string& reason) {
     const auto general = spec::general_state(run);
     std::vector<std::string> entries;
     for (int stage = 0; stage < run.parallel.stages; ++stage) {
-        const auto own = run.stages.empty() ? std::string{}
-                                            : own_text(run.stages[static_cast<std::size_t>(stage)], general);
+        const auto own = run.stages.empty() ? std::string{} : own_text(run.stages[stage], general);
         entries.push_back(fmt::format("{{layers: {}{}}}", layers_text(run, stage), own));
     }
     resolution.values.set_count(each, 0);

@@ -22,7 +22,7 @@ std::set<std::string> possible_targets(const spec::Model& model) {
     std::set<std::string> names;
     for (const auto& phase : layer.phases) {
         for (const auto& use : phase.parameters) {
-            const auto& parameter = layer.parameters[static_cast<std::size_t>(use.parameter)];
+            const auto& parameter = layer.parameters[use.parameter];
             if (phase.kind == layout::PhaseKind::linear && parameter.role == layout::Role::weight) {
                 names.emplace(layout::target_name(parameter.name));
             }

@@ -13,7 +13,23 @@ namespace {
 
 void heads_divide_the_width(const Resolution& at) {
     const spec::Model& model = at.run.model;
+    const auto& family = layout::family_of(model);
+    if (model.hidden == model.heads * model.head_dim || family.has_own_head_dim) {
+        if (model.head_dim == 0) {
+            at.found.error(
+                at.values.location("model.heads"),
+                fmt::format("model.heads = {} is more than model.hidden = {}", model.heads, model.hidden),
+                "no channels are left for a head", "Use fewer heads, or set model.head_dim.");
+        }
+        return;
+    }
     if (model.hidden % model.heads == 0) {
+        at.found.error(at.values.location("model.head_dim"),
+                       fmt::format("model.head_dim = {}, where hidden / heads is {}", model.head_dim,
+                                   model.hidden / model.heads),
+                       fmt::format("the heads of {} are together as wide as the model", family.name),
+                       fmt::format("Leave it out, or use family {}.",
+                                   families_or([](const auto& f) { return f.has_own_head_dim; })));
         return;
     }
     at.found.error(
@@ -30,12 +46,13 @@ void rotary_channels_come_in_pairs(const Resolution& at) {
     const auto channels = model.rotary_channels();
     const bool are_pairs =
         channels >= 2 && channels % 2 == 0 && std::abs(turned - static_cast<double>(channels)) < 1e-6;
-    if (!layout::family_of(model).has_rotary_positions() || model.hidden % model.heads != 0 || are_pairs) {
+    if (!layout::family_of(model).has_rotary_positions() || model.head_dim == 0 || are_pairs) {
         return;
     }
     at.found.error(at.values.location("model.heads"), fmt::format("{} rotary channels per head", turned),
                    "rotary positions rotate pairs of channels",
-                   "Choose hidden / heads and model.rotary_fraction so that they are an even number.");
+                   "Choose hidden / heads (or model.head_dim) and model.rotary_fraction so that they are an "
+                   "even number.");
 }
 
 void query_heads_share_key_heads_evenly(const Resolution& at) {
@@ -101,6 +118,39 @@ void rotary_positions_are_those_of_the_family(const Resolution& at) {
     }
 }
 
+void parts_are_those_of_the_family(const Resolution& at) {
+    using Family = layout::FamilyDescriptor;
+    const struct {
+        const char* key;
+        const char* what;
+        bool (*has)(const Family&);
+    } parts[] = {{"model.bias.qkv", "has a fixed choice of biases",
+                  [](const Family& f) { return f.has_optional_biases; }},
+                 {"model.bias.output", "has a fixed choice of biases",
+                  [](const Family& f) { return f.has_optional_biases; }},
+                 {"model.bias.mlp", "has a fixed choice of biases",
+                  [](const Family& f) { return f.has_optional_biases; }},
+                 {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
+                 {"model.no_rope_interval", "has the same positions in all layers",
+                  [](const Family& f) { return f.no_rope_interval >= 0; }}};
+    const auto& family = layout::family_of(at.run.model);
+    for (const auto& part : parts) {
+        if (at.values.is_written(part.key) && !part.has(family)) {
+            at.found.error(at.values.location(part.key),
+                           fmt::format("{} is given for {}", part.key, family.name),
+                           fmt::format("{} {}", family.name, part.what),
+                           fmt::format("Remove it, or use family {}.", families_or(part.has)));
+        }
+    }
+    if (at.run.model.bias.qkv != at.run.model.bias.output) {
+        at.found.error(at.values.location("model.bias.output"),
+                       fmt::format("model.bias.output = {} with model.bias.qkv = {}",
+                                   at.run.model.bias.output, at.run.model.bias.qkv),
+                       fmt::format("{} sets both by one key of its config.json", family.name),
+                       "Give both the same value.");
+    }
+}
+
 void rope_scaling_has_parts(const Resolution& at) {
     const auto& scaling = at.run.model.rope_scaling;
     if (scaling.kind == spec::RopeScalingKind::by_parts &&
@@ -161,8 +211,10 @@ void what_is_cut_has_copies(const Resolution& at) {
 }
 
 constexpr std::array rules = {
-    Rule{heads_divide_the_width, "model.hidden model.heads"},
-    Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family model.rotary_fraction"},
+    Rule{heads_divide_the_width, "model.hidden model.heads model.head_dim model.family"},
+    Rule{rotary_channels_come_in_pairs,
+         "model.hidden model.heads model.head_dim model.family model.rotary_fraction"},
+    Rule{parts_are_those_of_the_family, "model.family model.bias model.window model.no_rope_interval"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{the_tokenizer_fits_the_vocabulary, "model.vocab data.tokenizer"},

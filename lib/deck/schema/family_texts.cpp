@@ -87,6 +87,26 @@ std::string base_of_norm(const FamilyDescriptor& family) {
     return family.norm == layout::NormKind::layer_norm ? "the variance" : "the mean square";
 }
 
+bool has_own_head_dim(const FamilyDescriptor& family) {
+    return family.has_own_head_dim;
+}
+
+bool has_window(const FamilyDescriptor& family) {
+    return family.has_window;
+}
+
+bool has_optional_biases(const FamilyDescriptor& family) {
+    return family.has_optional_biases;
+}
+
+bool can_leave_rope_out(const FamilyDescriptor& family) {
+    return family.no_rope_interval >= 0;
+}
+
+std::string no_rope_interval(const FamilyDescriptor& family) {
+    return fmt::format("{}", family.no_rope_interval);
+}
+
 FamilyTexts make() {
     FamilyTexts texts;
     Names presets;
@@ -127,6 +147,17 @@ FamilyTexts make() {
     texts.dropout =
         fmt::format("Rate for the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));
+    texts.head_dim = fmt::format("Channels of a head; auto is hidden / heads. Another value is for {} only.",
+                                 joined(names_of(has_own_head_dim), "and"));
+    texts.no_rope_interval = fmt::format(
+        "Layers n, 2n, 3n ... (from 1) have no rotary positions; auto is {}, and none in other families.",
+        joined(shared(no_rope_interval, can_leave_rope_out), "or"));
+    texts.window = fmt::format(
+        "Number of tokens to which a token attends, with itself; none is all tokens before it. {} only.",
+        joined(names_of(has_window), "and"));
+    texts.bias = fmt::format(
+        "The products of queries, keys and values add a bias; {} only. Other families have a fixed choice.",
+        joined(names_of(has_optional_biases), "and"));
     return texts;
 }
 

@@ -16,7 +16,8 @@ struct FamilyTexts {
     std::string names;     ///< keywords of model.family
     std::string presets;   ///< keywords of model.preset
     std::string families;  ///< text of model.family; the following ones are those of other keys
-    std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout;
+    std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout, head_dim,
+        no_rope_interval, window, bias;
     std::string rope_scalings;  ///< keywords of model.rope_scaling.kind
     std::string rope_scaling, low_freq_factor, high_freq_factor, original_max_seq;
 };

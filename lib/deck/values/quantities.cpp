@@ -51,7 +51,7 @@ std::optional<double> take_number(std::string_view& text, bool takes_exponent = 
     if (error != std::errc{} || !std::isfinite(value)) {
         return std::nullopt;
     }
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    text.remove_prefix(end - text.data());
     return value;
 }
 

@@ -16,7 +16,7 @@ Origin with_place(Origin origin) {
         int line = 0;
         const auto [stop, problem] =
             std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
-        const auto after = text.substr(static_cast<std::size_t>(stop - text.data()));
+        const auto after = text.substr(stop - text.data());
         if (problem == std::errc{} && (after.empty() || after.starts_with(": "))) {
             const std::string note{after.substr(std::min<std::size_t>(2, after.size()))};
             return {origin.kind, {std::string{text.substr(0, colon)}, line, 0}, note};

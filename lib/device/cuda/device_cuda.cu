@@ -49,15 +49,14 @@ class Gpu final : public Device {
         auto owned = std::make_shared<Reserved>(index_, watch_);
         auto doing = "reserve " + std::to_string(bytes) + " bytes on GPU " + std::to_string(index_) +
                      " for " + purpose;
-        const auto result = cudaMalloc(&owned->memory, static_cast<std::size_t>(bytes));
+        const auto result = cudaMalloc(&owned->memory, bytes);
         std::size_t free = 0, total = 0;
         if (result == cudaErrorMemoryAllocation && cudaMemGetInfo(&free, &total) == cudaSuccess) {
             doing += ", where " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";
         }
         check(result, doing.c_str());
         CudaQueue queue{index_, Priority::normal, clock_, libraries_, unpinned_};
-        check(cudaMemsetAsync(owned->memory, 0, static_cast<std::size_t>(bytes), queue.handle()),
-              doing.c_str());
+        check(cudaMemsetAsync(owned->memory, 0, bytes, queue.handle()), doing.c_str());
         queue.finish();
         Arena::OfDevice made;
         made.data = static_cast<std::byte*>(owned->memory);

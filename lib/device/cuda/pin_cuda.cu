@@ -55,7 +55,7 @@ void touch_pages(std::byte* begin, std::int64_t bytes) {
 
 void pin(std::byte* begin, std::int64_t bytes) {
     touch_pages(begin, bytes);
-    const auto result = cudaHostRegister(begin, static_cast<std::size_t>(bytes), cudaHostRegisterPortable);
+    const auto result = cudaHostRegister(begin, bytes, cudaHostRegisterPortable);
     if (result != cudaSuccess) {
         static_cast<void>(cudaGetLastError());  // clears the last error for later calls
         throw Error{ErrorKind::resource, "cannot pin " + std::to_string(bytes) +

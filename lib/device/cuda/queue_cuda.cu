@@ -61,8 +61,7 @@ void CudaQueue::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
         ((*unpinned_copies_).*copy)(handle(), to, from, bytes);
         return;
     }
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, handle()),
-          "copy from or to a GPU's memory");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle()), "copy from or to a GPU's memory");
 }
 
 std::unique_ptr<EventHandle> CudaQueue::record_event() {

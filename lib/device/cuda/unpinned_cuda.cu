@@ -16,7 +16,7 @@ constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 template <class Copy>
 void in_pieces(std::int64_t bytes, const Copy& copy) {
     for (std::int64_t offset = 0; offset < bytes; offset += piece_bytes) {
-        copy(offset, static_cast<std::size_t>(std::min(piece_bytes, bytes - offset)));
+        copy(offset, std::min(piece_bytes, bytes - offset));
     }
 }
 

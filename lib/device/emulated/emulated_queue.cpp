@@ -51,7 +51,7 @@ void EmulatedQueue::copy(std::byte* to, const std::byte* from, std::int64_t byte
     const auto* const reachable_from = memory_->side_of_copy(from, bytes);
     ZG_EXPECTS(!overlap(reachable_to, reachable_from, bytes));
     work_->push(line_, {.kind = StreamFifo::Piece::Kind::copy, .run = [reachable_to, reachable_from, bytes] {
-                            std::memcpy(reachable_to, reachable_from, static_cast<std::size_t>(bytes));
+                            std::memcpy(reachable_to, reachable_from, bytes);
                         }});
 }
 

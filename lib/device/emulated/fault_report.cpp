@@ -98,7 +98,7 @@ FaultingRange::FaultingRange(std::int64_t bytes, const char* purpose)
 FaultingRange::~FaultingRange() {
     if (reported_ >= 0) {
         const std::lock_guard lock{reported_mutex};
-        auto& range = published_ranges[static_cast<std::size_t>(reported_)];
+        auto& range = published_ranges[reported_];
         range.end = 0;
         range.begin = 0;
     }

@@ -119,8 +119,7 @@ __global__ void __launch_bounds__(threads, 2)
     if (adds) {
         const auto own = sum.limbs();
         for (int i = 0; i < ExactSum::num_limbs; ++i) {
-            limbs[static_cast<int>(threadIdx.x) / By::lanes][i] =
-                static_cast<unsigned long long>(own[static_cast<std::size_t>(i)]);
+            limbs[static_cast<int>(threadIdx.x) / By::lanes][i] = static_cast<unsigned long long>(own[i]);
         }
     }
     __syncthreads();

@@ -51,9 +51,7 @@ struct LtAlgorithms {
     std::span<const cublasLtMatmulHeuristicResult_t> found() const {
         return {results.data(), static_cast<std::size_t>(num_found)};
     }
-    const cublasLtMatmulHeuristicResult_t& in_use() const {
-        return results[static_cast<std::size_t>(chosen)];
-    }
+    const cublasLtMatmulHeuristicResult_t& in_use() const { return results[chosen]; }
 };
 
 /// cuBLASLt on one GPU.

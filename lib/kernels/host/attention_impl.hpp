@@ -1,17 +1,43 @@
 /// Attention over all heads, for a set of vector operations.
 ///
-/// Only attention_host.cpp and tests include it.
+/// Only the sources of attention on the host and tests include it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/contract.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/host/rows_host.hpp"
 #include "kernels/tile/attention_backward.hpp"
 #include "kernels/tile/attention_forward.hpp"
+#include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels::host {
+
+/// Returns true if document starts are valid.
+///
+/// Starts that decrease or are after their query would read uninitialized memory.
+inline bool are_document_starts(const AttentionShape& shape,
+                                tensor::TensorRef<const std::int32_t, 1> starts) {
+    bool good = true;
+    for (std::int64_t row = 0; row < starts.extent(0); ++row) {
+        const auto position = row % shape.seq;
+        const auto before = position == 0 ? 0 : starts.data[row - 1];
+        good = good && before <= starts.data[row] && starts.data[row] <= position;
+    }
+    return good;
+}
+
+inline void check_attention(const device::Stream& stream,
+                            const AttentionShape& shape,
+                            tensor::TensorRef<const std::int32_t, 1> document_starts,
+                            int element_bytes,
+                            std::span<std::byte> workspace) {
+    ZG_EXPECTS(are_document_starts(shape, document_starts));
+    const layout::HostWorkspaces needed{element_bytes, stream.num_threads()};
+    ZG_EXPECTS(std::ssize(workspace) >= needed.attention(shape.seq, shape.head_dim));
+}
 
 /// The arguments of a call, and the position of each head in them.
 template <class T>

@@ -142,7 +142,7 @@ void cross_entropy_tile(const device::Stream&,
 
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
     for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
-        auto& kept = statistics[static_cast<std::size_t>(row)];
+        auto& kept = statistics[row];
         if (accumulate == Accumulate::no) {
             kept = no_columns;
         }
@@ -175,7 +175,7 @@ void losses_of_statistics(const device::Stream&,
                           TensorRef<const std::uint8_t, 1> mask,
                           TensorRef<float, 1> losses) {
     for (std::int64_t row = 0; row < losses.extent(0); ++row) {
-        const auto& kept = statistics[static_cast<std::size_t>(row)];
+        const auto& kept = statistics[row];
         losses.data[row] = is_counted(mask, row) ? loss_of(kept.at_target, log2_sum(kept)) : 0.0f;
     }
 }
@@ -200,8 +200,7 @@ void cross_entropy_tile_gradient(const device::Stream&,
             std::fill_n(x, logits.extent(1), T(0.0f));
             return;
         }
-        gradient_row(x, valid, logits.extent(1), targets.data[row] - first,
-                     log2_sum(statistics[static_cast<std::size_t>(row)]), scale);
+        gradient_row(x, valid, logits.extent(1), targets.data[row] - first, log2_sum(statistics[row]), scale);
     });
 }
 

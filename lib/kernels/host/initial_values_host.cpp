@@ -35,7 +35,7 @@ void fill_block(const NormalField& field,
             held_quad = global_column / 4;
             numbers = quad(field, held_row, held_quad);
         }
-        value = numbers[static_cast<std::size_t>(global_column % 4)];
+        value = numbers[global_column % 4];
         if (++column == window.columns) {
             column = 0;
             ++row;
@@ -54,9 +54,7 @@ void fill_normal(const device::Stream&,
     const auto size = std::ssize(values);
     for_rows("ziggurat::fill_normal", (size + block - 1) / block, [=](std::int64_t b) {
         const auto from = b * block;
-        fill_block(field, window, begin + from,
-                   values.subspan(static_cast<std::size_t>(from),
-                                  static_cast<std::size_t>(std::min(block, size - from))));
+        fill_block(field, window, begin + from, values.subspan(from, std::min(block, size - from)));
     });
 }
 

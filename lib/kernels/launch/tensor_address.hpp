@@ -78,7 +78,7 @@ class TensorAddress {
     }
 
     constexpr const Extents& extents() const noexcept { return extents_; }
-    constexpr std::int64_t extent(int dim) const noexcept { return extents_[static_cast<std::size_t>(dim)]; }
+    constexpr std::int64_t extent(int dim) const noexcept { return extents_[dim]; }
     constexpr std::int64_t size() const noexcept {
         std::int64_t n = 1;
         for (const auto extent : extents_) {

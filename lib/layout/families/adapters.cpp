@@ -85,7 +85,7 @@ void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase
     std::vector<Parameter> targets;
     std::int64_t column = 0;
     for (const auto& use : phase.parameters) {
-        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+        const auto& parameter = unit.parameters[use.parameter];
         if (parameter.role != Role::weight) {
             continue;
         }

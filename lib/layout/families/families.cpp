@@ -10,9 +10,14 @@ namespace ziggurat::layout {
 const FamilyDescriptor& gpt2_family();
 const FamilyDescriptor& llama_family();
 const FamilyDescriptor& gpt_neox_family();
+const FamilyDescriptor& mistral_family();
+const FamilyDescriptor& qwen2_family();
+const FamilyDescriptor& phi3_family();
+const FamilyDescriptor& smollm3_family();
 
 std::span<const FamilyDescriptor* const> families() {
-    static const std::array all{&gpt2_family(), &llama_family(), &gpt_neox_family()};
+    static const std::array all{&gpt2_family(),  &llama_family(), &gpt_neox_family(), &mistral_family(),
+                                &qwen2_family(), &phi3_family(),  &smollm3_family()};
     return all;
 }
 

@@ -127,7 +127,7 @@ int slice_of(const Parameter& parameter, int tensor, int tensor_rank) {
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor) {
     auto extents = parameter.extents;
     if (parameter.tensor_dim >= 0) {
-        auto& cut = extents[static_cast<std::size_t>(parameter.tensor_dim)];
+        auto& cut = extents[parameter.tensor_dim];
         const int slices = tensor / ranks_per_slice(parameter, tensor);
         ZG_EXPECTS(cut % slices == 0);
         cut /= slices;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/families/role.hpp"
+#include "layout/unit_id.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::layout {
@@ -99,7 +100,7 @@ struct ValueUse {
 /// A parameter of this unit, or of another unit (a tied head).
 struct ParameterUse {
     int parameter = -1;
-    int unit = -1;  ///< -1: the phase's own unit
+    UnitId unit = -1;  ///< -1: the phase's own unit
 
     bool operator==(const ParameterUse&) const = default;
 };
@@ -151,7 +152,7 @@ struct Unit {
 /// The whole model, units in order of use.
 struct FamilyTable {
     NormKind norm = NormKind::layer_norm;
-    std::vector<Unit> units;
+    IndexedVector<UnitId, Unit> units;
 };
 
 /// Returns the table of `model` for one rank of a tensor axis of degree `tensor`.

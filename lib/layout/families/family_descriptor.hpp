@@ -35,7 +35,11 @@ struct FamilyDescriptor {
     double rotary_fraction = 1;        ///< default of model.rotary_fraction
     bool has_grouped_queries = false;  ///< model.kv_heads may be fewer than model.heads
     bool has_dropout = false;
-    bool ties_embeddings = false;  ///< default of model.tie_embeddings
+    bool ties_embeddings = false;      ///< default of model.tie_embeddings
+    bool has_optional_biases = false;  ///< model.bias may be set
+    bool has_window = false;           ///< model.window may be set
+    bool has_own_head_dim = false;     ///< model.head_dim may differ from hidden / heads
+    int no_rope_interval = -1;         ///< default of model.no_rope_interval; -1: it cannot be set
     /// Default of model.ffn_hidden as a function of model.hidden, and its formula as text.
     std::int64_t (*usual_ffn_hidden)(std::int64_t hidden) = nullptr;
     const char* usual_ffn_formula = "";

@@ -16,10 +16,10 @@ Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequenc
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::layer_norm, x);
-    const int attended = attention_phase(unit, qkv_product(unit, h1, "qkv", Biases::all));
-    const int a = attention_projection(unit, attended, Biases::all);
+    const int attended = attention_phase(unit, qkv_product(unit, h1, "qkv", Bias::with));
+    const int a = attention_projection(unit, attended, Bias::with);
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::layer_norm, x, a);
-    const int b = mlp(unit, h2, PhaseKind::gelu, Biases::all);
+    const int b = mlp(unit, h2, PhaseKind::gelu, Bias::with);
     unit.output(unit.residual("residual", sum, b));
     return unit.take();
 }

@@ -25,9 +25,9 @@ Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequenc
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::layer_norm, x);
     const int h2 = unit.norm("mlp_norm", NormKind::layer_norm, x);
-    const int qkv = rope_phase(unit, qkv_product(unit, h1, "qkv.raw", Biases::all));
-    const int a = attention_projection(unit, attention_phase(unit, qkv), Biases::all);
-    const int b = mlp(unit, h2, PhaseKind::gelu_erf, Biases::all);
+    const int qkv = rope_phase(unit, qkv_product(unit, h1, "qkv.raw", Bias::with));
+    const int a = attention_projection(unit, attention_phase(unit, qkv), Bias::with);
+    const int b = mlp(unit, h2, PhaseKind::gelu_erf, Bias::with);
     unit.output(unit.residual("residual", x, unit.sum_of_branches("branches", a, b)));
     return unit.take();
 }

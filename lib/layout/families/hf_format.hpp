@@ -17,6 +17,7 @@ struct HfTensor {
     std::vector<const char*> parts;  ///< `layers.{}.attention.q.weight` ...
     bool is_transposed = false;      ///< a matrix of [in, out] instead of [out, in], which Ziggurat uses
     PartOrder order = PartOrder::in_turn;
+    bool is_optional = false;  ///< exists only in models that have its parts
 };
 
 /// A key of config.json that corresponds to a deck key.
@@ -31,6 +32,16 @@ struct HfKey {
     ///
     /// nullptr: it has only one name.
     const char* alias = nullptr;
+};
+
+/// A key of config.json with a number for each layer. Layers n, 2n, 3n ... have another number.
+struct HfLayerList {
+    const char* name;      ///< `no_rope_layers`
+    const char* interval;  ///< key that gives n itself: `no_rope_layer_interval`
+    const char* deck_key;  ///< of n; 0 if no layer differs
+    int usual = 1;         ///< the number of the other layers
+    int special = 0;       ///< the number of layers n, 2n, 3n ...
+    const char* fallback;  ///< n if config.json has neither
 };
 
 /// A key of config.json whose value is fixed for the family.
@@ -49,6 +60,9 @@ struct Published {
     std::vector<const char*> left_out = {};  ///< tensors in older files that hold no weights
     std::vector<HfKey> keys = {};
     std::vector<HfFact> facts = {};
+    std::vector<HfLayerList> layer_lists = {};
+    /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.
+    const char* window_switch = nullptr;
 };
 
 }  // namespace ziggurat::layout

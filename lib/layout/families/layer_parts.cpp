@@ -21,7 +21,7 @@ double residual_std(const spec::Model& model) {
     return model.init_std / std::sqrt(2.0 * static_cast<double>(model.layers));
 }
 
-int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases) {
+int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias) {
     const auto& model = unit.model();
     const auto hidden = model.hidden;
     const double std = model.init_std;
@@ -38,7 +38,7 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases
     for (const char* tensor : {"attention.k.weight", "attention.v.weight"}) {
         parameters.push_back(keys_or_values(tensor, Role::weight, {kv_width, hidden}, Initial::normal));
     }
-    if (biases == Biases::all) {
+    if (bias == Bias::with) {
         parameters.push_back(unit.parameter("attention.q.bias", Role::bias, {q_width}, Initial::zero, 0));
         for (const char* tensor : {"attention.k.bias", "attention.v.bias"}) {
             parameters.push_back(keys_or_values(tensor, Role::bias, {kv_width}, Initial::zero));
@@ -74,26 +74,26 @@ int attention_phase(UnitBuilder& unit, int qkv) {
     return out;
 }
 
-int attention_projection(UnitBuilder& unit, int attended, Biases biases) {
+int attention_projection(UnitBuilder& unit, int attended, Bias bias) {
     const auto& model = unit.model();
     const auto width = model.heads * model.head_dim;
     std::vector<int> parameters{unit.parameter("attention.out.weight", Role::weight, {model.hidden, width},
                                                Initial::normal, 1, residual_std(model))};
-    if (biases == Biases::all) {
+    if (bias == Bias::with) {
         parameters.push_back(unit.parameter("attention.out.bias", Role::bias, {model.hidden}, Initial::zero));
     }
     return unit.row_linear("projection", attended, "attention.branch", width, std::move(parameters));
 }
 
-int mlp(UnitBuilder& unit, int h, PhaseKind activation, Biases biases) {
+int mlp(UnitBuilder& unit, int h, PhaseKind activation, Bias bias) {
     const auto& model = unit.model();
     std::vector<int> parameters{unit.parameter(
         "mlp.up.weight", Role::weight, {model.ffn_hidden, model.hidden}, Initial::normal, 0, model.init_std)};
-    if (biases == Biases::all) {
+    if (bias == Bias::with) {
         parameters.push_back(unit.parameter("mlp.up.bias", Role::bias, {model.ffn_hidden}, Initial::zero, 0));
     }
     const int up = unit.column_linear("mlp_in", h, "mlp.up", model.ffn_hidden, std::move(parameters));
-    return mlp_down(unit, activation_phase(unit, activation, up, GradientRule::in_place), biases);
+    return mlp_down(unit, activation_phase(unit, activation, up, GradientRule::in_place), bias);
 }
 
 int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule gradient) {
@@ -107,12 +107,12 @@ int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule grad
     return active;
 }
 
-int mlp_down(UnitBuilder& unit, int active, Biases biases) {
+int mlp_down(UnitBuilder& unit, int active, Bias bias) {
     const auto& model = unit.model();
     std::vector<int> parameters{unit.parameter("mlp.down.weight", Role::weight,
                                                {model.hidden, model.ffn_hidden}, Initial::normal, 1,
                                                residual_std(model))};
-    if (biases == Biases::all) {
+    if (bias == Bias::with) {
         parameters.push_back(unit.parameter("mlp.down.bias", Role::bias, {model.hidden}, Initial::zero));
     }
     return unit.row_linear("mlp_out", active, "mlp.branch", model.ffn_hidden, std::move(parameters));

@@ -5,7 +5,8 @@
 
 namespace ziggurat::layout {
 
-enum class Biases { none, all };
+/// Choice of a product: whether it adds a bias.
+enum class Bias { without, with };
 
 /// Returns the standard deviation of initial weights whose product is added to the residual stream.
 double residual_std(const spec::Model& model);
@@ -13,7 +14,7 @@ double residual_std(const spec::Model& model);
 /// Adds the product that computes queries, keys and values of `h`. Returns its value.
 ///
 /// Its weight consists of three adjacent tensors.
-int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases);
+int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias);
 
 /// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
 int rope_phase(UnitBuilder& unit, int raw);
@@ -24,17 +25,17 @@ int rope_phase(UnitBuilder& unit, int raw);
 int attention_phase(UnitBuilder& unit, int qkv);
 
 /// Adds the output projection of attention. Returns the value of the branch.
-int attention_projection(UnitBuilder& unit, int attended, Biases biases);
+int attention_projection(UnitBuilder& unit, int attended, Bias bias);
 
 /// Adds the up projection, an activation of one input, and the down projection.
 ///
 /// Returns the branch's value.
-int mlp(UnitBuilder& unit, int h, PhaseKind activation, Biases biases);
+int mlp(UnitBuilder& unit, int h, PhaseKind activation, Bias bias);
 
 /// Adds an activation whose output has width model.ffn_hidden. Returns its value.
 int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule gradient);
 
 /// Adds the down projection after an activation. Returns the value of the branch.
-int mlp_down(UnitBuilder& unit, int active, Biases biases);
+int mlp_down(UnitBuilder& unit, int active, Bias bias);
 
 }  // namespace ziggurat::layout

@@ -52,7 +52,7 @@ int UnitBuilder::joined_parameter(std::string name,
 }
 
 void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
-    auto& limited = unit_.parameters[static_cast<std::size_t>(parameter)];
+    auto& limited = unit_.parameters[parameter];
     limited.max_slices = max;
     limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
 }
@@ -121,7 +121,7 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
 
 int UnitBuilder::column_linear(
     const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters) {
-    const auto in = unit_.values[static_cast<std::size_t>(x)].width;
+    const auto in = unit_.values[x].width;
     const int made_value = value(y, out, Placement::split_width);
     auto& made = phase(name, PhaseKind::linear);
     made.reads = {{x, Role::input, Placement::replicated}};
@@ -147,7 +147,7 @@ int UnitBuilder::row_linear(
     for (const int p : parameters) {
         made.parameters.push_back({p});
         // Every rank gets the whole gradient of a sum over ranks, for all tokens.
-        unit_.parameters[static_cast<std::size_t>(p)].gradient_is_partial = false;
+        unit_.parameters[p].gradient_is_partial = false;
     }
     made.in = in / tensor_;
     made.out = model_.hidden;

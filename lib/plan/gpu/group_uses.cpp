@@ -39,12 +39,12 @@ std::vector<GroupUse> uses_of_groups(const Program& program) {
     std::vector<GroupUse> uses(program.groups.size());
     for (const auto& op : program.ops) {
         if (is_message(op.kind)) {
-            uses.at(static_cast<std::size_t>(op.group)).links.emplace(op.peer, op.kind);
+            uses.at(op.group).links.emplace(op.peer, op.kind);
         }
         if (!is_collective(op.kind) || is_message(op.kind)) {
             continue;
         }
-        const auto group = static_cast<std::size_t>(op.group);
+        const std::size_t group = op.group;
         auto& use = uses.at(group);
         use.has_collectives = true;
         for (std::size_t part = 0; is_sum(op.kind) && !use.has_pieces && part < op.writes.size(); ++part) {

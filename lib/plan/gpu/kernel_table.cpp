@@ -73,7 +73,7 @@ KernelTable kernel_table(const spec::RunSpec& spec,
         const auto kernels = traffic.of(op);
         add(table.step, kernels);
         if (op.microbatch == 0 && op.unit >= 0 && !kernels.empty()) {
-            auto& unit = entry(table.units, model.table.units.at(static_cast<std::size_t>(op.unit)).name);
+            auto& unit = entry(table.units, model.table.units.at(op.unit).name);
             // The head computes its loss and the gradient together.
             const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
             add(is_forward ? unit.forward : unit.backward, kernels);

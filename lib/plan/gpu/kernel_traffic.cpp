@@ -139,7 +139,7 @@ Kernels update_kernels(const schedule::Program& program,
             continue;
         }
         const auto& buffer = program.buffer(operand.buffer);
-        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const std::size_t unit = buffer.unit;
         const auto groups = layout::parameter_groups(spec, model.table.units.at(unit), model.flats.at(unit));
         const auto width = schedule::element_bytes(buffer);
         for (const auto& run : operand.runs) {
@@ -205,15 +205,14 @@ Kernels state_kernels(const schedule::Program& program,
 }  // namespace
 
 std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
-    if (program_.lanes.at(static_cast<std::size_t>(op.lane)).engine != schedule::Engine::compute) {
+    if (program_.lanes.at(op.lane).engine != schedule::Engine::compute) {
         return {};
     }
     if (op.kind != OpKind::compute && op.kind != OpKind::loss) {
         return state_kernels(program_, op, spec_, model_);
     }
     const OpOperands use{program_, op};
-    const auto& phase = model_.table.units.at(static_cast<std::size_t>(op.unit))
-                            .phases.at(static_cast<std::size_t>(op.phase));
+    const auto& phase = model_.table.units.at(op.unit).phases.at(op.phase);
     switch (phase.kind) {
         case PhaseKind::embedding: {
             const auto elements = use.rows() * spec_.model.hidden;

@@ -44,7 +44,7 @@ std::string left(const Footprint& footprint, bool fits) {
 
 /// Returns the shares of a kind after rounding to whole chunks; empty if they are close to the
 /// requested ones.
-std::string as_cut(const char* kind, const spec::Home& asked, const std::array<std::int64_t, 3>& bytes) {
+std::string as_cut(const char* kind, const spec::Home& asked, const spec::ByTier<std::int64_t>& bytes) {
     constexpr double much_the_same = 0.05;
     const std::array wanted{asked.device, asked.host, asked.nvme};
     const auto all = static_cast<double>(bytes[0] + bytes[1] + bytes[2]);
@@ -68,7 +68,7 @@ std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) 
     using schedule::PayloadKind;
     const auto tiers = spec::of_stage(spec, stage.stage).tiers;
     const auto at_home = schedule::bytes_at_home(stage.program);
-    const auto of = [&](PayloadKind payload) { return at_home[static_cast<std::size_t>(payload)]; };
+    const auto of = [&](PayloadKind payload) { return at_home[payload]; };
     return as_cut("parameters", tiers.parameters, of(PayloadKind::parameters)) +
            as_cut("gradients", tiers.gradients, of(PayloadKind::gradients)) +
            as_cut("optimizer", tiers.optimizer, of(PayloadKind::optimizer));
@@ -76,10 +76,8 @@ std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) 
 
 /// Returns the program of the stage with most bytes on its disks.
 const schedule::Program& with_most_on_disks(const RunPlan& plan) {
-    return std::ranges::max_element(plan.stages, {},
-                                    [](const PlannedStage& stage) {
-                                        return stage.rank_bytes[static_cast<std::size_t>(spec::Tier::nvme)];
-                                    })
+    return std::ranges::max_element(
+               plan.stages, {}, [](const PlannedStage& stage) { return stage.rank_bytes[spec::Tier::nvme]; })
         ->program;
 }
 

@@ -121,7 +121,7 @@ std::string stages_table(const spec::RunSpec& spec, Stages stages) {
                     spec.run.name, spec.parallel.stages);
     for (auto left = stages; !left.empty(); left = left.subspan(std::min(max_columns, left.size()))) {
         const auto here = left.first(std::min(max_columns, left.size()));
-        const auto at = [](const StageUsage& stage) { return static_cast<std::size_t>(stage.stage); };
+        const auto at = [](const StageUsage& stage) { return stage.stage; };
         text += line("", "", here, [](const StageUsage& stage) {
             return stage.last > stage.stage ? fmt::format("stages {}-{}", stage.stage, stage.last)
                                             : fmt::format("stage {}", stage.stage);

@@ -17,9 +17,9 @@ using schedule::PayloadKind;
 
 /// Returns the bytes that a rank moves over each link in a step, for a program with ops of `layers`
 /// layers.
-std::array<double, schedule::num_links> moved(const spec::RunSpec& spec,
-                                              const schedule::Program& program,
-                                              std::int64_t layers) {
+EnumArray<Link, double> moved(const spec::RunSpec& spec,
+                              const schedule::Program& program,
+                              std::int64_t layers) {
     const auto by_cargo = schedule::bytes_by_payload(program);
     const auto of_layers = schedule::bytes_by_payload(
         program, [&](const schedule::Buffer& buffer) { return buffer.unit >= 1 && buffer.unit <= layers; });
@@ -27,7 +27,7 @@ std::array<double, schedule::num_links> moved(const spec::RunSpec& spec,
         static_cast<double>(spec.model.layers) / static_cast<double>(std::max<std::int64_t>(layers, 1)) - 1;
     const double more = static_cast<double>(spec.train.micro_batches) /
                         static_cast<double>(std::max(program.microbatches, 1));
-    std::array<double, schedule::num_links> sum{};
+    EnumArray<Link, double> sum{};
     for (std::size_t payload = 0; payload < by_cargo.size(); ++payload) {
         for (std::size_t link = 0; link < sum.size(); ++link) {
             const bool is_parameter_write = static_cast<PayloadKind>(payload) == PayloadKind::parameters &&
@@ -54,15 +54,15 @@ Wear wear(const spec::RunSpec& spec,
     const double flops = layout::flops_per_token(spec) * static_cast<double>(spec.train.global_batch) *
                          static_cast<double>(spec.data.seq) / spec.parallel.ranks;
     Wear made;
-    made.bytes_per_step = bytes[static_cast<std::size_t>(Link::nvme_write)] * per_node / paths;
+    made.bytes_per_step = bytes[Link::nvme_write] * per_node / paths;
     const auto takes = [&](double amount, double rate) {
         made.min_step_seconds = std::max(made.min_step_seconds, rate > 0 ? amount / rate : 0);
     };
     takes(flops, machine.device_flops);
-    takes(bytes[static_cast<std::size_t>(Link::nvme_read)] * per_node, machine.nvme_read_rate);
-    takes(bytes[static_cast<std::size_t>(Link::nvme_write)] * per_node, machine.nvme_write_rate);
-    takes(bytes[static_cast<std::size_t>(Link::host_to_device)], machine.host_to_device_rate);
-    takes(bytes[static_cast<std::size_t>(Link::device_to_host)], machine.device_to_host_rate);
+    takes(bytes[Link::nvme_read] * per_node, machine.nvme_read_rate);
+    takes(bytes[Link::nvme_write] * per_node, machine.nvme_write_rate);
+    takes(bytes[Link::host_to_device], machine.host_to_device_rate);
+    takes(bytes[Link::device_to_host], machine.device_to_host_rate);
     return made;
 }
 

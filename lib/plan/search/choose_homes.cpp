@@ -68,18 +68,18 @@ std::vector<spec::StageState> choose_states(const spec::RunSpec& spec,
     const auto standing = standing_stages(spec, spec.parallel.stages <= max_stages_of_search);
     std::vector<spec::StageState> chosen(open.size());
     for (const int stage : standing.built) {
-        if (!known.empty() && known[static_cast<std::size_t>(stage)].gradients.device < 1) {
-            chosen[static_cast<std::size_t>(stage)] = known[static_cast<std::size_t>(stage)];
+        if (!known.empty() && known[stage].gradients.device < 1) {
+            chosen[stage] = known[stage];
             continue;
         }
         const PlanningBudget budget{max_ops_of_homes / standing.built.size(), watch};
-        const auto s = static_cast<std::size_t>(stage);
+        const std::size_t s = stage;
         auto identical = spec::with_state(spec, open[s]);
         identical.tiers.open.reduce = spec.tiers.open.reduce;
         chosen[s] = choose_state(identical, machine, budget, stage);
     }
     for (std::size_t s = 0; s < chosen.size(); ++s) {
-        chosen[s] = chosen[static_cast<std::size_t>(standing.like[s])];
+        chosen[s] = chosen[standing.like[s]];
     }
     return chosen;
 }

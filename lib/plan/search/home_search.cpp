@@ -21,8 +21,8 @@ constexpr std::int64_t shares_of_large = 64;
 /// Returns the chunks of a rank's shards of a kind that is sharded over `span` ranks.
 std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& model, int span) {
     std::int64_t elements = 0;
-    for (const int unit : model.units) {
-        const auto& shards = model.shards[static_cast<std::size_t>(unit)];
+    for (const schedule::UnitId unit : model.units) {
+        const auto& shards = model.shards[unit];
         elements += shards.shard(span, model.data_rank).size();
     }
     const auto chunk = chunk_elements(spec);

@@ -17,7 +17,7 @@ constexpr int first_character = 32;
 constexpr double bolder = 0.11;  ///< maximum extra width of a bold character
 
 double advance_of(char c, bool is_bold) {
-    const auto at = static_cast<std::size_t>(static_cast<unsigned char>(c) - first_character);
+    const std::size_t at = static_cast<unsigned char>(c) - first_character;
     return (at < advances.size() ? advances[at] / 100.0 : 1) + (is_bold ? bolder : 0);
 }
 

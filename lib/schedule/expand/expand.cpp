@@ -41,17 +41,13 @@ class SlotWalk {
   private:
     using Key = std::pair<int, int>;  // micro-batch, virtual stage
 
-    const std::vector<int>& units(const Slot& slot) const {
-        return model_.chunk_units.at(static_cast<std::size_t>(slot.chunk));
-    }
-    bool is_head(int unit) const {
-        return model_.table.units[static_cast<std::size_t>(unit)].kind == UnitKind::head;
-    }
+    const std::vector<UnitId>& units(const Slot& slot) const { return model_.chunk_units.at(slot.chunk); }
+    bool is_head(UnitId unit) const { return model_.table.units[unit].kind == UnitKind::head; }
 
     void forward(const Slot& slot) {
         const int v = model_.virtual_stage(slot.chunk);
-        int x = v == 0 ? -1 : arrive(Direction::forward, slot.microbatch, v - 1, v);
-        for (const int unit : units(slot)) {
+        BufferId x = v == 0 ? BufferId{} : arrive(Direction::forward, slot.microbatch, v - 1, v);
+        for (const UnitId unit : units(slot)) {
             if (!is_head(unit)) {
                 x = writer_.forward(unit, slot.microbatch, x);
             } else if (!trains_) {
@@ -72,8 +68,9 @@ class SlotWalk {
         if (!model_.runs_backward(held.back())) {
             return;
         }
-        int d_x =
-            v + 1 == model_.virtual_stages ? -1 : arrive(Direction::backward, slot.microbatch, v + 1, v);
+        BufferId d_x = v + 1 == model_.virtual_stages
+                           ? BufferId{}
+                           : arrive(Direction::backward, slot.microbatch, v + 1, v);
         for (auto unit = held.rbegin(); unit != held.rend() && model_.runs_backward(*unit); ++unit) {
             d_x = is_head(*unit) ? writer_.head(*unit, slot.microbatch, head_input_.at(slot.microbatch))
                                  : writer_.backward(*unit, slot.microbatch, d_x);
@@ -86,12 +83,12 @@ class SlotWalk {
     /// Returns the buffer with the value that virtual stage `from` computes for `to`.
     ///
     /// Appends a receive if `from` is on another rank.
-    int arrive(Direction direction, int microbatch, int from, int to) {
+    BufferId arrive(Direction direction, int microbatch, int from, int to) {
         const int stages = model_.mesh.degree(spec::Axis::pipeline);
         if (from % stages == to % stages) {
             return handed_over_.at({direction, {microbatch, to}});
         }
-        const int buffer =
+        const BufferId buffer =
             writer_.boundary_buffer(std::string{direction == Direction::forward ? "x" : "d x"} +
                                         " from stage " + std::to_string(from % stages),
                                     microbatch);
@@ -101,9 +98,9 @@ class SlotWalk {
             writer_.program().ops.push_back(std::move(op));
             return buffer;
         }
-        const auto own = slices(buffer)[static_cast<std::size_t>(model_.tensor_rank)];
+        const auto own = slices(buffer)[model_.tensor_rank];
         auto gather = gather_slices(op, buffer);
-        auto slice = writer_.program().buffers[static_cast<std::size_t>(buffer)];
+        auto slice = writer_.program().buffers[buffer];
         slice.name += ", own slice";
         slice.bytes = own.bytes;
         slice.is_replicated = false;
@@ -115,7 +112,7 @@ class SlotWalk {
         return buffer;
     }
 
-    void leave(Direction direction, int microbatch, int from, int to, int buffer) {
+    void leave(Direction direction, int microbatch, int from, int to, BufferId buffer) {
         const int stages = model_.mesh.degree(spec::Axis::pipeline);
         if (from % stages == to % stages) {
             handed_over_[{direction, {microbatch, to}}] = buffer;
@@ -124,7 +121,7 @@ class SlotWalk {
         auto op = message(OpKind::send, direction, microbatch, from, to);
         op.reads.push_back(whole(writer_.program(), buffer, Role::input));
         if (is_cut()) {
-            op.reads.front().runs = {slices(buffer)[static_cast<std::size_t>(model_.tensor_rank)]};
+            op.reads.front().runs = {slices(buffer)[model_.tensor_rank]};
         }
         writer_.program().ops.push_back(std::move(op));
     }
@@ -138,14 +135,14 @@ class SlotWalk {
 
     /// Returns the slices of a buffer, by tensor rank.
     /// \pre the tensor degree divides the width of the model, as it divides its heads
-    std::vector<ByteRange> slices(int buffer) {
-        const auto bytes = writer_.program().buffers[static_cast<std::size_t>(buffer)].bytes;
+    std::vector<ByteRange> slices(BufferId buffer) {
+        const auto bytes = writer_.program().buffers[buffer].bytes;
         ZG_EXPECTS(bytes % (model_.element_bytes * model_.tensor()) == 0);
         return equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
     }
 
     /// Returns the op that gathers the slices of `receive` into `buffer`. Its reads are still empty.
-    Op gather_slices(const Op& receive, int buffer) {
+    Op gather_slices(const Op& receive, BufferId buffer) {
         auto& program = writer_.program();
         Op op;
         op.kind = OpKind::all_gather;

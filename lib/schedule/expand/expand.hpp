@@ -14,22 +14,21 @@ namespace ziggurat::schedule {
 
 /// State of one unit on this rank, as indices of buffers; -1 if it does not exist.
 struct UnitState {
-    UnitState() { kept.fill(-1); }
-
     /// Returns this rank's shard of a kind that is kept from step to step (layout::is_kept).
     ///
     /// For gradients, this is the accumulator.
-    int operator[](StateKind kind) const { return kept[static_cast<std::size_t>(kind)]; }
+    BufferId operator[](StateKind kind) const { return kept[kind]; }
 
-    std::array<int, layout::num_state_kinds + 1> kept;  ///< by kind
-    int full_parameters = -1;  ///< read by phases: the kept parameters, or a placeholder for leases
-    int full_frozen = -1;      ///< the same for frozen parameters; one placeholder can stand for both
-    int full_gradients = -1;   ///< written by phases: the kept gradients, or a placeholder for reduce_pass
+    EnumArray<StateKind, BufferId, layout::num_state_kinds + 1> kept;
+    BufferId full_parameters = -1;  ///< read by phases: the kept parameters, or a placeholder for leases
+    BufferId full_frozen = -1;      ///< the same for frozen parameters; one placeholder can stand for both
+    BufferId full_gradients =
+        -1;  ///< written by phases: the kept gradients, or a placeholder for reduce_pass
 };
 
 /// Persistent state of all units.
 struct StateBuffers {
-    std::vector<UnitState> units;  ///< by unit of the table
+    IndexedVector<UnitId, UnitState> units;
 };
 
 /// Divides `elements` into one block per member.

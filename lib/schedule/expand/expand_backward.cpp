@@ -11,27 +11,27 @@ using layout::Placement;
 /// Returns the gradient of a phase's output in the placement that the phase needs.
 ///
 /// All ranks of a sum use the whole gradient.
-PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
-    const auto& writes = unit_of(unit).phases[static_cast<std::size_t>(phase)].writes;
+PlacedValue PhaseWriter::d_output(UnitId unit, int phase, int microbatch) {
+    const auto& writes = unit_of(unit).phases[phase].writes;
     const auto& use = *std::find_if(writes.begin(), writes.end(), [](const layout::ValueUse& written) {
         return written.role == Role::output;
     });
     const auto position = gradients_.at({microbatch, unit, use.value});
     const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
-    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
-    const int buffer = convert(position.buffer, position.placement, wanted, value.width, unit, microbatch,
-                               Direction::backward);
+    const auto& value = unit_of(unit).values[use.value];
+    const BufferId buffer = convert(position.buffer, position.placement, wanted, value.width, unit,
+                                    microbatch, Direction::backward);
     return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 
 /// Returns the gradient that later readers of `value` have accumulated; zeros if there are no readers.
-int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
+int PhaseWriter::d_stream(UnitId unit, int phase, int value, int microbatch) {
     const ValueKey key{microbatch, unit, value};
     const auto known = gradients_.find(key);
     if (known != gradients_.end()) {
         return known->second.buffer;
     }
-    const auto placement = unit_of(unit).values[static_cast<std::size_t>(value)].placement;
+    const auto placement = unit_of(unit).values[value].placement;
     const int made = gradient_buffer(unit, value, placement, microbatch);
     Op op = compute_op(unit, phase, microbatch, Direction::backward);
     op.kind = OpKind::fill;
@@ -44,10 +44,10 @@ int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
 }
 
 /// Records `buffer` as the gradient of the phase's input; converts it to the placement of the value.
-void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer) {
+    const auto& described = unit_of(unit).phases[phase];
     const auto& use = described.reads.front();
-    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
+    const auto& value = unit_of(unit).values[use.value];
     const ValueKey key{microbatch, unit, use.value};
     if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
         described.writes.front().wanted == Placement::split_width) {
@@ -61,19 +61,22 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
 }
 
 /// True if the gradient of a product's weight is needed. It also needs the product's input.
-bool PhaseWriter::trains_weight(int unit, int phase) const {
+bool PhaseWriter::trains_weight(UnitId unit, int phase) const {
     const auto& described = unit_of(unit);
-    const auto& uses = described.phases[static_cast<std::size_t>(phase)].parameters;
+    const auto& uses = described.phases[phase].parameters;
     return std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
-        const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
+        const auto& parameter = described.parameters[use.parameter];
         return parameter.is_trained && layout::needs_input(parameter.role);
     });
 }
 
 /// \param x  the product's input; -1 where only the bias is trained
-void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes) {
+void PhaseWriter::add_weight_product(Op op,
+                                     BufferId x,
+                                     const PlacedValue& d_y,
+                                     std::int64_t workspace_bytes) {
     if (draft_.program.find_write(op, Role::d_weight) == nullptr) {
-        const auto& phase = unit_of(op.unit).phases[static_cast<std::size_t>(op.phase)];
+        const auto& phase = unit_of(op.unit).phases[op.phase];
         op.flops = phase.adapter_flops_per_token * static_cast<double>(op.row_end);  // 0 for a bias alone
     }
     if (x >= 0) {
@@ -88,14 +91,16 @@ void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::
     }
 }
 
-void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
     const auto d_y = d_output(unit, phase, microbatch);
     const auto& input = described.reads.front();
-    const int x = trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : -1;
+    const BufferId x =
+        trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : BufferId{};
     const bool passes_on = model_.passes_gradient_on(unit, phase);
-    const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
+    const BufferId d_x =
+        passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
 
     auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
     if (passes_on) {
@@ -116,8 +121,8 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     }
 }
 
-void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
     if (model_.tiling(unit).cuts(phase)) {
         if (described.kind == PhaseKind::embedding) {
@@ -136,7 +141,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     op.reads.push_back(whole(program, d_y.buffer, Role::d_output));
     const bool is_norm = described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm;
     const bool has_branch = described.reads.size() > 1;
-    int d_x = -1;
+    BufferId d_x = -1;
     switch (described.gradient) {
         case GradientRule::fresh:
             d_x = gradient_buffer(unit, described.reads.front().value, described.reads.front().wanted,
@@ -181,7 +186,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     if (d_x >= 0 && described.gradient != GradientRule::pass_through) {
         op.writes.push_back(whole(program, d_x, Role::d_input));
     }
-    int d_branch = d_x;
+    BufferId d_branch = d_x;
     if (has_branch && described.has_dropout) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, Role::d_branch));
@@ -211,7 +216,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
 /// Writes backward of the phases before `end`, last phase first.
 ///
 /// Skips phases whose output does not depend on a trained tensor.
-void PhaseWriter::backward_from(int unit, int end, int microbatch) {
+void PhaseWriter::backward_from(UnitId unit, int end, int microbatch) {
     for (int p = end; p-- > 0;) {
         if (model_.runs_backward(unit, p)) {
             backward_phase(unit, p, microbatch);
@@ -220,12 +225,12 @@ void PhaseWriter::backward_from(int unit, int end, int microbatch) {
 }
 
 /// Returns the gradient of the unit's input; -1 if no unit before it is trained.
-int PhaseWriter::d_input(int unit, int microbatch) const {
+BufferId PhaseWriter::d_input(UnitId unit, int microbatch) const {
     const bool is_wanted = unit > 0 && model_.runs_backward(unit - 1);
-    return is_wanted ? gradients_.at({microbatch, unit, unit_of(unit).input}).buffer : -1;
+    return is_wanted ? gradients_.at({microbatch, unit, unit_of(unit).input}).buffer : BufferId{};
 }
 
-int PhaseWriter::backward(int unit, int microbatch, int d_out) {
+BufferId PhaseWriter::backward(UnitId unit, int microbatch, BufferId d_out) {
     const auto& described = unit_of(unit);
     gradients_[{microbatch, unit, described.output}] = {d_out, outside_, true};
     backward_from(unit, static_cast<int>(described.phases.size()), microbatch);

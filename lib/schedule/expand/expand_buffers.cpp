@@ -10,8 +10,8 @@ namespace ziggurat::schedule {
 using layout::PhaseKind;
 using layout::Placement;
 
-int PhaseWriter::value_buffer(int unit, int value, Placement placement, int microbatch, bool kept) {
-    const auto& described = unit_of(unit).values[static_cast<std::size_t>(value)];
+BufferId PhaseWriter::value_buffer(UnitId unit, int value, Placement placement, int microbatch, bool kept) {
+    const auto& described = unit_of(unit).values[value];
     const bool is_f32 = described.type == layout::ElementType::f32;
     Buffer buffer;
     buffer.name = unit_of(unit).name + "." + described.name;
@@ -25,14 +25,14 @@ int PhaseWriter::value_buffer(int unit, int value, Placement placement, int micr
     return draft_.program.add_buffer(std::move(buffer));
 }
 
-int PhaseWriter::gradient_buffer(int unit, int value, Placement placement, int microbatch) {
+BufferId PhaseWriter::gradient_buffer(UnitId unit, int value, Placement placement, int microbatch) {
     const int made = value_buffer(unit, value, placement, microbatch, false);
-    auto& name = draft_.program.buffers[static_cast<std::size_t>(made)].name;
+    auto& name = draft_.program.buffers[made].name;
     name = "d " + name;
     return made;
 }
 
-int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
+BufferId PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     Buffer buffer;
     buffer.name = name;
     buffer.type = spec_.precision.compute;
@@ -43,7 +43,7 @@ int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     return draft_.program.add_buffer(std::move(buffer));
 }
 
-bool PhaseWriter::is_kept(int index, int value) const {
+bool PhaseWriter::is_kept(UnitId index, int value) const {
     const auto& unit = unit_of(index);
     if (draft_.program.variant == Variant::evaluate) {
         return false;
@@ -91,8 +91,8 @@ std::int64_t PhaseWriter::adapter_workspace_bytes(const layout::Phase& phase) co
     return parts.products_begin() + product;
 }
 
-int PhaseWriter::scratch_buffer(
-    std::string name, std::int64_t bytes, MemoryCategory line, int unit, int microbatch) {
+BufferId PhaseWriter::scratch_buffer(
+    std::string name, std::int64_t bytes, MemoryCategory line, UnitId unit, int microbatch) {
     Buffer buffer;
     buffer.name = std::move(name);
     buffer.bytes = bytes;

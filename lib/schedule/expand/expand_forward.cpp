@@ -4,7 +4,10 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction) {
+BufferId PhaseWriter::use_value(UnitId unit,
+                                const layout::ValueUse& use,
+                                int microbatch,
+                                Direction direction) {
     const ValueKey key{microbatch, unit, use.value};
     auto& position = values_.at(key);
     if (position.placement == use.wanted || model_.tensor() == 1) {
@@ -14,15 +17,15 @@ int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch
     if (known != converted_.end()) {
         return known->second;
     }
-    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
+    const auto& value = unit_of(unit).values[use.value];
     const int made =
         convert(position.buffer, position.placement, use.wanted, value.width, unit, microbatch, direction);
     converted_[{key, use.wanted, direction}] = made;
     return made;
 }
 
-void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     if (model_.tiling(unit).cuts(phase)) {
         if (described.kind == PhaseKind::embedding) {
             forward_lookup_tiles(unit, phase, microbatch);
@@ -71,11 +74,11 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     }
     for (const auto& use : described.writes) {
         const bool shares = described.writes_in_place && &use == &described.writes.front();
-        const int buffer =
+        const BufferId buffer =
             shares ? op.reads.front().buffer
                    : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
         if (shares && is_kept(unit, use.value)) {
-            program.buffers[static_cast<std::size_t>(buffer)].consumer = MemoryCategory::activations;
+            program.buffers[buffer].consumer = MemoryCategory::activations;
         }
         values_[{microbatch, unit, use.value}] = {buffer, use.wanted};
         op.writes.push_back(whole(program, buffer, use.role));
@@ -84,7 +87,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     add(std::move(op));
 }
 
-int PhaseWriter::forward(int unit, int microbatch, int input) {
+BufferId PhaseWriter::forward(UnitId unit, int microbatch, BufferId input) {
     const auto& described = unit_of(unit);
     if (described.input >= 0) {
         values_[{microbatch, unit, described.input}] = {input, outside_};

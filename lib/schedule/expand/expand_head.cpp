@@ -19,7 +19,7 @@ int phase_of(const layout::Unit& unit, PhaseKind kind) {
     return -1;
 }
 
-Operand part(int buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes) {
+Operand part(BufferId buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes) {
     return {buffer, role, {{begin * row_bytes, (end - begin) * row_bytes}}};
 }
 
@@ -33,7 +33,7 @@ void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t en
 /// Gathers the statistics of all slices of the vocabulary, which every tensor rank needs.
 ///
 /// These are maxima, sums and target logits. They are gathered, because a maximum is not a sum.
-int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
+int PhaseWriter::statistics_of(UnitId unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
     const auto own_bytes = (end - begin) * loss_statistics_bytes;
     const auto block = std::to_string(begin);
@@ -48,12 +48,12 @@ int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_
 }
 
 /// Merges this rank's statistics with those of the other slices of the vocabulary, if any.
-void PhaseWriter::merge_statistics(int unit, int mb, int own) {
+void PhaseWriter::merge_statistics(UnitId unit, int mb, int own) {
     if (model_.tensor() == 1) {
         return;
     }
     auto& program = draft_.program;
-    const auto described = program.buffers[static_cast<std::size_t>(own)];
+    const auto described = program.buffers[own];
     const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
                                    MemoryCategory::logits, unit, mb);
     auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
@@ -73,7 +73,7 @@ void PhaseWriter::merge_statistics(int unit, int mb, int own) {
 
 /// Computes the losses of the rows from the statistics of all slices of the vocabulary.
 void PhaseWriter::losses_of_statistics(
-    int unit, int mb, std::int64_t begin, std::int64_t end, int statistics) {
+    UnitId unit, int mb, std::int64_t begin, std::int64_t end, int statistics) {
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
     op.kind = OpKind::loss;
     set_rows(op, op, begin, end);
@@ -84,7 +84,7 @@ void PhaseWriter::losses_of_statistics(
     add(std::move(op));
 }
 
-Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
+Op PhaseWriter::loss_op(UnitId unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
     op.kind = OpKind::loss;
@@ -97,13 +97,13 @@ Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, 
 }
 
 void PhaseWriter::logits_block(
-    int unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, int d_h) {
+    UnitId unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, BufferId d_h) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& described = unit_of(unit).phases[phase];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto workspace = workspaces_->packed_linear(end - begin, described.in, described.out);
-    const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
+    const BufferId h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits = scratch_buffer("logits of rows " + std::to_string(begin),
                                       (end - begin) * described.out * model_.element_bytes,
                                       MemoryCategory::logits, unit, mb);
@@ -168,12 +168,12 @@ void PhaseWriter::logits_block(
     }
 }
 
-int PhaseWriter::head(int unit, int mb, int input) {
+BufferId PhaseWriter::head(UnitId unit, int mb, BufferId input) {
     auto& program = draft_.program;
     const auto& described = unit_of(unit);
     const bool trains = program.variant == Variant::train;
     const int logits_phase = phase_of(described, PhaseKind::logits);
-    const auto& use = described.phases[static_cast<std::size_t>(logits_phase)].reads.front();
+    const auto& use = described.phases[logits_phase].reads.front();
     values_[{mb, unit, described.input}] = {input, outside_};
     for (int p = 0; p < logits_phase; ++p) {
         forward_phase(unit, p, mb);
@@ -182,14 +182,14 @@ int PhaseWriter::head(int unit, int mb, int input) {
 
     const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
     if (model_.tiling(unit).cuts(logits_phase)) {
-        const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
+        const BufferId d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : BufferId{};
         head_tiles(unit, mb, use_value(unit, use, mb, Direction::forward), d_h);
         return input_gradient_of_head(unit, mb, d_h);
     }
 
     const auto packed = pack_head(unit, mb, passes_on);
-    const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
-    const auto block = workspaces_->logits_rows(described.phases[static_cast<std::size_t>(logits_phase)].out);
+    const BufferId d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : BufferId{};
+    const auto block = workspaces_->logits_rows(described.phases[logits_phase].out);
     for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
         const auto end = std::min(begin + block, model_.tokens);
         logits_block(unit, mb, begin, end, packed, d_h);
@@ -198,9 +198,9 @@ int PhaseWriter::head(int unit, int mb, int input) {
 }
 
 /// Packs the weight one time for all blocks of rows, if the device uses packed weights.
-PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on) {
+PhaseWriter::PackedHead PhaseWriter::pack_head(UnitId unit, int mb, bool passes_on) {
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
-    const auto& product = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& product = unit_of(unit).phases[phase];
     const auto bytes = workspaces_->packed_weight(product.in, product.out);
     if (bytes == 0) {
         return {};
@@ -209,20 +209,20 @@ PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on)
     pack.flops = 0;
     add_parameters(pack, product);
     const auto made = [&](Role role) {
-        const int buffer = scratch_buffer(std::string{"head "} + to_string(role), bytes,
-                                          MemoryCategory::workspaces, unit, mb);
+        const BufferId buffer = scratch_buffer(std::string{"head "} + to_string(role), bytes,
+                                               MemoryCategory::workspaces, unit, mb);
         pack.writes.push_back(whole(draft_.program, buffer, role));
         return buffer;
     };
     PackedHead packed;
     packed.forward = made(Role::packed_forward);
-    packed.backward = passes_on ? made(Role::packed_backward) : -1;
+    packed.backward = passes_on ? made(Role::packed_backward) : BufferId{};
     add(std::move(pack));
     return packed;
 }
 
 /// Writes backward of the phases before the product, starting with the gradient of the product's input.
-int PhaseWriter::input_gradient_of_head(int unit, int mb, int d_h) {
+BufferId PhaseWriter::input_gradient_of_head(UnitId unit, int mb, BufferId d_h) {
     if (d_h < 0) {
         return -1;
     }

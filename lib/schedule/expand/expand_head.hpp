@@ -11,7 +11,7 @@ namespace ziggurat::schedule {
 int phase_of(const layout::Unit& unit, layout::PhaseKind kind);
 
 /// Returns an operand for rows [begin, end) of a buffer of rows.
-Operand part(int buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes);
+Operand part(BufferId buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes);
 
 /// Restricts an op to some of the rows and scales its FLOPs.
 void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t end);

@@ -19,11 +19,11 @@ using layout::PhaseKind;
 
 /// Computes the logits of rows [begin, end) for the columns of one tile.
 int PhaseWriter::logits_of_tile(
-    int unit, int mb, std::size_t tile, std::int64_t begin, std::int64_t end, Direction direction) {
+    UnitId unit, int mb, std::size_t tile, std::int64_t begin, std::int64_t end, Direction direction) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
+    const auto& described = unit_of(unit).phases[phase];
+    const BufferId h = use_value(unit, described.reads.front(), mb, Direction::forward);
     auto op = compute_op(unit, phase, mb, direction, tile);
     set_rows(op, op, begin, end);
     op.label += " rows " + std::to_string(begin);
@@ -39,11 +39,11 @@ int PhaseWriter::logits_of_tile(
     return logits;
 }
 
-void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
+void PhaseWriter::head_tiles(UnitId unit, int mb, BufferId h, BufferId d_h) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const int loss_phase = phase_of(unit_of(unit), PhaseKind::loss);
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& described = unit_of(unit).phases[phase];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto tiles = num_tiles(unit, phase);
     const auto columns_of_tile = described.out / static_cast<std::int64_t>(tiles);
@@ -55,8 +55,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
         op.kind = OpKind::loss;
         set_rows(op, op, begin, end);
         const auto& tiling = model_.tiling(unit);
-        op.segment = tiling.of_phase[static_cast<std::size_t>(phase)][t];
-        const auto& columns = tiling.segments[static_cast<std::size_t>(op.segment)].rows;
+        op.segment = tiling.of_phase[phase][t];
+        const auto& columns = tiling.segments[op.segment].rows;
         op.column_begin = columns.begin;
         op.column_end = columns.end;
         op.label += " tile " + std::to_string(t) + " rows " + std::to_string(begin);
@@ -85,11 +85,10 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
         return;
     }
     const bool is_narrow = model_.element_bytes < 4;
-    const int sum =
-        d_h >= 0 && is_narrow
-            ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_h)].name,
-                             model_.tokens * described.in * 4, MemoryCategory::working_buffers, unit, mb)
-            : d_h;
+    const BufferId sum = d_h >= 0 && is_narrow ? scratch_buffer("sum of " + program.buffers[d_h].name,
+                                                                model_.tokens * described.in * 4,
+                                                                MemoryCategory::working_buffers, unit, mb)
+                                               : d_h;
     for (std::size_t t = 0; t < tiles; ++t) {
         for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
             const auto end = std::min(begin + block, model_.tokens);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t gradient_bytes = 4;
 
 /// Adds a host buffer for one tensor of a micro-batch, which the trainer fills.
-int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
+BufferId batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
     Buffer buffer;
     buffer.name = to_string(role_of(tensor));
     buffer.tier = spec::Tier::host;
@@ -25,7 +25,7 @@ int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int6
 
 /// Adds `run` to the operand with that role and buffer; merges it with the last range if they are
 /// adjacent.
-void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRange run) {
+void add_run(std::vector<Operand>& operands, BufferId buffer, Role role, ByteRange run) {
     for (auto& operand : operands) {
         if (operand.role == role && operand.buffer == buffer) {
             auto& last = operand.runs.back();
@@ -86,7 +86,7 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
         for (int b = 0; b < num_batch_tensors; ++b) {
             const auto tensor = static_cast<BatchTensor>(b);
             const auto elements = tensor == BatchTensor::samples ? spec.train.micro_batch : model.tokens;
-            batch[static_cast<std::size_t>(b)] = batch_buffer(program, tensor, m, elements);
+            batch[b] = batch_buffer(program, tensor, m, elements);
         }
     }
 }
@@ -95,26 +95,25 @@ std::int64_t PhaseWriter::rows(Placement placement) const {
     return placement == Placement::split_tokens ? model_.tokens / model_.tensor() : model_.tokens;
 }
 
-std::string PhaseWriter::label_of(int unit, int phase, Direction direction, int microbatch) const {
+std::string PhaseWriter::label_of(UnitId unit, int phase, Direction direction, int microbatch) const {
     const auto& described = unit_of(unit);
     const std::string way = direction == Direction::none ? "pack" : to_string(direction);
-    return described.name + "." + described.phases[static_cast<std::size_t>(phase)].name + " " + way + " " +
-           std::to_string(microbatch);
+    return described.name + "." + described.phases[phase].name + " " + way + " " + std::to_string(microbatch);
 }
 
-std::size_t PhaseWriter::num_tiles(int unit, int phase) const {
+std::size_t PhaseWriter::num_tiles(UnitId unit, int phase) const {
     const auto& tiling = model_.tiling(unit);
     if (!tiling.cuts(phase)) {
         return 1;
     }
-    const auto& parts = tiling.of_phase[static_cast<std::size_t>(phase)];
-    return static_cast<std::size_t>(std::count_if(parts.begin(), parts.end(), [&](int segment) {
-        return !tiling.segments[static_cast<std::size_t>(segment)].rows.empty();
-    }));
+    const auto& parts = tiling.of_phase[phase];
+    return std::count_if(parts.begin(), parts.end(),
+                         [&](int segment) { return !tiling.segments[segment].rows.empty(); });
 }
 
-Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part) const {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+Op PhaseWriter::compute_op(
+    UnitId unit, int phase, int microbatch, Direction direction, std::size_t part) const {
+    const auto& described = unit_of(unit).phases[phase];
     Op op;
     op.kind = OpKind::compute;
     op.direction = direction;
@@ -129,9 +128,9 @@ Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direct
     op.flops = share * per_token * static_cast<double>(op.row_end);
     op.label = label_of(unit, phase, direction, microbatch);
     const auto& tiling = model_.tiling(unit);
-    if (tiling.is_cut() && !tiling.of_phase[static_cast<std::size_t>(phase)].empty()) {
-        op.segment = tiling.of_phase[static_cast<std::size_t>(phase)].at(part);
-        const auto& rows_of_weight = tiling.segments[static_cast<std::size_t>(op.segment)].rows;
+    if (tiling.is_cut() && !tiling.of_phase[phase].empty()) {
+        op.segment = tiling.of_phase[phase].at(part);
+        const auto& rows_of_weight = tiling.segments[op.segment].rows;
         op.column_begin = rows_of_weight.begin;
         op.column_end = rows_of_weight.end;
         if (!rows_of_weight.empty()) {
@@ -146,20 +145,19 @@ Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direct
 
 void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles) {
     for (const auto& use : phase.parameters) {
-        const int owner = use.unit >= 0 ? use.unit : op.unit;
-        const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
+        const UnitId owner = use.unit >= 0 ? use.unit : op.unit;
+        const auto& parameter = unit_of(owner).parameters[use.parameter];
         const auto role = role_of(parameter, use);
         if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
             continue;
         }
-        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
-                                     model_.tensor());
+        const auto range = used_part(op, role, model_.flats[owner], use, parameter, model_.tensor());
         if (range.empty()) {
             continue;
         }
-        const auto& state = draft_.state.units[static_cast<std::size_t>(owner)];
-        const int buffer = parameter.is_trained ? state.full_parameters : state.full_frozen;
-        const auto first = draft_.program.buffers[static_cast<std::size_t>(buffer)].first_element;
+        const auto& state = draft_.state.units[owner];
+        const BufferId buffer = parameter.is_trained ? state.full_parameters : state.full_frozen;
+        const auto first = draft_.program.buffers[buffer].first_element;
         const std::int64_t width = model_.element_bytes;
         add_run(op.reads, buffer, role, {(range.begin - first) * width, range.size() * width});
     }
@@ -168,8 +166,8 @@ void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::
 bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles) {
     bool has_any = false;
     for (const auto& use : phase.parameters) {
-        const int owner = use.unit >= 0 ? use.unit : op.unit;
-        const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
+        const UnitId owner = use.unit >= 0 ? use.unit : op.unit;
+        const auto& parameter = unit_of(owner).parameters[use.parameter];
         if (!parameter.is_trained) {
             continue;
         }
@@ -177,13 +175,12 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::v
         if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
             continue;
         }
-        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
-                                     model_.tensor());
+        const auto range = used_part(op, role, model_.flats[owner], use, parameter, model_.tensor());
         if (range.empty()) {
             continue;
         }
         has_any = true;
-        const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_gradients;
+        const auto buffer = draft_.state.units[owner].full_gradients;
         add_run(op.writes, buffer, layout::gradient_of(role),
                 {range.begin * gradient_bytes, range.size() * gradient_bytes});
     }

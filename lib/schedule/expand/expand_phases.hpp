@@ -15,7 +15,7 @@ namespace ziggurat::schedule {
 
 /// Buffer and placement of a value or of its gradient.
 struct PlacedValue {
-    int buffer = -1;
+    BufferId buffer = -1;
     layout::Placement placement = layout::Placement::replicated;
     bool is_stream = false;  ///< gradient of the residual stream, to which later ops add
 };
@@ -32,19 +32,19 @@ class PhaseWriter {
     /// Returns the placement of values between units.
     layout::Placement outside() const noexcept { return outside_; }
     /// Adds a buffer for an activation between units.
-    int boundary_buffer(const std::string& name, int microbatch);
+    BufferId boundary_buffer(const std::string& name, int microbatch);
 
     /// Writes forward of one unit; `input` is the output of the unit before it.
     ///
     /// Returns the unit's output, in the placement outside().
-    int forward(int unit, int microbatch, int input);
+    BufferId forward(UnitId unit, int microbatch, BufferId input);
     /// Writes backward of one unit; `d_output` is the gradient of its output.
     ///
     /// Returns the gradient of its input, or -1 if no unit before it is trained. Omits ops that only form
     /// gradients of frozen tensors.
-    int backward(int unit, int microbatch, int d_output);
+    BufferId backward(UnitId unit, int microbatch, BufferId d_output);
     /// Writes the head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
-    int head(int unit, int microbatch, int input);
+    BufferId head(UnitId unit, int microbatch, BufferId input);
 
     /// Sets whether weight products that can wait are deferred.
     void defer_weight_products(bool defer) { is_deferring_ = defer; }
@@ -56,11 +56,11 @@ class PhaseWriter {
     using ValueKey = std::tuple<int, int, int>;  // micro-batch, unit, value
 
     // expand_phases.cpp: functions for all kinds of ops
-    std::string label_of(int unit, int phase, Direction direction, int microbatch) const;
+    std::string label_of(UnitId unit, int phase, Direction direction, int microbatch) const;
     /// \param part  segment of a tiled phase
-    Op compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
+    Op compute_op(UnitId unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
     /// Returns the number of tiles of the phase; 1 if it is not tiled.
-    std::size_t num_tiles(int unit, int phase) const;
+    std::size_t num_tiles(UnitId unit, int phase) const;
     std::int64_t rows(layout::Placement placement) const;
     void add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     /// Adds the gradients of trained tensors; returns false if the phase has no trained tensor.
@@ -75,48 +75,49 @@ class PhaseWriter {
     void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
 
     // expand_buffers.cpp
-    int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
-    int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
+    BufferId value_buffer(UnitId unit, int value, layout::Placement placement, int microbatch, bool is_kept);
+    BufferId gradient_buffer(UnitId unit, int value, layout::Placement placement, int microbatch);
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
     /// Returns the workspace of one tile's product and of a copy of the tile's columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
     std::int64_t adapter_workspace_bytes(const layout::Phase& phase) const;
-    int scratch_buffer(std::string name, std::int64_t bytes, MemoryCategory line, int unit, int microbatch);
-    bool is_kept(int unit, int value) const;
+    BufferId scratch_buffer(
+        std::string name, std::int64_t bytes, MemoryCategory line, UnitId unit, int microbatch);
+    bool is_kept(UnitId unit, int value) const;
 
     // expand_forward.cpp
-    void forward_phase(int unit, int phase, int microbatch);
-    int use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction);
+    void forward_phase(UnitId unit, int phase, int microbatch);
+    BufferId use_value(UnitId unit, const layout::ValueUse& use, int microbatch, Direction direction);
 
     // expand_backward.cpp
-    void backward_from(int unit, int end, int microbatch);
-    int d_input(int unit, int microbatch) const;
-    void backward_phase(int unit, int phase, int microbatch);
-    void backward_linear(int unit, int phase, int microbatch);
-    bool trains_weight(int unit, int phase) const;
+    void backward_from(UnitId unit, int end, int microbatch);
+    BufferId d_input(UnitId unit, int microbatch) const;
+    void backward_phase(UnitId unit, int phase, int microbatch);
+    void backward_linear(UnitId unit, int phase, int microbatch);
+    bool trains_weight(UnitId unit, int phase) const;
     /// Adds an op that already has its gradients; defers it if defer_weight_products() asks for that.
-    void add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes);
-    PlacedValue d_output(int unit, int phase, int microbatch);
-    int d_stream(int unit, int phase, int value, int microbatch);
-    void leave_gradient(int unit, int phase, int microbatch, int buffer);
+    void add_weight_product(Op op, BufferId x, const PlacedValue& d_y, std::int64_t workspace_bytes);
+    PlacedValue d_output(UnitId unit, int phase, int microbatch);
+    int d_stream(UnitId unit, int phase, int value, int microbatch);
+    void leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer);
 
     // expand_tiles.cpp: tiled phases
-    void forward_tiles(int unit, int phase, int microbatch);
-    void forward_lookup_tiles(int unit, int phase, int microbatch);
-    void backward_tiles(int unit, int phase, int microbatch);
-    void backward_lookup_tiles(int unit, int phase, int microbatch);
+    void forward_tiles(UnitId unit, int phase, int microbatch);
+    void forward_lookup_tiles(UnitId unit, int phase, int microbatch);
+    void backward_tiles(UnitId unit, int phase, int microbatch);
+    void backward_lookup_tiles(UnitId unit, int phase, int microbatch);
 
     // expand_tensor.cpp
-    int convert(int buffer,
+    int convert(BufferId buffer,
                 layout::Placement from,
                 layout::Placement to,
                 std::int64_t width,
-                int unit,
+                UnitId unit,
                 int microbatch,
                 Direction direction);
-    void sum_over_tensor(int buffer, int unit, int microbatch, Direction direction);
-    Op tensor_op(OpKind kind, int unit, int microbatch, Direction direction);
+    void sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, Direction direction);
+    Op tensor_op(OpKind kind, UnitId unit, int microbatch, Direction direction);
 
     // expand_head.cpp
     /// Buffers of the packed weight; -1 if products read the unpacked weight.
@@ -124,26 +125,31 @@ class PhaseWriter {
         int forward = -1;
         int backward = -1;
     };
-    PackedHead pack_head(int unit, int microbatch, bool passes_on);
-    void logits_block(
-        int unit, int microbatch, std::int64_t begin, std::int64_t end, const PackedHead& packed, int d_h);
-    Op loss_op(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
-    int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+    PackedHead pack_head(UnitId unit, int microbatch, bool passes_on);
+    void logits_block(UnitId unit,
+                      int microbatch,
+                      std::int64_t begin,
+                      std::int64_t end,
+                      const PackedHead& packed,
+                      BufferId d_h);
+    Op loss_op(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+    int statistics_of(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
 
-    void merge_statistics(int unit, int microbatch, int own);
-    void losses_of_statistics(int unit, int microbatch, std::int64_t begin, std::int64_t end, int statistics);
-    int input_gradient_of_head(int unit, int microbatch, int d_h);
+    void merge_statistics(UnitId unit, int microbatch, int own);
+    void losses_of_statistics(
+        UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, int statistics);
+    BufferId input_gradient_of_head(UnitId unit, int microbatch, BufferId d_h);
 
     // expand_head_tiles.cpp
-    void head_tiles(int unit, int microbatch, int h, int d_h);
-    int logits_of_tile(int unit,
+    void head_tiles(UnitId unit, int microbatch, BufferId h, BufferId d_h);
+    int logits_of_tile(UnitId unit,
                        int microbatch,
                        std::size_t tile,
                        std::int64_t begin,
                        std::int64_t end,
                        Direction direction);
 
-    const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
+    const layout::Unit& unit_of(UnitId unit) const { return model_.table.units[unit]; }
 
     const spec::RunSpec& spec_;
     const ModelLayout& model_;

@@ -20,10 +20,9 @@ MemoryCategory line_of(layout::StateGroup group) {
 }
 
 /// True if this rank keeps the kind of the unit from step to step.
-bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, int unit, StateKind kind) {
-    const bool has_tensors = layout::is_of_frozen(kind)
-                                 ? model.flats[static_cast<std::size_t>(unit)].frozen_elements() > 0
-                                 : model.trains(unit);
+bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit, StateKind kind) {
+    const bool has_tensors =
+        layout::is_of_frozen(kind) ? model.flats[unit].frozen_elements() > 0 : model.trains(unit);
     return has_tensors && layout::is_kept(kind, spec.precision);
 }
 
@@ -48,9 +47,9 @@ int shard_degree(const spec::RunSpec& spec, const ModelLayout& model, StateKind 
 /// Returns this rank's shard of the unit's region that has the kind.
 layout::ElementRange kept_elements(const spec::RunSpec& spec,
                                    const ModelLayout& model,
-                                   int unit,
+                                   UnitId unit,
                                    StateKind kind) {
-    const auto u = static_cast<std::size_t>(unit);
+    const std::size_t u = unit;
     const bool is_frozen = layout::is_of_frozen(kind);
     const int degree = shard_degree(spec, model, kind);
     if (degree == 1) {
@@ -60,14 +59,14 @@ layout::ElementRange kept_elements(const spec::RunSpec& spec,
 }
 
 /// Adds one persistent buffer of a unit that holds `range` of its flat elements.
-int state_buffer(Program& program,
-                 const ModelLayout& model,
-                 int unit,
-                 StateKind kind,
-                 layout::ElementRange range,
-                 spec::DType type) {
+BufferId state_buffer(Program& program,
+                      const ModelLayout& model,
+                      UnitId unit,
+                      StateKind kind,
+                      layout::ElementRange range,
+                      spec::DType type) {
     Buffer buffer;
-    buffer.name = model.table.units[static_cast<std::size_t>(unit)].name + "." + layout::to_string(kind);
+    buffer.name = model.table.units[unit].name + "." + layout::to_string(kind);
     buffer.bytes = range.size() * spec::element_bytes(type);
     buffer.lifetime = Lifetime::persistent;
     buffer.state = kind;
@@ -79,22 +78,22 @@ int state_buffer(Program& program,
 }
 
 /// Adds a placeholder for all parameters or gradients of the unit, until a pass replaces it.
-int placeholder(Program& program, const ModelLayout& model, int unit, StateKind kind, spec::DType type) {
+BufferId placeholder(
+    Program& program, const ModelLayout& model, UnitId unit, StateKind kind, spec::DType type) {
     const bool is_gradient = kind == StateKind::gradients;
-    const int made = state_buffer(
-        program, model, unit, kind,
-        is_gradient ? model.flats[static_cast<std::size_t>(unit)].trained() : model.held(unit), type);
-    auto& buffer = program.buffers[static_cast<std::size_t>(made)];
+    const int made = state_buffer(program, model, unit, kind,
+                                  is_gradient ? model.flats[unit].trained() : model.held(unit), type);
+    auto& buffer = program.buffers[made];
     buffer.lifetime = Lifetime::transient;
     buffer.name = "all of " + buffer.name;
     return made;
 }
 
 /// Adds a host buffer for control values of steps.
-int control_buffer(Program& program,
-                   const char* name,
-                   std::int64_t bytes,
-                   Lifetime lifetime = Lifetime::persistent) {
+BufferId control_buffer(Program& program,
+                        const char* name,
+                        std::int64_t bytes,
+                        Lifetime lifetime = Lifetime::persistent) {
     Buffer buffer;
     buffer.name = name;
     buffer.tier = spec::Tier::host;
@@ -106,8 +105,8 @@ int control_buffer(Program& program,
 
 /// Adds a buffer for cosines and sines of all positions; returns -1 if this rank applies no rotations.
 int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
-    const bool has_rotations = std::ranges::any_of(model.units, [&](int unit) {
-        const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
+    const bool has_rotations = std::ranges::any_of(model.units, [&](UnitId unit) {
+        const auto& phases = model.table.units[unit].phases;
         return std::ranges::find(phases, layout::PhaseKind::rope, &layout::Phase::kind) != phases.end();
     });
     if (!has_rotations) {
@@ -137,10 +136,10 @@ bool adds_in_place(const spec::RunSpec& spec) {
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     StateBuffers state;
     state.units.resize(model.table.units.size());
-    for (const int u : model.units) {
+    for (const UnitId u : model.units) {
         for (const auto kind : layout::state_kinds) {
             if (is_kept(spec, model, u, kind)) {
-                state.units[static_cast<std::size_t>(u)].kept[static_cast<std::size_t>(kind)] =
+                state.units[u].kept[kind] =
                     state_buffer(program, model, u, kind, kept_elements(spec, model, u, kind),
                                  layout::type_of(kind, spec.precision));
             }
@@ -152,8 +151,8 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes);
     of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", exact_sums_bytes);
     of_trainer.rotations = rotations_buffer(program, spec, model);
-    for (const int u : model.units) {
-        auto& unit = state.units[static_cast<std::size_t>(u)];
+    for (const UnitId u : model.units) {
+        auto& unit = state.units[u];
         if (model.spans.parameters == 1) {
             unit.full_parameters = unit[StateKind::parameters];
             unit.full_frozen = unit[StateKind::frozen];

@@ -25,7 +25,7 @@ std::vector<ByteRange> equal_blocks(std::int64_t elements, std::int64_t element_
     return blocks;
 }
 
-Op PhaseWriter::tensor_op(OpKind kind, int unit, int microbatch, Direction direction) {
+Op PhaseWriter::tensor_op(OpKind kind, UnitId unit, int microbatch, Direction direction) {
     auto& program = draft_.program;
     Op op;
     op.kind = kind;
@@ -41,12 +41,12 @@ Op PhaseWriter::tensor_op(OpKind kind, int unit, int microbatch, Direction direc
     return op;
 }
 
-void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Direction direction) {
+void PhaseWriter::sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, Direction direction) {
     if (model_.tensor() == 1) {
         return;
     }
     auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
-    auto& summed = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    auto& summed = draft_.program.buffers[buffer];
     summed.is_replicated = true;
     const auto bytes = summed.bytes;
     op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
@@ -55,11 +55,11 @@ void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Directio
     add(std::move(op));
 }
 
-int PhaseWriter::convert(int buffer,
+int PhaseWriter::convert(BufferId buffer,
                          Placement from,
                          Placement to,
                          std::int64_t width,
-                         int unit,
+                         UnitId unit,
                          int microbatch,
                          Direction direction) {
     if (from == to || model_.tensor() == 1) {
@@ -72,11 +72,11 @@ int PhaseWriter::convert(int buffer,
     const bool gathers = from == Placement::split_tokens && to == Placement::replicated;
     ZG_ENSURES(gathers || (from == Placement::partial && to == Placement::split_tokens));
     auto& program = draft_.program;
-    auto made = program.buffers[static_cast<std::size_t>(buffer)];
+    auto made = program.buffers[buffer];
     made.name += gathers ? ", all tokens" : ", own tokens";
     made.bytes = rows(to) * width * model_.element_bytes;
     // Only the slice is saved for backward.
-    auto& all_tokens = gathers ? made : program.buffers[static_cast<std::size_t>(buffer)];
+    auto& all_tokens = gathers ? made : program.buffers[buffer];
     all_tokens.consumer = MemoryCategory::working_buffers;
     const int result = program.add_buffer(std::move(made));
 

@@ -11,12 +11,12 @@ namespace ziggurat::schedule {
 using layout::PhaseKind;
 
 /// Computes y's columns of each tile: x w_tile^T + b_tile.
-void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::forward_tiles(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
     const auto& input = described.reads.front();
     const auto& output = described.writes.front();
-    const int x = use_value(unit, input, microbatch, Direction::forward);
+    const BufferId x = use_value(unit, input, microbatch, Direction::forward);
     const int y = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
     values_[{microbatch, unit, output.value}] = {y, output.wanted};
     // One rank of the sum adds the bias.
@@ -37,11 +37,12 @@ void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
 /// Fills the rows of the output whose tokens are rows of the tile.
 ///
 /// Then adds the part that all rows share.
-void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::forward_lookup_tiles(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
     const auto& output = described.writes.front();
-    const int x = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
+    const BufferId x =
+        value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
     values_[{microbatch, unit, output.value}] = {x, output.wanted};
     const auto tiles = num_tiles(unit, phase);
     const bool is_slice = model_.tensor() > 1;
@@ -83,21 +84,22 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
 /// Accumulates the gradient of the input over the tiles, in their order and in fp32.
 ///
 /// The gradient of a tile's weight is complete after the tile's op.
-void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::backward_tiles(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
     const auto d_y = d_output(unit, phase, microbatch);
     const auto& input = described.reads.front();
-    const int x = trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : -1;
+    const BufferId x =
+        trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : BufferId{};
     const bool passes_on = model_.passes_gradient_on(unit, phase);
-    const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
+    const BufferId d_x =
+        passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
     const bool is_narrow = model_.element_bytes < 4;
     const auto rows = model_.tokens;
-    const int sum =
-        passes_on && is_narrow
-            ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_x)].name,
-                             rows * described.in * 4, MemoryCategory::working_buffers, unit, microbatch)
-            : d_x;
+    const BufferId sum = passes_on && is_narrow
+                             ? scratch_buffer("sum of " + program.buffers[d_x].name, rows * described.in * 4,
+                                              MemoryCategory::working_buffers, unit, microbatch)
+                             : d_x;
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t < tiles; ++t) {
         if (passes_on) {
@@ -125,8 +127,8 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
     }
 }
 
-void PhaseWriter::backward_lookup_tiles(int unit, int phase, int microbatch) {
-    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+void PhaseWriter::backward_lookup_tiles(UnitId unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[phase];
     const auto d_y = d_output(unit, phase, microbatch);
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t <= tiles; ++t) {

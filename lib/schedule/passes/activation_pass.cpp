@@ -18,9 +18,7 @@ using spec::Tier;
 
 /// Returns the home of each kept buffer. Shares are divided by bytes within each micro-batch.
 std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {
-    const auto described = [&](const Kept& one) -> const Buffer& {
-        return program.buffers[static_cast<std::size_t>(one.buffer)];
-    };
+    const auto described = [&](const Kept& one) -> const Buffer& { return program.buffers[one.buffer]; };
     std::map<int, std::int64_t> bytes_of, before;  // by micro-batch
     for (const auto& one : kept) {
         bytes_of[described(one).microbatch] += described(one).bytes;
@@ -57,7 +55,7 @@ class Departures {
     /// The transfer out is listed one unit pass later than the buffer is made. The lane does not wait for
     /// that, but until then no other buffer gets the memory, so the next pass does not wait for the link.
     void add(const Kept& kept, Tier home) {
-        const int gone = std::min(unit_passes_.after(kept.produced, 2), kept.first_backward);
+        const int gone = std::min<int>(unit_passes_.after(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
         const int back = like(kept.buffer, Tier::device, " back");
         std::vector<int> direction{kept.buffer, away, back};
@@ -86,7 +84,7 @@ class Departures {
             for (; next != in_front_.end() && next->first.first == i; ++next) {
                 ops.push_back(std::move(next->second));
             }
-            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            auto& op = program_.ops[i];
             for (auto* operands : {&op.reads, &op.writes}) {
                 for (auto& operand : *operands) {
                     const auto found = returned_.find(operand.buffer);
@@ -103,12 +101,12 @@ class Departures {
   private:
     /// Buffer that backward reads instead of the one that left, and the first op that reads it.
     struct Returned {
-        int buffer = -1;
+        BufferId buffer = -1;
         int first_op = -1;
     };
 
-    int like(int buffer, Tier tier, const char* what) {
-        auto made = program_.buffers[static_cast<std::size_t>(buffer)];
+    int like(BufferId buffer, Tier tier, const char* what) {
+        auto made = program_.buffers[buffer];
         made.name += what;
         made.tier = tier;
         return program_.add_buffer(std::move(made));

@@ -40,14 +40,11 @@ class Ring {
     }
 
   private:
-    const layout::Phase& phase(const Op& op) const {
-        return model_.table.units[static_cast<std::size_t>(op.unit)]
-            .phases[static_cast<std::size_t>(op.phase)];
-    }
+    const layout::Phase& phase(const Op& op) const { return model_.table.units[op.unit].phases[op.phase]; }
 
     int add_buffer(const Op& of, const std::string& name, std::int64_t width, spec::DType type) {
         Buffer buffer;
-        buffer.name = model_.table.units[static_cast<std::size_t>(of.unit)].name + "." + name;
+        buffer.name = model_.table.units[of.unit].name + "." + name;
         buffer.type = type;
         buffer.bytes = model_.tokens * width * spec::element_bytes(type);
         buffer.consumer = MemoryCategory::working_buffers;
@@ -79,7 +76,7 @@ class Ring {
         program_.ops.push_back(std::move(op));
     }
 
-    void message(const Op& of, OpKind kind, int buffer) {
+    void message(const Op& of, OpKind kind, BufferId buffer) {
         const bool sends = kind == OpKind::send;
         Op op;
         op.kind = kind;
@@ -92,9 +89,8 @@ class Ring {
         op.lane = program_.lane(Engine::channel, op.group, Direction::forward);
         // Every rank of the ring counts the same messages in the same order.
         op.tag = sends ? sent_++ : received_++;
-        op.payload = program_.buffers[static_cast<std::size_t>(buffer)].type;
-        op.label = std::string{to_string(kind)} + " " +
-                   program_.buffers[static_cast<std::size_t>(buffer)].name + " " +
+        op.payload = program_.buffers[buffer].type;
+        op.label = std::string{to_string(kind)} + " " + program_.buffers[buffer].name + " " +
                    std::to_string(of.microbatch);
         (sends ? op.reads : op.writes).push_back(whole(program_, buffer, sends ? Role::input : Role::output));
         program_.ops.push_back(std::move(op));

@@ -30,7 +30,7 @@ class ControlCopies {
         program_.ops.clear();
         program_.ops.reserve(ops.size() + ops.size() / 4);
         for (int i = 0; i < std::ssize(ops); ++i) {
-            auto& op = ops[static_cast<std::size_t>(i)];
+            auto& op = ops[i];
             if (op.kind == OpKind::step_end) {
                 read_sums(op);
             }
@@ -46,7 +46,7 @@ class ControlCopies {
             name_twins(op);
             const bool makes_logits = is_watched(op);
             program_.ops.push_back(std::move(op));
-            for (const int buffer : left) {
+            for (const BufferId buffer : left) {
                 take(buffer);
             }
             if (makes_logits) {
@@ -56,15 +56,13 @@ class ControlCopies {
     }
 
   private:
-    bool works_on_device(const Op& op) const {
-        return program_.lanes[static_cast<std::size_t>(op.lane)].engine == Engine::compute;
-    }
-    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    bool works_on_device(const Op& op) const { return program_.lanes[op.lane].engine == Engine::compute; }
+    Buffer& buffer(int index) { return program_.buffers[index]; }
 
     /// Records the buffers that the device reads, and the last op that writes each buffer for the trainer.
     void look_at_ops() {
         for (int i = 0; i < std::ssize(program_.ops); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto& op = program_.ops[i];
             if (!works_on_device(op)) {
                 continue;
             }
@@ -82,7 +80,7 @@ class ControlCopies {
     }
 
     /// Returns the device copy of a host buffer; adds it at the first call.
-    int twin(int of) {
+    BufferId twin(BufferId of) {
         auto& made = twins_.try_emplace(of, -1).first->second;
         if (made < 0) {
             auto like = buffer(of);
@@ -145,9 +143,9 @@ class ControlCopies {
         return found;
     }
 
-    void take(int home) {
+    void take(BufferId home) {
         const bool is_sum = home == given_.exact_sums;
-        const int to = is_sum ? given_.sums_of_device : home;
+        const BufferId to = is_sum ? given_.sums_of_device : home;
         const int m = buffer(home).microbatch;
         auto made = copy(Engine::device_to_host, m,
                          is_sum ? buffer(home).name + " to host" : "losses to host " + std::to_string(m));
@@ -174,7 +172,7 @@ class ControlCopies {
         if (std::exchange(has_sum_[on_device ? 0 : 1], true)) {
             return;
         }
-        const int sum = on_device ? twin(given_.exact_sums) : given_.exact_sums;
+        const BufferId sum = on_device ? twin(given_.exact_sums) : given_.exact_sums;
         if (!on_device) {
             sums_.push_back(sum);
         }
@@ -188,17 +186,15 @@ class ControlCopies {
 
     void read_sums(Op& step_end) const {
         std::erase_if(step_end.reads, [](const Operand& read) { return read.role == Role::exact_sums; });
-        for (const int sum : sums_) {
+        for (const BufferId sum : sums_) {
             step_end.reads.push_back(whole(program_, sum, Role::exact_sums));
         }
     }
 
     bool is_watched(const Op& op) const {
-        const bool multiplies = op.kind == OpKind::compute && op.direction == Direction::forward &&
-                                op.unit >= 0 && op.phase >= 0 &&
-                                model_.table.units[static_cast<std::size_t>(op.unit)]
-                                        .phases[static_cast<std::size_t>(op.phase)]
-                                        .kind == layout::PhaseKind::logits;
+        const bool multiplies =
+            op.kind == OpKind::compute && op.direction == Direction::forward && op.unit >= 0 &&
+            op.phase >= 0 && model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::logits;
         return multiplies && program_.variant == Variant::evaluate;
     }
 
@@ -208,8 +204,7 @@ class ControlCopies {
         const std::int64_t width = model_.element_bytes;
         const std::int64_t row_bytes = block.bytes() / (op.row_end - op.row_begin);
         if (given_.watched_logits < 0) {
-            const auto& phase = model_.table.units[static_cast<std::size_t>(op.unit)]
-                                    .phases[static_cast<std::size_t>(op.phase)];
+            const auto& phase = model_.table.units[op.unit].phases[op.phase];
             Buffer made;
             made.name = "watched logits";
             made.tier = spec::Tier::host;

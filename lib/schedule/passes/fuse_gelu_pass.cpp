@@ -34,8 +34,8 @@ class Fusion {
 
   private:
     const layout::Phase& phase_of(const Op& op) const {
-        const auto& unit = model_.table.units[static_cast<std::size_t>(op.unit)];
-        return unit.phases[static_cast<std::size_t>(op.phase)];
+        const auto& unit = model_.table.units[op.unit];
+        return unit.phases[op.phase];
     }
 
     bool is_gelu(const Op& op) const {
@@ -88,7 +88,7 @@ class Fusion {
         return false;
     }
 
-    static bool uses(const Op& op, int buffer) {
+    static bool uses(const Op& op, BufferId buffer) {
         const auto is_it = [buffer](const Operand& operand) { return operand.buffer == buffer; };
         return std::ranges::any_of(op.reads, is_it) || std::ranges::any_of(op.writes, is_it);
     }

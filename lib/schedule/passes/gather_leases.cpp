@@ -8,8 +8,8 @@ namespace ziggurat::schedule {
 
 Leases::Leases(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, program_{draft.program}, spec_{spec}, model_{model} {
-    for (const int u : model.units) {
-        owner_of_[draft.state.units[static_cast<std::size_t>(u)].full_parameters] = u;
+    for (const UnitId u : model.units) {
+        owner_of_[draft.state.units[u].full_parameters] = u;
     }
     find();
 }
@@ -37,8 +37,8 @@ void Leases::find() {
 ///
 /// Recomputation belongs to backward, and the head has one pass. For a tiled unit, recomputation and each
 /// pass of the head have their own leases, because no segment is kept for a later pass.
-Leases::Key Leases::key(const Op& op, int owner) const {
-    const bool is_head = model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
+Leases::Key Leases::key(const Op& op, UnitId owner) const {
+    const bool is_head = model_.table.units[op.unit].kind == layout::UnitKind::head;
     const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
     if (is_for_step(owner)) {
         return {owner, owner, -1, 0, -1};
@@ -50,7 +50,7 @@ Leases::Key Leases::key(const Op& op, int owner) const {
     return {op.unit, owner, op.microbatch, pass, op.segment};
 }
 
-bool Leases::is_for_step(int owner) const {
+bool Leases::is_for_step(UnitId owner) const {
     return spec_.sharding.leases == spec::LeaseSpan::step && !model_.tiling(owner).is_cut();
 }
 
@@ -75,9 +75,9 @@ void Leases::name_part(Lease& lease, Operand& operand) {
 }
 
 LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
-    const auto& state = draft_.state.units[static_cast<std::size_t>(lease.unit)];
-    auto buffer = program_.buffers[static_cast<std::size_t>(state.full_parameters)];
-    buffer.name = model_.table.units[static_cast<std::size_t>(lease.unit)].name + ".parameters for " +
+    const auto& state = draft_.state.units[lease.unit];
+    auto buffer = program_.buffers[state.full_parameters];
+    buffer.name = model_.table.units[lease.unit].name + ".parameters for " +
                   (lease.microbatch < 0
                        ? std::string{"the step"}
                        : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
@@ -88,7 +88,7 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
     return {range, program_.add_buffer(std::move(buffer))};
 }
 
-Lease Leases::make(int unit, const Op& first, int first_op) {
+Lease Leases::make(UnitId unit, const Op& first, int first_op) {
     Lease lease;
     lease.unit = unit;
     lease.microbatch = is_for_step(unit) ? -1 : first.microbatch;
@@ -108,9 +108,9 @@ Lease Leases::make(int unit, const Op& first, int first_op) {
 }
 
 /// True if another lease of the unit follows. A lookup without a later lease needs no second copy.
-bool Leases::is_used_again(int unit, int first_op) const {
-    const int placeholder = draft_.state.units[static_cast<std::size_t>(unit)].full_parameters;
-    const auto first = key(program_.ops[static_cast<std::size_t>(first_op)], unit);
+bool Leases::is_used_again(UnitId unit, int first_op) const {
+    const int placeholder = draft_.state.units[unit].full_parameters;
+    const auto first = key(program_.ops[first_op], unit);
     return std::any_of(program_.ops.begin() + first_op, program_.ops.end(), [&](const Op& op) {
         return std::any_of(op.reads.begin(), op.reads.end(), [&](const Operand& operand) {
             return operand.buffer == placeholder && key(op, unit) != first;

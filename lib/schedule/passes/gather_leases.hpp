@@ -15,13 +15,13 @@ namespace ziggurat::schedule {
 /// Range of a unit's flat elements in its own buffer.
 struct LeasedPart {
     layout::ElementRange range;
-    int buffer = -1;
+    BufferId buffer = -1;
 };
 
 /// Parameters of one unit, or of one of its segments, for one pass of one micro-batch or for the whole
 /// step.
 struct Lease {
-    int unit = -1;
+    UnitId unit = -1;
     int microbatch = -1;  ///< -1: all micro-batches
     Direction direction = Direction::forward;
     int first_op = -1;  ///< index in the list before the pass
@@ -47,14 +47,14 @@ class Leases {
     using Key = std::tuple<int, int, int, int, int>;
 
     void find();
-    Key key(const Op& op, int owner) const;
+    Key key(const Op& op, UnitId owner) const;
     /// True if one lease of the unit serves the whole step. False for tiled units, which should have few
     /// tiles in memory at a time.
-    bool is_for_step(int owner) const;
+    bool is_for_step(UnitId owner) const;
     void name_part(Lease& lease, Operand& operand);
     LeasedPart make_part(const Lease& lease, layout::ElementRange range);
-    Lease make(int unit, const Op& first, int first_op);
-    bool is_used_again(int unit, int first_op) const;
+    Lease make(UnitId unit, const Op& first, int first_op);
+    bool is_used_again(UnitId unit, int first_op) const;
 
     ProgramBuilder& draft_;
     Program& program_;

@@ -49,9 +49,7 @@ class Gathers {
     }
 
   private:
-    const std::string& name(int unit) const {
-        return model_.table.units[static_cast<std::size_t>(unit)].name;
-    }
+    const std::string& name(UnitId unit) const { return model_.table.units[unit].name; }
 
     /// Returns the bytes of a part's buffer that hold the part's share of `range`.
     ByteRange run_of(const LeasedPart& part, layout::ElementRange range) const {
@@ -80,7 +78,7 @@ class Gathers {
     }
 
     Op gather(const Lease& lease) const {
-        const auto unit = static_cast<std::size_t>(lease.unit);
+        const std::size_t unit = lease.unit;
         const auto& state = draft_.state.units[unit];
         auto op = collective(lease, Purpose::parameters, model_.spans.parameters);
         for (const auto& part : lease.parts) {
@@ -120,8 +118,8 @@ class Gathers {
     }
 
     /// Returns the bytes of a part in a buffer of this rank; otherwise an empty range of the part's buffer.
-    Operand own_part(const LeasedPart& part, int buffer) const {
-        const auto held = elements_of(program_.buffers[static_cast<std::size_t>(buffer)]);
+    Operand own_part(const LeasedPart& part, BufferId buffer) const {
+        const auto held = elements_of(program_.buffers[buffer]);
         const auto begin = std::max(held.begin, part.range.begin);
         const auto end = std::min(held.end, part.range.end);
         if (end <= begin) {
@@ -133,7 +131,7 @@ class Gathers {
     }
 
     /// Returns the range of the unit that data rank `rank` has in its second copy.
-    layout::ElementRange slice(int unit, int rank) const {
+    layout::ElementRange slice(UnitId unit, int rank) const {
         const int span = spec_.sharding.secondary;
         const auto all = model_.held(unit);
         const auto size = all.size() / span;
@@ -154,7 +152,7 @@ class Gathers {
             if (kept.bytes == 0) {
                 continue;
             }
-            auto buffer = program_.buffers[static_cast<std::size_t>(part.buffer)];
+            auto buffer = program_.buffers[part.buffer];
             buffer.name = name(lease.unit) + ".secondary";
             buffer.state = StateKind::secondary;
             buffer.consumer = MemoryCategory::parameters;

@@ -22,7 +22,7 @@ class UpdateWriter {
         op.purpose = Purpose::control;
         op.label = "norm and clip factor";
         if (model_.mesh.ranks() > 1) {
-            std::vector<int> all(static_cast<std::size_t>(model_.mesh.ranks()));
+            std::vector<int> all(model_.mesh.ranks());
             std::iota(all.begin(), all.end(), 0);
             op.group = program.group("all", all);
         }
@@ -52,13 +52,13 @@ class UpdateWriter {
         op.label = "update of chunk " + std::to_string(chunk);
         for (const auto& run : runs) {
             const auto range = run.range;
-            const auto& state = draft_.state.units[static_cast<std::size_t>(run.unit)];
-            const auto both = [&](int buffer, Role role) {
+            const auto& state = draft_.state.units[run.unit];
+            const auto both = [&](BufferId buffer, Role role) {
                 op.reads.push_back({buffer, role, {run_in(buffer, range)}});
                 op.writes.push_back({buffer, role, {run_in(buffer, range)}});
             };
-            const int gradients = state[StateKind::gradients];
-            const int parameters = state[StateKind::parameters];
+            const BufferId gradients = state[StateKind::gradients];
+            const BufferId parameters = state[StateKind::parameters];
             op.reads.push_back({gradients, Role::gradient, {run_in(gradients, range)}});
             both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
             both(state[StateKind::first_moment], Role::first_moment);
@@ -71,7 +71,7 @@ class UpdateWriter {
         program.ops.push_back(std::move(op));
     }
 
-    void publish(const std::vector<int>& units) {
+    void publish(const std::vector<UnitId>& units) {
         const int inner = model_.spans.parameters;
         const int span = model_.spans.optimizer;
         if (inner == span) {
@@ -85,12 +85,12 @@ class UpdateWriter {
         op.group = data_group(program, model_, inner, span);
         op.lane = program.lane(Engine::collective, op.group);
         op.payload = spec_.precision.compute;
-        op.label = "publication of " + model_.table.units[static_cast<std::size_t>(units.front())].name;
+        op.label = "publication of " + model_.table.units[units.front()].name;
         const auto members =
             draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
-        for (const int u : units) {
-            const int buffer = draft_.state.units[static_cast<std::size_t>(u)][StateKind::parameters];
-            const auto& shards = model_.shards[static_cast<std::size_t>(u)];
+        for (const UnitId u : units) {
+            const BufferId buffer = draft_.state.units[u][StateKind::parameters];
+            const auto& shards = model_.shards[u];
             for (const int member : members) {
                 op.blocks.push_back(run_in(buffer, shards.shard(span, member)));
             }
@@ -101,8 +101,8 @@ class UpdateWriter {
     }
 
   private:
-    ByteRange run_in(int buffer, layout::ElementRange range) const {
-        const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    ByteRange run_in(BufferId buffer, layout::ElementRange range) const {
+        const auto& held = draft_.program.buffers[buffer];
         const std::int64_t width = element_bytes(held);
         const ByteRange run{(range.begin - held.first_element) * width, range.size() * width};
         ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
@@ -115,14 +115,14 @@ class UpdateWriter {
 };
 
 /// Returns buckets of consecutive units, in order of first use; one collective publishes a bucket.
-std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
-    std::deque<std::vector<int>> buckets;
+std::deque<std::vector<UnitId>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
+    std::deque<std::vector<UnitId>> buckets;
     std::int64_t elements = 0;
-    for (const int u : model.units) {
+    for (const UnitId u : model.units) {
         if (!model.trains(u)) {
             continue;
         }
-        const auto size = model.shards[static_cast<std::size_t>(u)].padded_elements();
+        const auto size = model.shards[u].padded_elements();
         if (buckets.empty() || elements + size > spec.overlap.bucket_elements) {
             buckets.emplace_back();
             elements = 0;
@@ -137,10 +137,9 @@ std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, cons
 
 layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
     std::vector<layout::UnitRange> shards;
-    for (const int u : model.units) {
+    for (const UnitId u : model.units) {
         if (model.trains(u)) {
-            shards.push_back(
-                {u, model.shards[static_cast<std::size_t>(u)].shard(model.spans.optimizer, model.data_rank)});
+            shards.push_back({u, model.shards[u].shard(model.spans.optimizer, model.data_rank)});
         }
     }
     return {std::move(shards), spec.tiers.chunk_elements, chunk_alignment(spec)};
@@ -155,7 +154,7 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
         const auto runs = chunks.chunk(k);
         writer.update(k, runs);
         for (const auto& [unit, range] : runs) {
-            const auto& shards = model.shards[static_cast<std::size_t>(unit)];
+            const auto& shards = model.shards[unit];
             const bool is_whole = range.end == shards.shard(model.spans.optimizer, model.data_rank).end;
             if (is_whole && unit == bucket.front().back()) {
                 writer.publish(bucket.front());

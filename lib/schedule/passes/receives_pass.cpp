@@ -49,8 +49,8 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
     for (int now = 0; moves; ++now) {
         moves = false;
         for (int stage = 0; stage < stages; ++stage) {
-            const auto& order = orders[static_cast<std::size_t>(stage)];
-            auto& mine = times[static_cast<std::size_t>(stage)];
+            const auto& order = orders[stage];
+            auto& mine = times[stage];
             if (mine.size() == order.size()) {
                 continue;
             }
@@ -85,18 +85,18 @@ void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& 
     const auto times = slot_times(orders);
     std::map<Made, int> made_at;
     for (int s = 0; s < stages; ++s) {
-        const auto& order = orders[static_cast<std::size_t>(s)];
+        const auto& order = orders[s];
         for (std::size_t k = 0; k < order.size(); ++k) {
             if (order[k].pass != Slot::Pass::backward_weight) {
                 made_at[{order[k].pass != Slot::Pass::forward, order[k].chunk * stages + s,
-                         order[k].microbatch}] = times[static_cast<std::size_t>(s)][k];
+                         order[k].microbatch}] = times[s][k];
             }
         }
     }
 
     auto& ops = draft.program.ops;
-    const auto& mine = orders[static_cast<std::size_t>(stage)];
-    const auto& my_times = times[static_cast<std::size_t>(stage)];
+    const auto& mine = orders[stage];
+    const auto& my_times = times[stage];
     std::multimap<std::pair<std::size_t, int>, std::size_t> posted;  // (slot, time of the send) -> op
     std::vector<bool> is_moved(ops.size());
     for (std::size_t k = 0; k < mine.size(); ++k) {

@@ -27,8 +27,8 @@ class Recomputation {
         : program_{draft.program}, spec_{spec}, model_{model} {
         for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
             int layers = 0;
-            for (const int u : model.chunk_units[chunk]) {
-                const auto kind = model.table.units[static_cast<std::size_t>(u)].kind;
+            for (const UnitId u : model.chunk_units[chunk]) {
+                const auto kind = model.table.units[u].kind;
                 if (kind == UnitKind::layer && model.runs_backward(u)) {
                     const int run = spec.recompute.kind == spec::RecomputeKind::full
                                         ? layers / spec.recompute.every
@@ -84,8 +84,8 @@ class Recomputation {
         if (op.kind != OpKind::compute) {
             return false;  // backward itself gathers the tokens of other ranks that it needs
         }
-        const auto& unit = model_.table.units[static_cast<std::size_t>(op.unit)];
-        return unit.phases[static_cast<std::size_t>(op.phase)].redone_by_selective;
+        const auto& unit = model_.table.units[op.unit];
+        return unit.phases[op.phase].redone_by_selective;
     }
 
     /// Selects the ops to recompute from the last to the first, then clones them in list order.
@@ -95,13 +95,13 @@ class Recomputation {
         }
         std::set<int> made_here;
         for (const int i : scope.forward) {
-            for (const auto& operand : program_.ops[static_cast<std::size_t>(i)].writes) {
+            for (const auto& operand : program_.ops[i].writes) {
                 made_here.insert(operand.buffer);
             }
         }
         std::set<int> needed;
         for (const int i : scope.backward) {
-            for (const auto& operand : program_.ops[static_cast<std::size_t>(i)].reads) {
+            for (const auto& operand : program_.ops[i].reads) {
                 if (made_here.contains(operand.buffer)) {
                     needed.insert(operand.buffer);
                 }
@@ -109,7 +109,7 @@ class Recomputation {
         }
         std::vector<int> chosen;
         for (auto at = scope.forward.rbegin(); at != scope.forward.rend(); ++at) {
-            const auto& op = program_.ops[static_cast<std::size_t>(*at)];
+            const auto& op = program_.ops[*at];
             const bool is_needed = std::any_of(op.writes.begin(), op.writes.end(),
                                                [&](const Operand& o) { return needed.contains(o.buffer); });
             if (!is_needed || !may_clone(op)) {
@@ -130,11 +130,11 @@ class Recomputation {
         std::map<int, int> copy_of;  // buffer -> that of the clones
         auto& clones = before_[scope.backward.front()];
         for (const int i : chosen) {
-            auto op = program_.ops[static_cast<std::size_t>(i)];
+            auto op = program_.ops[i];
             op.direction = Direction::recompute;
             op.label += " again";
             for (auto& operand : op.reads) {
-                auto& read = program_.buffers[static_cast<std::size_t>(operand.buffer)];
+                auto& read = program_.buffers[operand.buffer];
                 if (!copy_of.contains(operand.buffer) && read.consumer == MemoryCategory::working_buffers) {
                     read.consumer = MemoryCategory::activations;  // saved for the clone
                 }
@@ -150,7 +150,7 @@ class Recomputation {
             clones.push_back(std::move(op));
         }
         for (const int i : scope.backward) {
-            rename(program_.ops[static_cast<std::size_t>(i)].reads, copy_of);
+            rename(program_.ops[i].reads, copy_of);
         }
     }
 
@@ -165,7 +165,7 @@ class Recomputation {
 
     /// Adds a buffer like the original. The original then no longer has to be saved.
     int copy_buffer(int original) {
-        auto& dropped = program_.buffers[static_cast<std::size_t>(original)];
+        auto& dropped = program_.buffers[original];
         if (dropped.consumer == MemoryCategory::activations) {
             dropped.consumer = MemoryCategory::working_buffers;
         }

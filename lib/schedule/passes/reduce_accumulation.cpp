@@ -5,7 +5,7 @@
 namespace ziggurat::schedule {
 
 bool is_parameter_gradient(const Program& program, const Operand& operand) {
-    return program.buffers[static_cast<std::size_t>(operand.buffer)].state == StateKind::gradients;
+    return program.buffers[operand.buffer].state == StateKind::gradients;
 }
 
 GradientRanges gradient_ranges(const Program& program) {
@@ -28,10 +28,10 @@ GradientRanges gradient_ranges(const Program& program) {
 std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
                                                    const StateBuffers& state,
                                                    const ModelLayout& model,
-                                                   int unit,
+                                                   UnitId unit,
                                                    bool with_gaps) {
-    const auto& flat = model.flats[static_cast<std::size_t>(unit)];
-    const auto found = ranges.find(state.units[static_cast<std::size_t>(unit)].full_gradients);
+    const auto& flat = model.flats[unit];
+    const auto found = ranges.find(state.units[unit].full_gradients);
     const auto written = found == ranges.end() ? GradientRanges::mapped_type{} : found->second;
     std::vector<layout::ElementRange> missing;
     if (with_gaps) {

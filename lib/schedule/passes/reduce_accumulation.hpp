@@ -23,7 +23,7 @@ GradientRanges gradient_ranges(const Program& program);
 std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
                                                    const StateBuffers& state,
                                                    const ModelLayout& model,
-                                                   int unit,
+                                                   UnitId unit,
                                                    bool with_gaps);
 
 /// Gradients that have been written so far, while the ops are walked in list order.

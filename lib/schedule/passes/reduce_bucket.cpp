@@ -11,9 +11,9 @@ namespace {
 std::string described(const ModelLayout& model, const Bucket& bucket) {
     const int first = bucket.parts.front().unit;
     const int last = bucket.parts.back().unit;
-    std::string text = model.table.units[static_cast<std::size_t>(first)].name;
+    std::string text = model.table.units[first].name;
     if (first != last) {
-        text += ".." + model.table.units[static_cast<std::size_t>(last)].name;
+        text += ".." + model.table.units[last].name;
     }
     return bucket.microbatch < 0 ? text : text + " " + std::to_string(bucket.microbatch);
 }
@@ -35,11 +35,11 @@ int first_span(const spec::RunSpec& spec, const ModelLayout& model) {
 BucketWriter::BucketWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, spec_{spec}, model_{model} {}
 
-ByteRange BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+ByteRange BucketWriter::run_in(BufferId buffer, layout::ElementRange range) const {
     if (range.empty()) {
         return {};
     }
-    const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    const auto& held = draft_.program.buffers[buffer];
     const std::int64_t width = spec::element_bytes(held.type);
     const ByteRange run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
@@ -85,10 +85,10 @@ void BucketWriter::scatter(
     auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
     op.payload = of_microbatch ? spec::DType::f32 : spec_.precision.gradient;
     for (const auto& part : bucket.parts) {
-        const int sum = accumulator(part.unit);
-        const int from = of_microbatch ? part.buffer : sum;
+        const BufferId sum = accumulator(part.unit);
+        const BufferId from = of_microbatch ? part.buffer : sum;
         const auto mine = part_of_shard(part, span, model_.data_rank);
-        const int to = of_microbatch && bucket.is_first && !is_narrow() && !mine.empty() ? sum : from;
+        const BufferId to = of_microbatch && bucket.is_first && !is_narrow() && !mine.empty() ? sum : from;
         if (part_of_shard(part, inner, model_.data_rank).empty()) {
             continue;  // no member has elements of this part
         }
@@ -161,10 +161,9 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
     for (const auto& part : bucket.parts) {
         const int u = part.unit;
         const auto piece = part_of_shard(part, model_.spans.data, model_.data_rank);
-        const auto& unit = model_.table.units[static_cast<std::size_t>(u)];
+        const auto& unit = model_.table.units[u];
         for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
-            const auto range =
-                intersection(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            const auto range = intersection(piece, model_.flats[u].parameter(static_cast<int>(p)));
             if (unit.parameters[p].gradient_is_partial && !range.empty()) {
                 summands[model_.slice_members(unit.parameters[p])].push_back(
                     {accumulator(u), Role::input, {run_in(accumulator(u), range)}});
@@ -202,7 +201,7 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
     auto op = data_collective(OpKind::all_gather, inner, span, bucket);
     op.payload = spec_.precision.gradient;
     for (const auto& part : bucket.parts) {
-        const int buffer = accumulator(part.unit);
+        const BufferId buffer = accumulator(part.unit);
         if (part_of_shard(part, inner, model_.data_rank).empty()) {
             continue;
         }
@@ -226,15 +225,14 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         }
         const int u = part.unit;
         const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
-        const auto& parameters = model_.table.units[static_cast<std::size_t>(u)].parameters;
+        const auto& parameters = model_.table.units[u].parameters;
         Operand counted{accumulator(u), Role::gradient, {}};
         bool counts_all = true;
         for (std::size_t p = 0; p < parameters.size(); ++p) {
             counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
         }
         for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
-            const auto range =
-                intersection(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            const auto range = intersection(piece, model_.flats[u].parameter(static_cast<int>(p)));
             if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
                 counted.runs.push_back(run_in(accumulator(u), range));
             }
@@ -249,7 +247,7 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         op.kind = OpKind::norm;
         op.direction = Direction::backward;
         op.unit = u;
-        op.label = model_.table.units[static_cast<std::size_t>(u)].name + " sum of squares";
+        op.label = model_.table.units[u].name + " sum of squares";
         op.reads.push_back(std::move(counted));
         op.reads.push_back(
             whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::exact_sums));

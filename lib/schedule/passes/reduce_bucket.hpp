@@ -11,9 +11,9 @@ namespace ziggurat::schedule {
 /// Elements of a unit's trained region whose gradient is complete at one time: all, or a range of a
 /// segment.
 struct BucketPart {
-    int unit = -1;
+    UnitId unit = -1;
     layout::ElementRange range;
-    int buffer = -1;         ///< holds their gradient
+    BufferId buffer = -1;    ///< holds their gradient
     bool ends_unit = false;  ///< no other part of the unit follows in this step
 };
 
@@ -48,13 +48,11 @@ class BucketWriter {
     Reduction reduce(const Bucket& bucket) const;
 
   private:
-    const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }
+    const layout::ShardMap& shards(UnitId unit) const { return model_.shards[unit]; }
     /// True if gradients accumulate in a type that is narrower than the type in which they are computed.
     bool is_narrow() const { return spec_.precision.gradient != spec::DType::f32; }
-    int accumulator(int unit) const {
-        return draft_.state.units[static_cast<std::size_t>(unit)][StateKind::gradients];
-    }
-    ByteRange run_in(int buffer, layout::ElementRange range) const;
+    int accumulator(UnitId unit) const { return draft_.state.units[unit][StateKind::gradients]; }
+    ByteRange run_in(BufferId buffer, layout::ElementRange range) const;
     layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
     std::vector<int> named_members(int inner, int span) const;
     Op collective(OpKind kind, int group, const Bucket& bucket) const;

@@ -12,8 +12,8 @@ namespace {
 
 /// Op that completes the gradient of a unit or of a segment, for one micro-batch or for the step.
 struct Completion {
-    int op = -1;
-    int unit = -1;
+    OpId op = -1;
+    UnitId unit = -1;
     int segment = -1;
     int microbatch = -1;
     bool is_last = false;    ///< no op adds to it later in the step
@@ -26,18 +26,18 @@ bool is_per_microbatch(const spec::RunSpec& spec) {
 
 /// Returns the segment of an operand of gradients; -1 if the unit is not tiled. A unit that has a
 /// tensor which no op writes is not tiled.
-int segment_of(const ModelLayout& model, int unit, const Operand& operand) {
+int segment_of(const ModelLayout& model, UnitId unit, const Operand& operand) {
     const auto& tiling = model.tiling(unit);
     return tiling.is_cut() ? tiling.segment_at(operand.runs.front().offset / 4) : -1;
 }
 
 /// Returns the trained ranges of a segment, or of the whole unit.
-std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int unit, int segment) {
-    const auto all = model.flats[static_cast<std::size_t>(unit)].trained();
+std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, UnitId unit, int segment) {
+    const auto all = model.flats[unit].trained();
     if (segment < 0) {
         return {all};
     }
-    auto ranges = model.tiling(unit).segments[static_cast<std::size_t>(segment)].ranges;
+    auto ranges = model.tiling(unit).segments[segment].ranges;
     std::erase_if(ranges, [&](const layout::ElementRange& range) { return range.begin >= all.end; });
     return ranges;
 }
@@ -48,9 +48,9 @@ std::vector<Completion> completions(const ProgramBuilder& draft,
                                     const ModelLayout& model) {
     const auto& program = draft.program;
     std::map<int, int> unit_of_buffer;
-    for (const int u : model.units) {
+    for (const UnitId u : model.units) {
         if (model.trains(u)) {
-            unit_of_buffer[draft.state.units[static_cast<std::size_t>(u)].full_gradients] = u;
+            unit_of_buffer[draft.state.units[u].full_gradients] = u;
         }
     }
     std::map<std::tuple<int, int, int>, int> last_op;  // (unit, segment, micro-batch) -> op
@@ -90,7 +90,7 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     std::vector<Bucket> made;
     std::int64_t elements = 0;
     for (const auto& done : completed) {
-        const auto size = model.flats[static_cast<std::size_t>(done.unit)].trained_elements();
+        const auto size = model.flats[done.unit].trained_elements();
         const bool is_alone = done.segment >= 0;
         const bool is_shared = model.is_shared_by_stages(done.unit);
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
@@ -122,12 +122,12 @@ void move_to(std::vector<Op>& out, std::vector<Op>& ops) {
     ops.clear();
 }
 
-Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRange>& ranges) {
+Op zeros(const Program& program, BufferId buffer, const std::vector<layout::ElementRange>& ranges) {
     Op op;
     op.kind = OpKind::fill;
-    op.unit = program.buffers[static_cast<std::size_t>(buffer)].unit;
-    op.microbatch = program.buffers[static_cast<std::size_t>(buffer)].microbatch;
-    op.label = "zeros where " + program.buffers[static_cast<std::size_t>(buffer)].name + " is not written";
+    op.unit = program.buffers[buffer].unit;
+    op.microbatch = program.buffers[buffer].microbatch;
+    op.label = "zeros where " + program.buffers[buffer].name + " is not written";
     Operand operand{buffer, Role::output, {}};
     for (const auto& range : ranges) {
         operand.runs.push_back({range.begin * 4, range.size() * 4});
@@ -142,11 +142,11 @@ class MicrobatchGradients {
     MicrobatchGradients(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : draft_{draft}, spec_{spec}, model_{model} {
         const auto ranges = gradient_ranges(draft.program);
-        for (const int u : model.units) {
+        for (const UnitId u : model.units) {
             if (!model.trains(u)) {
                 continue;
             }
-            const int placeholder = draft.state.units[static_cast<std::size_t>(u)].full_gradients;
+            const int placeholder = draft.state.units[u].full_gradients;
             unit_of_[placeholder] = u;
             missing_[u] = without_gradient(ranges, draft.state, model, u, is_per_microbatch(spec));
         }
@@ -161,7 +161,7 @@ class MicrobatchGradients {
                 continue;
             }
             const int microbatch = is_per_microbatch(spec_) ? op.microbatch : -1;
-            const auto whole = model_.flats[static_cast<std::size_t>(unit->second)].trained();
+            const auto whole = model_.flats[unit->second].trained();
             auto range = whole;
             if (const int segment = segment_of(model_, unit->second, operand); segment >= 0) {
                 const auto element = operand.runs.front().offset / 4;
@@ -178,18 +178,18 @@ class MicrobatchGradients {
             }
             operand.buffer = buffer - 1;
             for (auto& run : operand.runs) {
-                run.offset -= draft_.program.buffers[static_cast<std::size_t>(buffer - 1)].first_element * 4;
+                run.offset -= draft_.program.buffers[buffer - 1].first_element * 4;
             }
         }
     }
 
-    int buffer(const BucketPart& part, int microbatch) const {
+    BufferId buffer(const BucketPart& part, int microbatch) const {
         return buffers_.at({part.unit, microbatch, part.range.begin}) - 1;
     }
 
   private:
-    int make(int unit, int microbatch, layout::ElementRange range) {
-        const auto& state = draft_.state.units[static_cast<std::size_t>(unit)];
+    int make(UnitId unit, int microbatch, layout::ElementRange range) {
+        const auto& state = draft_.state.units[unit];
         if (microbatch < 0) {
             return state.full_gradients;
         }
@@ -197,9 +197,8 @@ class MicrobatchGradients {
             spec_.precision.gradient == spec::DType::f32) {
             return state[StateKind::gradients];  // no sum over ranks comes before the accumulation
         }
-        auto made = draft_.program.buffers[static_cast<std::size_t>(state.full_gradients)];
-        made.name = model_.table.units[static_cast<std::size_t>(unit)].name + ".gradients of micro-batch " +
-                    std::to_string(microbatch);
+        auto made = draft_.program.buffers[state.full_gradients];
+        made.name = model_.table.units[unit].name + ".gradients of micro-batch " + std::to_string(microbatch);
         made.microbatch = microbatch;
         made.first_element = range.begin;
         made.bytes = range.size() * 4;

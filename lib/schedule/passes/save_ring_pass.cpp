@@ -18,7 +18,7 @@ using SavedOfUnits = std::map<int, std::vector<SavedRun>>;  ///< by unit
 SavedOfUnits passing(const ModelLayout& model, const Program& program) {
     SavedOfUnits on_nvme;
     for (const auto& saved : saved_runs(model, program)) {
-        const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto& home = program.buffers[saved.buffer];
         if (home.tier == spec::Tier::nvme && !layout::is_of_frozen(home.state)) {
             on_nvme[home.unit].push_back(saved);
         }
@@ -28,13 +28,13 @@ SavedOfUnits passing(const ModelLayout& model, const Program& program) {
 
 /// Adds the part of `saved` that the range `run` of an operand in `staged` holds.
 void add_passing(const Program& program,
-                 int op,
+                 OpId op,
                  const SavedRun& saved,
                  int staged,
                  ByteRange run,
                  std::vector<StreamedRange>& runs) {
-    const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
-    const auto& here = program.buffers[static_cast<std::size_t>(staged)];
+    const auto& home = program.buffers[saved.buffer];
+    const auto& here = program.buffers[staged];
     const std::int64_t width = element_bytes(here);
     const auto begin = here.first_element + run.offset / width;
     const auto first = std::max(begin, saved.elements.begin);
@@ -49,26 +49,26 @@ void add_passing(const Program& program,
 }
 
 bool is_on_device(const Program& program, const Op& op) {
-    return program.lanes[static_cast<std::size_t>(op.lane)].engine == Engine::compute;
+    return program.lanes[op.lane].engine == Engine::compute;
 }
 
 /// Returns the ranges that updates have in memory; `op` is the update.
 std::vector<StreamedRange> runs_of_updates(const ModelLayout& model, const Program& program) {
     const auto on_nvme = passing(model, program);
     std::vector<StreamedRange> runs;
-    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
-        const auto& op = program.ops[static_cast<std::size_t>(i)];
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        const auto& op = program.ops[i];
         if (op.kind != OpKind::update) {
             continue;
         }
         for (const auto& operand : op.reads) {
-            const auto& here = program.buffers[static_cast<std::size_t>(operand.buffer)];
+            const auto& here = program.buffers[operand.buffer];
             const auto of_unit = on_nvme.find(here.unit);
             if (of_unit == on_nvme.end()) {
                 continue;
             }
             for (const auto& saved : of_unit->second) {
-                if (program.buffers[static_cast<std::size_t>(saved.buffer)].state != here.state) {
+                if (program.buffers[saved.buffer].state != here.state) {
                     continue;
                 }
                 for (const auto& run : operand.runs) {
@@ -88,14 +88,14 @@ void let_pass(Program& program, const ModelLayout& model, int ring) {
     for (const auto& run : runs_of_updates(model, program)) {
         of_update[run.op].push_back(run);
     }
-    const auto op_at = [&](int i) -> Op& { return program.ops[static_cast<std::size_t>(i)]; };
+    const auto op_at = [&](int i) -> Op& { return program.ops[i]; };
     const bool are_all_on_host = std::ranges::none_of(
         of_update, [&](const auto& update) { return is_on_device(program, op_at(update.first)); });
     if (are_all_on_host) {
         return;  // one lane
     }
     std::vector<Op> ops;
-    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
         const auto passes = of_update.find(i);
         if (passes != of_update.end() && is_on_device(program, op_at(i))) {
             Op copy;
@@ -122,7 +122,9 @@ void let_pass(Program& program, const ModelLayout& model, int ring) {
 std::vector<StreamedRange> streamed_ranges(const ModelLayout& model, const Program& program) {
     auto runs = runs_of_updates(model, program);
     for (auto& run : runs) {
-        run.op -= is_on_device(program, program.ops[static_cast<std::size_t>(run.op)]) ? 1 : 0;
+        if (is_on_device(program, program.ops[run.op])) {
+            --run.op;
+        }
     }
     return runs;
 }
@@ -142,7 +144,7 @@ void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayo
                 continue;
             }
             for (const auto& saved : of_unit->second) {
-                const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+                const auto& home = program.buffers[saved.buffer];
                 const auto elements =
                     std::min(range.end, saved.elements.end) - std::max(range.begin, saved.elements.begin);
                 if (elements > 0) {

@@ -14,7 +14,7 @@ namespace ziggurat::schedule {
 ///
 /// A checkpoint copies it from memory before the update overwrites it.
 struct StreamedRange {
-    int op = -1;        ///< the update; on the device, the copy to the host before it
+    OpId op = -1;       ///< the update; on the device, the copy to the host before it
     int home = -1;      ///< the buffer on NVMe
     ByteRange at_home;  ///< bytes of it
     int staged = -1;    ///< the buffer in memory

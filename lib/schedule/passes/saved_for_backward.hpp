@@ -9,14 +9,14 @@ namespace ziggurat::schedule {
 
 /// A buffer that forward fills and backward reads.
 struct Kept {
-    int buffer = -1;
+    BufferId buffer = -1;
     /// The last op of forward, other than a receive, that writes the buffer.
     ///
     /// Receives do not count, because they are posted early. If only a receive writes the buffer, this is the
     /// first op that reads the received value.
-    int produced = -1;
-    int last_forward = -1;
-    int first_backward = -1;
+    OpId produced = -1;
+    OpId last_forward = -1;
+    OpId first_backward = -1;
 };
 
 /// Returns the saved buffers, in the order of their last use in forward within each micro-batch.

@@ -9,9 +9,9 @@ namespace {
 
 /// True if this rank saves a part of the buffer.
 bool counts(const ModelLayout& model, const Buffer& buffer) {
-    const auto& parameters = model.table.units[static_cast<std::size_t>(buffer.unit)].parameters;
+    const auto& parameters = model.table.units[buffer.unit].parameters;
     for (int p = 0; p < static_cast<int>(parameters.size()); ++p) {
-        const bool is_frozen = !parameters[static_cast<std::size_t>(p)].is_trained;
+        const bool is_frozen = !parameters[p].is_trained;
         if (is_frozen == layout::is_of_frozen(buffer.state) && model.counts(buffer.unit, p)) {
             return true;
         }
@@ -29,7 +29,7 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
             continue;
         }
         const bool is_frozen = layout::is_of_frozen(buffer.state);
-        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const std::size_t unit = buffer.unit;
         const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
         const auto whole = shards.shard(model.spans.data, model.data_rank);
         const auto held = elements_of(buffer);

@@ -12,7 +12,7 @@ namespace ziggurat::schedule {
 
 /// Part of a persistent buffer that only this data rank saves.
 struct SavedRun {
-    int buffer = -1;
+    BufferId buffer = -1;
     layout::ElementRange elements;  ///< of the unit's flat range
     ByteRange run;                  ///< the same elements as bytes of the buffer
     /// True if it is in memory and training changes it: a background save then needs a copy.

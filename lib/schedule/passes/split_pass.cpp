@@ -19,7 +19,7 @@ class Splitting {
 
     void apply() {
         for (const auto& kept : saved_for_backward(program_)) {
-            const auto& buffer = program_.buffers[static_cast<std::size_t>(kept.buffer)];
+            const auto& buffer = program_.buffers[kept.buffer];
             auto parts = parts_on_tensor_ranks(buffer, model_.tensor());
             const bool is_wanted_at_once =
                 unit_passes_.issued_at(kept.first_backward, 1) <= kept.last_forward;
@@ -33,12 +33,12 @@ class Splitting {
   private:
     /// Gathered buffer that backward reads, and the first op that reads it.
     struct Gathered {
-        int buffer = -1;
+        BufferId buffer = -1;
         int first_op = -1;
     };
 
-    int like(int buffer, const char* what, std::int64_t bytes, MemoryCategory consumer) {
-        auto made = program_.buffers[static_cast<std::size_t>(buffer)];
+    int like(BufferId buffer, const char* what, std::int64_t bytes, MemoryCategory consumer) {
+        auto made = program_.buffers[buffer];
         made.name += what;
         made.bytes = bytes;
         made.consumer = consumer;
@@ -47,17 +47,17 @@ class Splitting {
     }
 
     void split(const Kept& kept, std::vector<ByteRange> parts) {
-        const auto own = parts[static_cast<std::size_t>(model_.tensor_rank)];
-        const auto whole_bytes = program_.buffers[static_cast<std::size_t>(kept.buffer)].bytes;
+        const auto own = parts[model_.tensor_rank];
+        const auto whole_bytes = program_.buffers[kept.buffer].bytes;
         const int part = like(kept.buffer, ", own part", own.bytes, MemoryCategory::activations);
         const int gathered = like(kept.buffer, " gathered", whole_bytes, MemoryCategory::working_buffers);
-        program_.buffers[static_cast<std::size_t>(kept.buffer)].consumer = MemoryCategory::working_buffers;
+        program_.buffers[kept.buffer].consumer = MemoryCategory::working_buffers;
 
         auto cut = empty_move(program_, spec::Tier::device, spec::Tier::device);
         cut.purpose = Purpose::tensor;
         take_place(cut, kept.last_forward);
         cut.direction = Direction::forward;
-        cut.label = program_.buffers[static_cast<std::size_t>(part)].name;
+        cut.label = program_.buffers[part].name;
         cut.reads.push_back({kept.buffer, Role::input, {own}});
         cut.writes.push_back(whole(program_, part, Role::output));
         after_.emplace(kept.last_forward, std::move(cut));
@@ -66,11 +66,11 @@ class Splitting {
         gather.kind = OpKind::all_gather;
         gather.purpose = Purpose::tensor;
         take_place(gather, kept.first_backward);
-        gather.direction = program_.ops[static_cast<std::size_t>(kept.first_backward)].direction;
+        gather.direction = program_.ops[kept.first_backward].direction;
         gather.group = program_.group("tensor", model_.mesh.group(spec::Axis::tensor, model_.rank));
         gather.lane = program_.lane(Engine::collective, gather.group);
-        gather.payload = program_.buffers[static_cast<std::size_t>(kept.buffer)].type;
-        gather.label = program_.buffers[static_cast<std::size_t>(gathered)].name;
+        gather.payload = program_.buffers[kept.buffer].type;
+        gather.label = program_.buffers[gathered].name;
         gather.blocks = std::move(parts);
         gather.reads.push_back(whole(program_, part, Role::input));
         gather.writes.push_back(whole(program_, gathered, Role::output));
@@ -80,16 +80,16 @@ class Splitting {
 
     /// Sets the unit and micro-batch of an op to those of its neighbour in the list.
     void take_place(Op& op, int neighbour) const {
-        const auto& next_to = program_.ops[static_cast<std::size_t>(neighbour)];
+        const auto& next_to = program_.ops[neighbour];
         op.unit = next_to.unit;
         op.microbatch = next_to.microbatch;
     }
 
     void insert() {
         std::vector<Op> ops;
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
             move_all(in_front_, i, ops);
-            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            auto& op = program_.ops[i];
             for (auto* operands : {&op.reads, &op.writes}) {
                 for (auto& operand : *operands) {
                     const auto found = gathered_.find(operand.buffer);

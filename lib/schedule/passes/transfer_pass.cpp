@@ -20,7 +20,7 @@ using spec::Tier;
 
 /// Buffer on the path between the home of a residency and its tier.
 struct Stop {
-    int buffer = -1;
+    BufferId buffer = -1;
     std::int64_t begin = 0;  ///< its first byte, in bytes of the buffer as earlier passes name it
     Tier tier = Tier::device;
 };
@@ -79,7 +79,7 @@ class Transfers {
         }
     }
 
-    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    Buffer& buffer(int index) { return program_.buffers[index]; }
 
     /// Chooses the positions after which changes are at home.
     ///
@@ -120,7 +120,7 @@ class Transfers {
     /// Fetches the bytes that a residency reads and evicts the bytes that it writes; to NVMe after op
     /// `at_home`.
     void serve(const Residency& residency, int at_home) {
-        const auto& parts = found_.parts[static_cast<std::size_t>(residency.home)];
+        const auto& parts = found_.parts[residency.home];
         const auto size = buffer(residency.home).bytes;
         const bool pages_here =
             residency.tier == Tier::host && std::ranges::any_of(parts, [&](const PlacedPart& p) {
@@ -171,12 +171,12 @@ class Transfers {
             }
         }
         for (const auto& [index, operand] : residency.operands) {
-            move_operand(program_.ops[static_cast<std::size_t>(index)], *operand, here.buffer, here.begin);
+            move_operand(program_.ops[index], *operand, here.buffer, here.begin);
         }
     }
 
     bool serves_update(const Residency& residency) const {
-        return program_.ops[static_cast<std::size_t>(residency.first_op)].kind == OpKind::update;
+        return program_.ops[residency.first_op].kind == OpKind::update;
     }
 
     /// Returns the number of unit passes by which a hop is issued early.
@@ -191,7 +191,7 @@ class Transfers {
     }
 
     bool is_of_optimizer(const Residency& residency) const {
-        return is_optimizer_state(program_.buffers[static_cast<std::size_t>(residency.home)].state);
+        return is_optimizer_state(program_.buffers[residency.home].state);
     }
 
     /// Adds a buffer in `tier` for some bytes of the residency's buffer.
@@ -256,11 +256,11 @@ class Transfers {
         ops.reserve(program_.ops.size() + in_front_.size() + after_.size());
         auto front = in_front_.begin();
         auto back = after_.begin();
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
             for (; front != in_front_.end() && std::get<0>(front->first) == i; ++front) {
                 ops.push_back(std::move(front->second));
             }
-            ops.push_back(std::move(program_.ops[static_cast<std::size_t>(i)]));
+            ops.push_back(std::move(program_.ops[i]));
             for (; back != after_.end() && std::get<0>(back->first) == i; ++back) {
                 ops.push_back(std::move(back->second));
             }

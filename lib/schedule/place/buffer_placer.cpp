@@ -19,9 +19,9 @@ class BuffersByOp {
   public:
     /// \param ops  by buffer: its op; -1: none
     BuffersByOp(std::size_t num_ops, const std::vector<int>& ops) : begins_(num_ops + 1) {
-        for (const int op : ops) {
+        for (const OpId op : ops) {
             if (op >= 0) {
-                ++begins_[static_cast<std::size_t>(op) + 1];
+                ++begins_[op + 1];
             }
         }
         std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
@@ -29,13 +29,13 @@ class BuffersByOp {
         auto next = begins_;
         for (std::size_t b = 0; b < ops.size(); ++b) {
             if (ops[b] >= 0) {
-                buffers_[next[static_cast<std::size_t>(ops[b])]++] = static_cast<int>(b);
+                buffers_[next[ops[b]]++] = static_cast<int>(b);
             }
         }
     }
 
     std::span<const int> of(std::int64_t op) const {
-        const auto i = static_cast<std::size_t>(op);
+        const std::size_t i = op;
         return {buffers_.data() + begins_[i], begins_[i + 1] - begins_[i]};
     }
 
@@ -102,11 +102,11 @@ PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives,
     const auto num_ops = std::ssize(program_.ops);
     for (std::int64_t i = 0; i < num_ops; ++i) {
         for (const int index : lives.begins.of(i)) {
-            const auto b = static_cast<std::size_t>(index);
+            const std::size_t b = index;
             made.offsets[b] = free[regions_[b]].take(room_[b].bytes, room_[b].alignment, fit);
         }
         for (const int index : lives.ends.of(i)) {
-            const auto b = static_cast<std::size_t>(index);
+            const std::size_t b = index;
             const auto time =
                 fit == FitPolicy::oldest ? round * distinct_times + i * distinct_times / num_ops : 0;
             free[regions_[b]].release(made.offsets[b], room_[b].bytes, time);

@@ -19,7 +19,7 @@ using Clock = std::vector<int>;
 /// Latest op of a track that has read a range.
 struct Reader {
     std::size_t track = 0;
-    int op = -1;
+    OpId op = -1;
 
     bool operator==(const Reader&) const = default;
 };
@@ -91,10 +91,10 @@ class Derivation {
 
     /// Returns the ops that op `i` has to wait for; numbers include both steps.
     std::vector<int> meet(int i) {
-        const auto& op = program_.ops[static_cast<std::size_t>(i % num_ops_)];
+        const auto& op = program_.ops[i % num_ops_];
         Clock known(tracks_.count(), -1);
         for (const int before : tracks_.next()) {
-            join(known, clocks_[static_cast<std::size_t>(before)]);
+            join(known, clocks_[before]);
         }
         needed_.assign(tracks_.count(), -1);
         const auto need = [&](int other) {
@@ -122,7 +122,7 @@ class Derivation {
     template <class Visitor>
     void each_run(const Op& op, const std::vector<Operand>& operands, Visitor&& visit) {
         for (const auto& operand : operands) {
-            const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
+            const auto& buffer = program_.buffers.at(operand.buffer);
             ZG_EXPECTS(buffer.offset >= 0);
             for (const auto& run : operand.runs) {
                 const auto [offset, bytes] = touched(op, run);
@@ -166,10 +166,10 @@ class Derivation {
                 continue;
             }
             kept.push_back(other);
-            join(known, clocks_[static_cast<std::size_t>(other)]);
+            join(known, clocks_[other]);
         }
         known[tracks_.track_of(i)] = i;
-        clocks_[static_cast<std::size_t>(i)] = std::move(known);
+        clocks_[i] = std::move(known);
         std::sort(kept.begin(), kept.end());
         return kept;
     }
@@ -191,7 +191,7 @@ void derive_dependencies(Program& program) {
         derivation.meet(i);
     }
     for (int i = 0; i < num_ops; ++i) {
-        auto& op = program.ops[static_cast<std::size_t>(i)];
+        auto& op = program.ops[i];
         op.waits_for.clear();
         op.waits_for_previous_step.clear();
         for (const int other : derivation.meet(num_ops + i)) {

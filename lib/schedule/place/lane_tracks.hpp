@@ -27,14 +27,14 @@ class LaneTracks {
     std::size_t count() const noexcept { return count_; }
 
     /// Returns the track of an op that the walk has reached.
-    std::size_t track_of(int i) const { return tracks_[static_cast<std::size_t>(i)]; }
+    std::size_t track_of(int i) const { return tracks_[i]; }
 
     /// Puts the next op of the walk on its track. Returns the last ops of their tracks that are done when
     /// this op begins, by the order of its lane alone. The result is valid until the next call.
     std::span<const int> next() {
         const auto i = static_cast<int>(tracks_.size());
         const auto num_ops = static_cast<int>(program_.ops.size());
-        const auto lane = static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(i % num_ops)].lane);
+        const std::size_t lane = program_.ops[i % num_ops].lane;
         auto& before = on_lane_[lane];
         const std::size_t positions = overlaps_itself(program_.lanes[lane].engine) ? max_in_flight : 1;
         tracks_.push_back(first_of_lane_[lane] + before.size() % positions);

@@ -25,7 +25,7 @@ void choose_arenas(Program& program) {
         }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
-                auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+                auto& buffer = program.buffers[operand.buffer];
                 buffer.is_shared = buffer.is_shared || buffer.lifetime == Lifetime::transient;
             }
         }
@@ -45,7 +45,7 @@ std::vector<BufferExtent> rooms(const Program& program) {
         }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
-                const auto b = static_cast<std::size_t>(operand.buffer);
+                const std::size_t b = operand.buffer;
                 made[b] = {page_bytes, round_up_to_page(program.buffers[b].bytes)};
             }
         }
@@ -64,7 +64,7 @@ std::vector<LiveRange> live_ranges(const Program& program) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const auto* operands : {&program.ops[i].reads, &program.ops[i].writes}) {
             for (const auto& operand : *operands) {
-                auto& range = ranges.at(static_cast<std::size_t>(operand.buffer));
+                auto& range = ranges.at(operand.buffer);
                 if (range.first < 0) {
                     range.first = static_cast<int>(i);
                 }

@@ -14,9 +14,7 @@ Regions arenas_of(const Program& program) {
 }
 
 Regions with_region_of_passes(const Program& program, Regions regions, std::int64_t activation_bytes) {
-    const auto lane_of = [&](const Op& op) -> const Lane& {
-        return program.lanes[static_cast<std::size_t>(op.lane)];
-    };
+    const auto lane_of = [&](const Op& op) -> const Lane& { return program.lanes[op.lane]; };
     if (std::ranges::none_of(program.lanes, &Lane::serves_updates)) {
         return regions;
     }
@@ -25,7 +23,7 @@ Regions with_region_of_passes(const Program& program, Regions regions, std::int6
             continue;
         }
         for (const auto& operand : op.writes) {
-            const auto b = static_cast<std::size_t>(operand.buffer);
+            const std::size_t b = operand.buffer;
             const auto& buffer = program.buffers[b];
             if (regions[b] != host_arena || buffer.lifetime != Lifetime::transient) {
                 continue;

@@ -50,14 +50,14 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
         const auto& buffer = program.buffers[b];
         if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent &&
             layout::home_of(buffer.state, spec.tiers) != nullptr) {
-            at_home[static_cast<std::size_t>(buffer.unit)].push_back(static_cast<int>(b));
+            at_home[buffer.unit].push_back(static_cast<int>(b));
         }
     }
     // The address space of a kind: its buffers in the order in which units are first used.
     std::map<StateKind, std::vector<layout::UnitRange>> spaces;
-    for (const int unit : model.units) {
-        for (const int b : at_home[static_cast<std::size_t>(unit)]) {
-            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+    for (const UnitId unit : model.units) {
+        for (const int b : at_home[unit]) {
+            const auto& buffer = program.buffers[b];
             spaces[space_of(buffer.state)].push_back({b, elements_of(buffer)});
         }
     }
@@ -67,7 +67,7 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
         const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
         for (const auto& [tier, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
             for (const auto& [buffer, range] : chunks.chunks(begin, end)) {
-                auto& of_buffer = parts[static_cast<std::size_t>(buffer)];
+                auto& of_buffer = parts[buffer];
                 if (!of_buffer.empty() && of_buffer.back().tier == tier) {
                     of_buffer.back().range.end = range.end;
                 } else {

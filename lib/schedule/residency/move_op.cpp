@@ -29,8 +29,8 @@ Op empty_move(Program& program, Tier from, Tier to) {
 }
 
 Op move_op(Program& program, int from, int to) {
-    const auto& source = program.buffers[static_cast<std::size_t>(from)];
-    const auto& target = program.buffers[static_cast<std::size_t>(to)];
+    const auto& source = program.buffers[from];
+    const auto& target = program.buffers[to];
     auto op = empty_move(program, source.tier, target.tier);
     op.unit = source.unit;
     op.microbatch = source.microbatch;

@@ -10,7 +10,7 @@ namespace ziggurat::schedule {
 namespace {
 
 const Buffer& buffer_of(const Program& program, const Operand& operand) {
-    return program.buffers[static_cast<std::size_t>(operand.buffer)];
+    return program.buffers[operand.buffer];
 }
 
 bool is_gradient(const Program& program, const Operand& operand) {
@@ -43,8 +43,7 @@ Operand within(const Program& program, const Operand& operand, layout::ElementRa
 /// Returns the operand of an op that has a home; nullptr if none has.
 const Operand* at_home(const Op& op, const std::vector<std::vector<HomePart>>& homes) {
     const auto& operands = op.kind == OpKind::add ? op.writes : op.reads;
-    const bool has_home =
-        !operands.empty() && !homes.at(static_cast<std::size_t>(operands.front().buffer)).empty();
+    const bool has_home = !operands.empty() && !homes.at(operands.front().buffer).empty();
     return has_home ? &operands.front() : nullptr;
 }
 
@@ -78,7 +77,7 @@ void add_parts(const Program& program,
     std::vector<Op> parts;
     const bool may_divide = op.kind == OpKind::add || op.kind == OpKind::norm;
     if (const auto* gradients = may_divide ? at_home(op, homes) : nullptr) {
-        const auto& of_buffer = homes[static_cast<std::size_t>(gradients->buffer)];
+        const auto& of_buffer = homes[gradients->buffer];
         const bool is_divisible = std::ranges::all_of(of_buffer, [&](const HomePart& part) {
             return op.kind == OpKind::add || is_between_blocks(program, *gradients, part.range.end);
         });

@@ -25,8 +25,8 @@ class Finder {
 
     Residencies run() {
         OpenResidencies open;
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            auto& op = program_.ops[static_cast<std::size_t>(i)];
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            auto& op = program_.ops[i];
             const auto tier = workplace(op, open);
             if (tier == Tier::host) {
                 op.lane = program_.lane(Engine::host_optimizer);
@@ -48,9 +48,9 @@ class Finder {
     }
 
   private:
-    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    Buffer& buffer(int index) { return program_.buffers[index]; }
     const std::vector<PlacedPart>& parts(const Operand& operand) const {
-        return found_.parts[static_cast<std::size_t>(operand.buffer)];
+        return found_.parts[operand.buffer];
     }
 
     void go_home(const std::vector<std::vector<HomePart>>& homes) {
@@ -112,7 +112,7 @@ class Finder {
         }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
-                const auto state = program_.buffers[static_cast<std::size_t>(operand.buffer)].state;
+                const auto state = program_.buffers[operand.buffer].state;
                 if (state != (is_update ? StateKind::first_moment : StateKind::gradients)) {
                     continue;
                 }
@@ -253,7 +253,7 @@ class Finder {
 
     /// Extends changed ranges on NVMe to whole pages, which must then be read first.
     void write_whole_pages(Residency& residency) const {
-        for (const auto& part : found_.parts[static_cast<std::size_t>(residency.home)]) {
+        for (const auto& part : found_.parts[residency.home]) {
             if (part.tier == Tier::nvme) {
                 const auto changed = residency.written.within(part.begin, part.end);
                 const auto paged = changed.in_pages(part.end);
@@ -270,7 +270,7 @@ class Finder {
 
 }  // namespace
 
-void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
+void move_operand(Op& op, Operand& operand, BufferId buffer, std::int64_t shift) {
     const auto& list = reads_own_block(op.kind) ? op.writes : op.reads;
     const auto position =
         std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });

@@ -16,7 +16,7 @@ namespace ziggurat::schedule {
 /// Bytes [begin, end) of a state buffer as earlier passes name it, and the buffer that holds them at
 /// home.
 struct PlacedPart {
-    int buffer = -1;
+    BufferId buffer = -1;
     spec::Tier tier = spec::Tier::device;
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -57,6 +57,6 @@ Residencies find_residencies(Program& program, const std::vector<std::vector<Hom
 
 /// Makes an operand of `op`, and the blocks of a collective in it, name `buffer`; offsets decrease by
 /// `shift`.
-void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift);
+void move_operand(Op& op, Operand& operand, BufferId buffer, std::int64_t shift);
 
 }  // namespace ziggurat::schedule

@@ -15,8 +15,8 @@ UnitPass unit_pass_of(const Op& op, int index) {
 
 UnitPasses::UnitPasses(const Program& program) {
     std::tuple<int, int, int> last;
-    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
-        const auto& op = program.ops[static_cast<std::size_t>(i)];
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        const auto& op = program.ops[i];
         const std::tuple now{op.unit, op.microbatch, op.segment};
         if (op.kind == OpKind::compute && (begins_.empty() || now != last)) {
             last = now;
@@ -35,7 +35,7 @@ int UnitPasses::issued_at(int needed, int ahead) const {
         return needed;
     }
     const auto at = std::lower_bound(begins_.begin(), begins_.end(), needed) - begins_.begin();
-    return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
+    return at >= ahead ? begins_[at - ahead] : 0;
 }
 
 int UnitPasses::after(int done, int after) const {
@@ -43,7 +43,7 @@ int UnitPasses::after(int done, int after) const {
         return done;
     }
     const auto at = std::upper_bound(begins_.begin(), begins_.end(), done) - begins_.begin() + after - 1;
-    return at < std::ssize(begins_) ? begins_[static_cast<std::size_t>(at)] : done;
+    return at < std::ssize(begins_) ? begins_[at] : done;
 }
 
 }  // namespace ziggurat::schedule

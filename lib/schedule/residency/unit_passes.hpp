@@ -25,7 +25,7 @@ class UnitPasses {
     explicit UnitPasses(const Program& program);
 
     /// Adds another op for which data is fetched.
-    void add(int op) { begins_.push_back(op); }
+    void add(OpId op) { begins_.push_back(op); }
     /// Sorts the begins. Call it after the last add().
     void sort();
 

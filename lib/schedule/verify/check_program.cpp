@@ -33,24 +33,23 @@ class Check {
     }
 
   private:
-    void note(FindingKind kind, int op, const std::string& text) {
+    void note(FindingKind kind, OpId op, const std::string& text) {
         auto where = "rank " + std::to_string(program_.rank);
         if (op >= 0) {
-            where +=
-                ", op " + std::to_string(op) + " '" + program_.ops[static_cast<std::size_t>(op)].label + "'";
+            where += ", op " + std::to_string(op) + " '" + program_.ops[op].label + "'";
         }
         found_.push_back({kind, program_.rank, op, where + " " + text});
     }
 
     const Buffer* buffer(int index) const {
         const bool is_one = index >= 0 && index < static_cast<int>(program_.buffers.size());
-        return is_one ? &program_.buffers[static_cast<std::size_t>(index)] : nullptr;
+        return is_one ? &program_.buffers[index] : nullptr;
     }
 
     void waits_and_operands() {
         const int num_ops = static_cast<int>(program_.ops.size());
         for (int i = 0; i < num_ops; ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto& op = program_.ops[i];
             if (op.lane < 0 || op.lane >= static_cast<int>(program_.lanes.size())) {
                 note(FindingKind::malformed, i, "is on no lane");
             }
@@ -85,12 +84,12 @@ class Check {
 
     void one_lane_per_group() {
         std::map<std::pair<std::string, std::vector<int>>, int> lane_of;
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
             if (op.group < 0 || is_message(op.kind)) {
                 continue;
             }
-            const auto& group = program_.groups.at(static_cast<std::size_t>(op.group));
+            const auto& group = program_.groups.at(op.group);
             const auto known = lane_of.try_emplace({group.name, group.members}, op.lane).first;
             if (known->second != op.lane) {
                 note(FindingKind::malformed, i,
@@ -112,16 +111,14 @@ class Check {
                 note(FindingKind::memory, -1,
                      "has buffers up to byte " + std::to_string(ends[a]) + " of an arena of " +
                          std::to_string(program_.arena_bytes[a]) + " bytes (" +
-                         spec::tier_names[static_cast<std::size_t>(tier_of_arena(a))] +
-                         (a >= 3 ? ", shared)" : ")"));
+                         spec::tier_names[tier_of_arena(a)] + (a >= 3 ? ", shared)" : ")"));
             }
         }
         for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
-            const auto t = static_cast<std::size_t>(tier);
-            if (budgets_.bytes[t] > 0 && program_.tier_bytes(tier) > budgets_.bytes[t]) {
+            if (budgets_.bytes[tier] > 0 && program_.tier_bytes(tier) > budgets_.bytes[tier]) {
                 note(FindingKind::memory, -1,
                      "needs " + std::to_string(program_.tier_bytes(tier)) + " bytes of " +
-                         spec::tier_names[t] + " memory where " + std::to_string(budgets_.bytes[t]) +
+                         spec::tier_names[tier] + " memory where " + std::to_string(budgets_.bytes[tier]) +
                          " are allowed");
             }
         }
@@ -151,19 +148,18 @@ class Check {
     }
 
     void workplaces() {
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
-            const auto tiers = tiers_of(program_.lanes[static_cast<std::size_t>(op.lane)].engine);
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
+            const auto tiers = tiers_of(program_.lanes[op.lane].engine);
             for (const bool writes : {false, true}) {
                 const auto tier = writes ? tiers.second : tiers.first;
                 for (const auto& operand : writes ? op.writes : op.reads) {
                     const auto& held = *buffer(operand.buffer);
                     if (held.tier != tier) {
                         note(FindingKind::memory, i,
-                             "works on " + std::string{spec::tier_names[static_cast<std::size_t>(tier)]} +
-                                 " and has a '" + to_string(operand.role) + "' on " +
-                                 spec::tier_names[static_cast<std::size_t>(held.tier)] + " ('" + held.name +
-                                 "')");
+                             "works on " + std::string{spec::tier_names[tier]} + " and has a '" +
+                                 to_string(operand.role) + "' on " + spec::tier_names[held.tier] + " ('" +
+                                 held.name + "')");
                     }
                 }
             }
@@ -171,8 +167,8 @@ class Check {
     }
 
     void pages_of_nvme() {
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
             if (op.kind != OpKind::read && op.kind != OpKind::write) {
                 continue;
             }
@@ -205,8 +201,8 @@ class Check {
             int last_read = -1;
         };
         std::map<int, Uses> uses;
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
             for (const auto& operand : op.writes) {
                 auto& use = uses[operand.buffer];
                 ++use.filled;
@@ -219,7 +215,7 @@ class Check {
             }
         }
         for (const auto& [index, use] : uses) {
-            const auto& held = program_.buffers[static_cast<std::size_t>(index)];
+            const auto& held = program_.buffers[index];
             const bool is_lease = held.lifetime == Lifetime::transient &&
                                   (held.state == StateKind::parameters || held.state == StateKind::secondary);
             if (!is_lease) {

@@ -12,7 +12,7 @@ namespace ziggurat::schedule {
 
 /// Memory limits in bytes, indexed by spec::Tier. 0: not checked.
 struct Budgets {
-    std::array<std::int64_t, 3> bytes{0, 0, 0};
+    spec::ByTier<std::int64_t> bytes{0, 0, 0};
 };
 
 /// Checks a program; returns all findings, the most basic first. The result is empty if the program is

@@ -46,7 +46,7 @@ class Races {
     }
 
   private:
-    const Op& op(int i) const { return program_.ops[static_cast<std::size_t>(i % num_ops_)]; }
+    const Op& op(int i) const { return program_.ops[i % num_ops_]; }
 
     /// Computes the clocks of op `i`: by track, the latest position that is done when it begins, and after
     /// it.
@@ -56,7 +56,7 @@ class Races {
             if (other < 0) {
                 return;
             }
-            const auto& known = done_[static_cast<std::size_t>(other)];
+            const auto& known = done_[other];
             for (std::size_t t = 0; t < clock.size(); ++t) {
                 clock[t] = std::max(clock[t], known[t]);
             }
@@ -78,7 +78,7 @@ class Races {
         if (earlier < 0 || earlier == later) {
             return;
         }
-        if (begun_[static_cast<std::size_t>(later)][tracks_.track_of(earlier)] >= earlier) {
+        if (begun_[later][tracks_.track_of(earlier)] >= earlier) {
             return;
         }
         const auto name = [&](int i) {
@@ -96,7 +96,7 @@ class Races {
     template <class Visitor>
     void each_run(const Op& op, const std::vector<Operand>& operands, const Visitor& visit) {
         for (const auto& operand : operands) {
-            const auto& buffer = program_.buffers[static_cast<std::size_t>(operand.buffer)];
+            const auto& buffer = program_.buffers[operand.buffer];
             const bool is_placed = buffer.offset >= 0;
             auto& space = spaces_[is_placed ? static_cast<int>(arena_of(buffer)) : -1];
             const auto base = is_placed ? buffer.offset : apart * operand.buffer;

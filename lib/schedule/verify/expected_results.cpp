@@ -42,8 +42,8 @@ ExpectedResults::ExpectedResults(const spec::RunSpec& spec) : spec_{spec} {
 }
 
 std::vector<ExpectedResults::ParameterRange> ExpectedResults::parameter_ranges(
-    int unit, layout::ElementRange elements) const {
-    const auto& flat = layouts_.front().flats.at(static_cast<std::size_t>(unit));
+    UnitId unit, layout::ElementRange elements) const {
+    const auto& flat = layouts_.front().flats.at(unit);
     std::vector<ParameterRange> found;
     auto position = elements.begin;
     const auto add = [&](std::int64_t end, int parameter) {
@@ -63,7 +63,7 @@ std::vector<ExpectedResults::ParameterRange> ExpectedResults::parameter_ranges(
     return found;
 }
 
-std::uint64_t ExpectedResults::initial_term(int rank, int unit, int parameter) const {
+std::uint64_t ExpectedResults::initial_term(int rank, UnitId unit, int parameter) const {
     if (parameter < 0) {
         return Terms::zero;
     }
@@ -74,30 +74,28 @@ std::uint64_t ExpectedResults::initial_term(int rank, int unit, int parameter) c
     return term;
 }
 
-const layout::Parameter& ExpectedResults::described(int rank, int unit, int parameter) const {
-    return layout(rank)
-        .table.units.at(static_cast<std::size_t>(unit))
-        .parameters.at(static_cast<std::size_t>(parameter));
+const layout::Parameter& ExpectedResults::described(int rank, UnitId unit, int parameter) const {
+    return layout(rank).table.units.at(unit).parameters.at(parameter);
 }
 
-int ExpectedResults::slice(int rank, int unit, int parameter) const {
+int ExpectedResults::slice(int rank, UnitId unit, int parameter) const {
     return layout::slice_of(described(rank, unit, parameter), layout(rank).tensor(),
                             layout(rank).tensor_rank);
 }
 
-std::int64_t ExpectedResults::holders_key(int rank, int unit, int parameter) const {
+std::int64_t ExpectedResults::holders_key(int rank, UnitId unit, int parameter) const {
     const bool is_sliced = described(rank, unit, parameter).tensor_dim >= 0;
     const auto slot = is_sliced ? (std::int64_t{parameter} << 16) + slice(rank, unit, parameter) + 1 : 0;
     return (static_cast<std::int64_t>(unit) << 32) + slot;
 }
 
-std::vector<ExpectedResults::Use> ExpectedResults::uses(int unit, int parameter) const {
+std::vector<ExpectedResults::Use> ExpectedResults::uses(UnitId unit, int parameter) const {
     const auto& units = layouts_.front().table.units;
     std::vector<Use> found;
     for (std::size_t u = 0; u < units.size(); ++u) {
         for (std::size_t p = 0; p < units[u].phases.size(); ++p) {
             for (const auto& use : units[u].phases[p].parameters) {
-                const int owner = use.unit < 0 ? static_cast<int>(u) : use.unit;
+                const UnitId owner = use.unit < 0 ? UnitId{static_cast<int>(u)} : use.unit;
                 if (owner == unit && use.parameter == parameter) {
                     found.emplace_back(static_cast<int>(u), static_cast<int>(p));
                 }
@@ -108,7 +106,7 @@ std::vector<ExpectedResults::Use> ExpectedResults::uses(int unit, int parameter)
 }
 
 std::string ExpectedResults::missing_or_twice(
-    int rank, int unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
+    int rank, UnitId unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
     const auto& summed = described(rank, unit, parameter);
     const int tensor_ranks =
         summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
@@ -236,7 +234,7 @@ std::uint64_t ExpectedResults::in_order_of_plan(const Summands& summands,
 }
 
 std::string ExpectedResults::mismatch(
-    int rank, int unit, int parameter, int step, std::uint64_t term, Terms& terms) const {
+    int rank, UnitId unit, int parameter, int step, std::uint64_t term, Terms& terms) const {
     const auto key = std::make_tuple(step, unit, parameter, slice(rank, unit, parameter), term);
     if (const auto found = checked_.find(key); found != checked_.end()) {
         return found->second;

@@ -21,18 +21,18 @@ class ExpectedResults {
   public:
     explicit ExpectedResults(const spec::RunSpec& spec);
 
-    const ModelLayout& layout(int rank) const { return layouts_.at(static_cast<std::size_t>(rank)); }
+    const ModelLayout& layout(int rank) const { return layouts_.at(rank); }
 
     /// Parameters of a unit, cut at the begin and end of each; gaps between them have parameter -1.
     struct ParameterRange {
         layout::ElementRange elements;
         int parameter = -1;
     };
-    std::vector<ParameterRange> parameter_ranges(int unit, layout::ElementRange elements) const;
+    std::vector<ParameterRange> parameter_ranges(UnitId unit, layout::ElementRange elements) const;
 
     /// Returns the term of the initial value. Each slice has its own if the tensor axis shards the
     /// parameter.
-    std::uint64_t initial_term(int rank, int unit, int parameter) const;
+    std::uint64_t initial_term(int rank, UnitId unit, int parameter) const;
 
     /// Checks that each summand is in the sum one time, in the order of the sum plan.
     ///
@@ -40,19 +40,19 @@ class ExpectedResults {
     ///
     /// \param term  of the gradient with which `rank` updates `parameter` of `unit`
     std::string mismatch(
-        int rank, int unit, int parameter, int step, std::uint64_t term, simulation::Terms& terms) const;
+        int rank, UnitId unit, int parameter, int step, std::uint64_t term, simulation::Terms& terms) const;
 
     /// Returns a key that is equal for ranks which hold the same elements of a parameter.
-    std::int64_t holders_key(int rank, int unit, int parameter) const;
+    std::int64_t holders_key(int rank, UnitId unit, int parameter) const;
 
   private:
-    const layout::Parameter& described(int rank, int unit, int parameter) const;
+    const layout::Parameter& described(int rank, UnitId unit, int parameter) const;
     /// Returns the slice of the parameter that `rank` holds.
-    int slice(int rank, int unit, int parameter) const;
+    int slice(int rank, UnitId unit, int parameter) const;
     using Use = std::pair<int, int>;  ///< unit and phase
-    std::vector<Use> uses(int unit, int parameter) const;
+    std::vector<Use> uses(UnitId unit, int parameter) const;
     std::string missing_or_twice(
-        int rank, int unit, int parameter, int step, const std::vector<simulation::Leaf>& leaves) const;
+        int rank, UnitId unit, int parameter, int step, const std::vector<simulation::Leaf>& leaves) const;
     using Summands = std::vector<std::pair<simulation::Leaf, std::uint64_t>>;
     std::uint64_t kept(std::uint64_t term, simulation::Terms& terms) const;
     std::uint64_t over_data_axis(const Summands& summands, simulation::Terms& terms) const;

@@ -13,7 +13,7 @@ Tier tier_of(const spec::Home& home) {
 }
 
 std::int64_t& at(BytesByLink& bytes, Link link) {
-    return bytes[static_cast<std::size_t>(link)];
+    return bytes[link];
 }
 
 /// Adds the traffic of moving `bytes` of one state kind of a unit `times` from their home to their
@@ -51,8 +51,7 @@ void add_gradients(BytesByLink& sum,
 
 }  // namespace
 
-std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec& spec,
-                                                             const ModelLayout& model) {
+BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
     const auto parameters = tier_of(spec.tiers.parameters);
     const auto gradients = tier_of(spec.tiers.gradients);
     const auto optimizer = tier_of(spec.tiers.optimizer);
@@ -61,12 +60,12 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
     const bool has_master = spec.precision.compute != spec::DType::f32;
     const std::int64_t microbatches = spec.train.micro_batches;
 
-    std::array<BytesByLink, num_cargoes> sums{};
-    auto& of_parameters = sums[static_cast<std::size_t>(PayloadKind::parameters)];
-    auto& of_gradients = sums[static_cast<std::size_t>(PayloadKind::gradients)];
-    auto& of_optimizer = sums[static_cast<std::size_t>(PayloadKind::optimizer)];
-    for (const int unit : model.units) {
-        const auto u = static_cast<std::size_t>(unit);
+    BytesByPayload sums{};
+    auto& of_parameters = sums[PayloadKind::parameters];
+    auto& of_gradients = sums[PayloadKind::gradients];
+    auto& of_optimizer = sums[PayloadKind::optimizer];
+    for (const UnitId unit : model.units) {
+        const std::size_t u = unit;
         const auto held = model.held(unit).size() / spec.parallel.data;
         const auto trained = model.trains(unit) ? model.shards[u].padded_elements() / spec.parallel.data : 0;
         const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
@@ -90,7 +89,7 @@ std::int64_t moments_read(const Program& program) {
     std::int64_t bytes = 0;
     for (const auto& op : program.ops) {
         for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
-            const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
+            const auto state = program.buffers.at(op.reads[i].buffer).state;
             for (const auto& run : op.reads[i].runs) {
                 bytes += layout::is_zero_at_start(state) ? round_up_to_page(run.bytes) : 0;
             }

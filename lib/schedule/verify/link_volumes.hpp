@@ -34,8 +34,7 @@ namespace ziggurat::schedule {
 /// \pre all state is sharded over all data ranks, of which there are several; gradients are reduced in each
 ///      micro-batch; every home is one tier; no unit is tiled; there is one stage
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 4.1 and 5.1
-std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec& spec,
-                                                             const ModelLayout& model);
+BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Returns the bytes of moments that bytes_by_link includes as reads from NVMe.
 ///

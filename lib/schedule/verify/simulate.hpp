@@ -38,7 +38,7 @@ const char* to_string(FindingKind kind);
 struct Finding {
     FindingKind kind = FindingKind::malformed;
     int rank = -1;
-    int op = -1;  ///< index in that rank's program
+    OpId op = -1;  ///< index in that rank's program
     std::string text;
 };
 

@@ -5,7 +5,7 @@
 
 namespace ziggurat::schedule::simulation {
 
-void SimulatedWorld::check_gradients(int rank, int op, int step, const Found& found) {
+void SimulatedWorld::check_gradients(int rank, OpId op, int step, const Found& found) {
     if (truth_ == nullptr) {
         return;
     }
@@ -25,12 +25,11 @@ void SimulatedWorld::check_gradients(int rank, int op, int step, const Found& fo
                 const auto mismatch =
                     truth_->mismatch(rank, described.unit, part.parameter, step, piece.content.term, terms_);
                 if (!mismatch.empty()) {
-                    const auto& unit =
-                        truth_->layout(rank).table.units[static_cast<std::size_t>(described.unit)];
+                    const auto& unit = truth_->layout(rank).table.units[described.unit];
                     report_finding(FindingKind::wrong_gradient, rank, op,
                                    "of step " + std::to_string(step) + " uses a wrong gradient of '" +
-                                       unit.parameters[static_cast<std::size_t>(part.parameter)].name +
-                                       "', elements " + std::to_string(part.elements.begin) + " to " +
+                                       unit.parameters[part.parameter].name + "', elements " +
+                                       std::to_string(part.elements.begin) + " to " +
                                        std::to_string(part.elements.end) + " of its unit: " + mismatch);
                     return;
                 }
@@ -39,7 +38,7 @@ void SimulatedWorld::check_gradients(int rank, int op, int step, const Found& fo
     }
 }
 
-void SimulatedWorld::count_in_norm(int rank, int step, const Pieces& pieces, int unit) {
+void SimulatedWorld::count_in_norm(int rank, int step, const Pieces& pieces, UnitId unit) {
     if (truth_ == nullptr || unit < 0) {
         return;
     }
@@ -59,11 +58,10 @@ void SimulatedWorld::check_norms(int steps) const {
     std::map<std::int64_t, std::vector<layout::ElementRange>> expected;
     for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank) {
         const auto& layout = truth_->layout(rank);
-        for (const int unit : layout.units) {
-            const auto& parameters = layout.flats[static_cast<std::size_t>(unit)].parameters();
+        for (const UnitId unit : layout.units) {
+            const auto& parameters = layout.flats[unit].parameters();
             for (std::size_t p = 0; p < parameters.size(); ++p) {
-                if (!layout.trains(unit) ||
-                    parameters[p].begin >= layout.flats[static_cast<std::size_t>(unit)].trained_elements()) {
+                if (!layout.trains(unit) || parameters[p].begin >= layout.flats[unit].trained_elements()) {
                     continue;
                 }
                 auto& ranges = expected[truth_->holders_key(rank, unit, static_cast<int>(p))];
@@ -107,8 +105,8 @@ std::uint64_t SimulatedWorld::check_states(int steps) {
     std::map<std::int64_t, Memory> first_holders;
     for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank) {
         const auto& buffers = program(rank).buffers;
-        for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
-            const auto& described = buffers[static_cast<std::size_t>(b)];
+        for (BufferId b = 0; b < buffers.end_id(); ++b) {
+            const auto& described = buffers[b];
             const bool is_versioned = layout::is_restored(described.state);
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
@@ -147,7 +145,9 @@ std::uint64_t SimulatedWorld::check_states(int steps) {
                     auto kept = content;
                     kept.first = 0;
                     kept.element_bytes = 1;
-                    kept.step = kept.buffer = kept.op = kept.microbatch = -1;
+                    kept.step = kept.microbatch = -1;
+                    kept.buffer = -1;
+                    kept.op = -1;
                     kept.first = part.elements.begin;
                     known.write(part.elements.begin, part.elements.end, kept);
                 }

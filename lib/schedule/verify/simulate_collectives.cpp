@@ -10,7 +10,7 @@ void Simulation::join(int index) {
     const auto& group = group_of(lane.rank, op_of(lane));
     auto& collective = collectives_[{group.name, group.members}];
     collective.lanes.resize(group.members.size(), -1);
-    auto& seat = collective.lanes[static_cast<std::size_t>(group.my_index)];
+    auto& seat = collective.lanes[group.my_index];
     if (seat >= 0) {
         note({FindingKind::malformed, lane.rank, lane.op(),
               name(lane) + " starts in group '" + group.name + "' together with " + name(lane_at(seat))});
@@ -90,7 +90,7 @@ void Simulation::message(int index) {
     auto& lane = lane_at(index);
     const auto& op = op_of(lane);
     const auto& group = group_of(lane.rank, op);
-    const int peer = group.members.at(static_cast<std::size_t>(op.peer));
+    const int peer = group.members.at(op.peer);
     if (op.kind == OpKind::send) {
         sends_[{lane.rank, peer, op.tag}].push_back(index);
         match({lane.rank, peer, op.tag});
@@ -119,8 +119,7 @@ void Simulation::match(const MessageKey& key) {
     sends.pop_front();
     receives.pop_front();
     auto& to = lane_at(receiver);
-    const Found& sent =
-        sender >= 0 ? lane_at(sender).found : letters_[static_cast<std::size_t>(-1 - sender)].found;
+    const Found& sent = sender >= 0 ? lane_at(sender).found : letters_[-1 - sender].found;
     const auto bytes = sent.reads.front().empty() ? 0 : sent.reads.front().back().end;
     if (bytes != op_of(to).writes.front().bytes()) {
         note({FindingKind::unmatched_message, to.rank, to.op(),

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/ids.hpp"
+
 namespace ziggurat::schedule::simulation {
 
 /// Returns a hash of `hash` and a number.
@@ -28,8 +30,8 @@ struct Content {
     std::uint64_t term = 0;  ///< history of its value: equal terms mean equal bits
     int microbatch = -1;     ///< activations: their micro-batch
     int step = -1;           ///< states: the step that reads them; others: the step that made them
-    int buffer = -1;         ///< buffer through which it was last written
-    int op = -1;             ///< op that last wrote it
+    BufferId buffer = -1;    ///< buffer through which it was last written
+    OpId op = -1;            ///< op that last wrote it
     bool in_flux = false;    ///< an op that writes it has started and not ended
 
     /// Returns the content of the bytes from `offset_bytes` on.
@@ -82,7 +84,7 @@ class Memory {
 /// One summand of a gradient, identified by its origin.
 struct Leaf {
     int rank = -1;
-    int unit = -1;
+    UnitId unit = -1;
     int phase = -1;
     int microbatch = -1;
     int step = -1;

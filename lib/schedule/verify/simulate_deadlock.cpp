@@ -26,23 +26,21 @@ std::pair<int, std::string> Simulation::holdup(int index) {
     }
     const auto& group = group_of(lane.rank, op);
     const auto same_group = [&](const LaneState& l) {
-        const auto& program = programs_[static_cast<std::size_t>(l.rank)];
+        const auto& program = programs_[l.rank];
         return std::any_of(l.ops.begin(), l.ops.end(), [&](int o) {
-            const auto& candidate = program.ops[static_cast<std::size_t>(o)];
+            const auto& candidate = program.ops[o];
             return candidate.group >= 0 && candidate.kind == op.kind &&
                    group_of(l.rank, candidate).members == group.members;
         });
     };
     if (is_message(op.kind)) {
-        const int peer = group.members.at(static_cast<std::size_t>(op.peer));
+        const int peer = group.members.at(op.peer);
         const auto wanted = op.kind == OpKind::send ? OpKind::receive : OpKind::send;
         const int other = lane_of(peer, [&](const LaneState& l) {
             return std::any_of(l.ops.begin(), l.ops.end(), [&](int o) {
-                const auto& candidate =
-                    programs_[static_cast<std::size_t>(peer)].ops[static_cast<std::size_t>(o)];
+                const auto& candidate = programs_[peer].ops[o];
                 return candidate.kind == wanted && candidate.tag == op.tag &&
-                       group_of(peer, candidate).members[static_cast<std::size_t>(candidate.peer)] ==
-                           lane.rank;
+                       group_of(peer, candidate).members[candidate.peer] == lane.rank;
             });
         });
         return {other,
@@ -83,13 +81,13 @@ void Simulation::look_for_what_is_left() {
             text += "\n    " + word;
         }
         note({FindingKind::deadlock, lane_at(chain.back()).rank,
-              lane_at(chain.back()).phase == LaneState::Phase::ended ? -1 : lane_at(chain.back()).op(),
+              lane_at(chain.back()).phase == LaneState::Phase::ended ? OpId{} : lane_at(chain.back()).op(),
               text});
         return;
     }
     for (const auto& [key, queue] : sends_) {
         if (!queue.empty()) {
-            const auto& letter = letters_[static_cast<std::size_t>(-1 - queue.front())];
+            const auto& letter = letters_[-1 - queue.front()];
             note({FindingKind::unmatched_message, letter.rank, letter.op,
                   "rank " + std::to_string(letter.rank) + " sends op " + std::to_string(letter.op) +
                       " to rank " + std::to_string(std::get<1>(key)) + ", which never receives it"});

@@ -7,7 +7,7 @@ namespace ziggurat::schedule::simulation {
 SimulationResult Simulation::run(const ExpectedResults* truth) {
     while (!runnable_.empty() && !is_over()) {
         const auto drawn = draw();
-        const int lane = runnable_[drawn];
+        const LaneId lane = runnable_[drawn];
         runnable_[drawn] = runnable_.back();
         runnable_.pop_back();
         advance(lane);
@@ -24,10 +24,10 @@ SimulationResult Simulation::run(const ExpectedResults* truth) {
 }
 
 void Simulation::add_rank(int rank) {
-    const auto& program = programs_[static_cast<std::size_t>(rank)];
+    const auto& program = programs_[rank];
     std::vector<LaneState> mine(program.lanes.size());
-    for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-        mine.at(static_cast<std::size_t>(program.ops[static_cast<std::size_t>(op)].lane)).ops.push_back(op);
+    for (OpId op = 0; op < program.ops.end_id(); ++op) {
+        mine.at(program.ops[op].lane).ops.push_back(op);
     }
     done_.emplace_back(program.ops.size(), 0);
     waiters_.emplace_back(program.ops.size());
@@ -43,7 +43,7 @@ void Simulation::add_rank(int rank) {
 }
 
 std::size_t Simulation::draw() {
-    const auto any = static_cast<std::size_t>(random() % runnable_.size());
+    const std::size_t any = random() % runnable_.size();
     if (options_.seed % 2 == 0 || random() % 8 == 0) {
         return any;
     }
@@ -58,14 +58,14 @@ std::size_t Simulation::draw() {
 
 int Simulation::missing(const LaneState& lane) const {
     const auto& op = op_of(lane);
-    const auto& done = done_[static_cast<std::size_t>(lane.rank)];
+    const auto& done = done_[lane.rank];
     for (const int w : op.waits_for) {
-        if (done.at(static_cast<std::size_t>(w)) <= lane.step) {
+        if (done.at(w) <= lane.step) {
             return w;
         }
     }
     for (const int w : op.waits_for_previous_step) {
-        if (done.at(static_cast<std::size_t>(w)) < lane.step) {
+        if (done.at(w) < lane.step) {
             return w;
         }
     }
@@ -81,7 +81,7 @@ void Simulation::advance(int index) {
     const int wanted = missing(lane);
     if (wanted >= 0) {
         lane.phase = LaneState::Phase::blocked;
-        waiters_[static_cast<std::size_t>(lane.rank)][static_cast<std::size_t>(wanted)].push_back(index);
+        waiters_[lane.rank][wanted].push_back(index);
         return;
     }
     lane.found = world_.begin(lane.rank, lane.op(), lane.step);
@@ -108,8 +108,8 @@ void Simulation::end(int index) {
     auto& lane = lane_at(index);
     world_.finish(lane.rank, lane.op(), lane.step, lane.values);
     ++result_.ops_run;
-    const auto rank = static_cast<std::size_t>(lane.rank);
-    const auto op = static_cast<std::size_t>(lane.op());
+    const std::size_t rank = lane.rank;
+    const std::size_t op = lane.op();
     done_[rank][op] = lane.step + 1;
     for (const int waiter : std::exchange(waiters_[rank][op], {})) {
         lane_at(waiter).phase = LaneState::Phase::idle;

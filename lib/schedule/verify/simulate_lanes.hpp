@@ -27,7 +27,7 @@ struct LaneState {
     Found found;
     std::vector<Pieces> values;
 
-    int op() const { return ops[next]; }
+    OpId op() const { return ops[next]; }
 };
 
 /// Members that have entered a collective of several ranks: lanes, by member.
@@ -59,13 +59,9 @@ class Simulation {
   private:
     using MessageKey = std::tuple<int, int, int>;  // from, to, tag
 
-    const Op& op_of(const LaneState& lane) const {
-        return programs_[static_cast<std::size_t>(lane.rank)].ops[static_cast<std::size_t>(lane.op())];
-    }
-    LaneState& lane_at(int lane) { return lanes_[static_cast<std::size_t>(lane)]; }
-    const Group& group_of(int rank, const Op& op) const {
-        return programs_[static_cast<std::size_t>(rank)].groups.at(static_cast<std::size_t>(op.group));
-    }
+    const Op& op_of(const LaneState& lane) const { return programs_[lane.rank].ops[lane.op()]; }
+    LaneState& lane_at(LaneId lane) { return lanes_[lane]; }
+    const Group& group_of(int rank, const Op& op) const { return programs_[rank].groups.at(op.group); }
     std::string name(const LaneState& lane) const {
         return "rank " + std::to_string(lane.rank) + ", op " + std::to_string(lane.op()) + " '" +
                op_of(lane).label + "' of step " + std::to_string(lane.step);
@@ -111,7 +107,7 @@ class Simulation {
     struct Letter {
         Found found;
         int rank;
-        int op;
+        OpId op = -1;
     };
 
     const std::vector<Program>& programs_;

@@ -16,7 +16,7 @@ bool holds_state(const Buffer& buffer) {
 
 }  // namespace
 
-std::uint64_t state_name(StateKind kind, int unit) {
+std::uint64_t state_name(StateKind kind, UnitId unit) {
     const bool is_copy = kind == StateKind::secondary || layout::is_of_frozen(kind);
     const auto shown = is_copy ? StateKind::parameters : kind;
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
@@ -32,29 +32,29 @@ SimulatedWorld::SimulatedWorld(const std::vector<Program>& programs,
     }
 }
 
-void SimulatedWorld::report_finding(FindingKind kind, int rank, int op, const std::string& text) const {
+void SimulatedWorld::report_finding(FindingKind kind, int rank, OpId op, const std::string& text) const {
     report_({kind, rank, op, name_of(rank, op) + " " + text});
 }
 
-std::string SimulatedWorld::name_of(int rank, int op) const {
+std::string SimulatedWorld::name_of(int rank, OpId op) const {
     return "rank " + std::to_string(rank) + ", op " + std::to_string(op) + " '" + op_of(rank, op).label + "'";
 }
 
-Memory& SimulatedWorld::memory(int rank, int index) {
+Memory& SimulatedWorld::memory(int rank, BufferId index) {
     const auto& described = buffer(rank, index);
     const auto space = described.offset < 0 ? num_arenas : arena_of(described);
-    return memories_[static_cast<std::size_t>(rank)][space];
+    return memories_[rank][space];
 }
 
-std::int64_t SimulatedWorld::base(int rank, int index) const {
+std::int64_t SimulatedWorld::base(int rank, BufferId index) const {
     const auto offset = buffer(rank, index).offset;
     return offset < 0 ? far_apart * (index + 1) : offset;
 }
 
 void SimulatedWorld::fill_initially(int rank) {
     const auto& buffers = program(rank).buffers;
-    for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
-        const auto& described = buffers[static_cast<std::size_t>(b)];
+    for (BufferId b = 0; b < buffers.end_id(); ++b) {
+        const auto& described = buffers[b];
         if (described.lifetime != Lifetime::persistent) {
             continue;
         }
@@ -96,18 +96,18 @@ Pieces SimulatedWorld::pieces_of_operand(int rank, const Operand& operand) {
 }
 
 /// True if the trainer fills the buffer. The trainer only reads losses.
-bool SimulatedWorld::is_given(int rank, int index) const {
+bool SimulatedWorld::is_given(int rank, BufferId index) const {
     const auto& described = buffer(rank, index);
     const auto& batch = program(rank).trainer_buffers.batch;
-    const auto m = static_cast<std::size_t>(described.microbatch);
-    const bool is_loss = described.microbatch >= 0 && m < batch.size() &&
-                         batch[m][static_cast<std::size_t>(BatchTensor::losses)] == index;
+    const std::size_t m = described.microbatch;
+    const bool is_loss =
+        described.microbatch >= 0 && m < batch.size() && batch[m][BatchTensor::losses] == index;
     return described.lifetime == Lifetime::inputs && !is_loss;
 }
 
 /// Returns pieces in which bytes of an inputs buffer that no op of this step has written have the
 /// trainer's values.
-Pieces SimulatedWorld::inputs(int rank, int index, int step, Pieces pieces) const {
+Pieces SimulatedWorld::inputs(int rank, BufferId index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
     Content given{.name = hash_of(described.name), .step = step, .buffer = index};
     given.term = mixed(given.name, static_cast<std::uint64_t>(step));
@@ -127,7 +127,7 @@ Pieces SimulatedWorld::inputs(int rank, int index, int step, Pieces pieces) cons
     return pieces;
 }
 
-void SimulatedWorld::check_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const {
+void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& operand, Pieces& pieces) const {
     const auto& described = buffer(rank, operand.buffer);
     const auto& reader = op_of(rank, op);
     std::int64_t position = 0;
@@ -211,7 +211,7 @@ void SimulatedWorld::check_read(int rank, int op, int step, const Operand& opera
     }
 }
 
-Found SimulatedWorld::begin(int rank, int op, int step) {
+Found SimulatedWorld::begin(int rank, OpId op, int step) {
     const auto& starting = op_of(rank, op);
     Found found;
     for (const auto& operand : starting.reads) {
@@ -243,7 +243,7 @@ Found SimulatedWorld::begin(int rank, int op, int step) {
     return found;
 }
 
-void SimulatedWorld::finish(int rank, int op, int /*step*/, const std::vector<Pieces>& values) {
+void SimulatedWorld::finish(int rank, OpId op, int /*step*/, const std::vector<Pieces>& values) {
     const auto& ended = op_of(rank, op);
     for (std::size_t w = 0; w < ended.writes.size(); ++w) {
         const auto& operand = ended.writes[w];

@@ -28,7 +28,7 @@ std::vector<Pieces> SimulatedWorld::exact_sums(int rank, const Op& done, int ste
     return values;
 }
 
-std::vector<Pieces> SimulatedWorld::local(int rank, int op, int step, const Found& found) {
+std::vector<Pieces> SimulatedWorld::local(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     switch (class_of(done.kind)) {
         case OpClass::fill: {

@@ -38,7 +38,7 @@ Direction as_first_done(Direction direction) {
 
 }  // namespace
 
-Pieces SimulatedWorld::summed(const std::vector<Pieces>& summands, int rank, int op) {
+Pieces SimulatedWorld::summed(const std::vector<Pieces>& summands, int rank, OpId op) {
     std::vector<const Pieces*> lists;
     for (const auto& summand : summands) {
         lists.push_back(&summand);
@@ -76,7 +76,7 @@ Pieces SimulatedWorld::summed(const std::vector<Pieces>& summands, int rank, int
 }
 
 Pieces SimulatedWorld::gradients(
-    int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term) {
+    int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term) {
     const auto& described = buffer(rank, written.buffer);
     const int width = element_bytes(described);
     Pieces fresh;
@@ -93,7 +93,7 @@ Pieces SimulatedWorld::gradients(
     return before == nullptr ? fresh : summed({*before, fresh}, rank, op);
 }
 
-std::vector<Pieces> SimulatedWorld::computed(int rank, int op, int step, const Found& found) {
+std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
     for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
@@ -133,7 +133,7 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, int op, int step, const F
     return values;
 }
 
-std::vector<Pieces> SimulatedWorld::updated(int rank, int op, int step, const Found& found) {
+std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     check_gradients(rank, op, step, found);
     // By unit: gradients and the state that they change.

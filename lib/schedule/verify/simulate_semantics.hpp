@@ -27,43 +27,41 @@ class SimulatedWorld {
                    std::function<void(Finding)> report);
 
     /// Reads the op's operands and marks the bytes that it writes as being written.
-    Found begin(int rank, int op, int step);
+    Found begin(int rank, OpId op, int step);
     /// Returns the values of the written operands of an op that needs no other rank.
-    std::vector<Pieces> local(int rank, int op, int step, const Found& found);
+    std::vector<Pieces> local(int rank, OpId op, int step, const Found& found);
     /// Returns the same for all members of a collective, by member.
     std::vector<std::vector<Pieces>> collective(const std::vector<std::pair<int, int>>& rank_and_op,
                                                 const std::vector<Found>& found);
     /// Stores the values of written operands.
-    void finish(int rank, int op, int step, const std::vector<Pieces>& values);
+    void finish(int rank, OpId op, int step, const std::vector<Pieces>& values);
 
     /// Checks the states after the last step: each shard is updated once per step, all holders are equal,
     /// and the norms count each element one time. Returns a fingerprint of all parameters.
     std::uint64_t check_states(int steps);
 
   private:
-    const Program& program(int rank) const { return programs_[static_cast<std::size_t>(rank)]; }
-    const Op& op_of(int rank, int op) const { return program(rank).ops[static_cast<std::size_t>(op)]; }
-    const Buffer& buffer(int rank, int index) const {
-        return program(rank).buffers[static_cast<std::size_t>(index)];
-    }
-    void report_finding(FindingKind kind, int rank, int op, const std::string& text) const;
-    std::string name_of(int rank, int op) const;
+    const Program& program(int rank) const { return programs_[rank]; }
+    const Op& op_of(int rank, OpId op) const { return program(rank).ops[op]; }
+    const Buffer& buffer(int rank, int index) const { return program(rank).buffers[index]; }
+    void report_finding(FindingKind kind, int rank, OpId op, const std::string& text) const;
+    std::string name_of(int rank, OpId op) const;
 
     // simulate_memory.cpp: memory contents, and checks of reads
-    Memory& memory(int rank, int buffer);
-    std::int64_t base(int rank, int buffer) const;
+    Memory& memory(int rank, BufferId buffer);
+    std::int64_t base(int rank, BufferId buffer) const;
     void fill_initially(int rank);
     Pieces pieces_of_operand(int rank, const Operand& operand);
-    void check_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const;
-    bool is_given(int rank, int buffer) const;
-    Pieces inputs(int rank, int buffer, int step, Pieces pieces) const;
+    void check_read(int rank, OpId op, int step, const Operand& operand, Pieces& pieces) const;
+    bool is_given(int rank, BufferId buffer) const;
+    Pieces inputs(int rank, BufferId buffer, int step, Pieces pieces) const;
 
     // simulate_meaning.cpp: values computed from values
-    std::vector<Pieces> computed(int rank, int op, int step, const Found& found);
+    std::vector<Pieces> computed(int rank, OpId op, int step, const Found& found);
     Pieces gradients(
-        int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
-    std::vector<Pieces> updated(int rank, int op, int step, const Found& found);
-    Pieces summed(const std::vector<Pieces>& summands, int rank, int op);
+        int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
+    std::vector<Pieces> updated(int rank, OpId op, int step, const Found& found);
+    Pieces summed(const std::vector<Pieces>& summands, int rank, OpId op);
 
     // simulate_ops.cpp: local, and
     std::vector<Pieces> exact_sums(int rank, const Op& done, int step) const;
@@ -77,8 +75,8 @@ class SimulatedWorld {
                   std::vector<std::vector<Pieces>>& values);
 
     // simulate_judgement.cpp: checks of gradients and states
-    void check_gradients(int rank, int op, int step, const Found& found);
-    void count_in_norm(int rank, int step, const Pieces& pieces, int unit);
+    void check_gradients(int rank, OpId op, int step, const Found& found);
+    void count_in_norm(int rank, int step, const Pieces& pieces, UnitId unit);
     void check_norms(int steps) const;
 
     const std::vector<Program>& programs_;
@@ -92,6 +90,6 @@ class SimulatedWorld {
 
 /// Returns the name of a unit's state. Parameters and their copies share one name; other kinds have
 /// their own.
-std::uint64_t state_name(StateKind kind, int unit);
+std::uint64_t state_name(StateKind kind, UnitId unit);
 
 }  // namespace ziggurat::schedule::simulation

@@ -24,7 +24,7 @@ std::int64_t bytes_of_operand(const Op& op, std::size_t i) {
 }  // namespace
 
 std::optional<Link> link_of(const Op& op, const Program& program) {
-    return link_of(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
+    return link_of(program.lanes.at(op.lane).engine);
 }
 
 bool moves_state(const Op& op) {
@@ -48,7 +48,7 @@ BytesByLink bytes_of_ops(const Program& program, const Counts& counts) {
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
         if (link && counts(op)) {
-            sum[static_cast<std::size_t>(*link)] += bytes_moved(op, program);
+            sum[*link] += bytes_moved(op, program);
         }
     }
     return sum;
@@ -62,12 +62,6 @@ BytesByLink bytes_by_link(const Program& program) {
 
 BytesByLink control_bytes_by_link(const Program& program) {
     return bytes_of_ops(program, [](const Op& op) { return op.purpose == Purpose::control; });
-}
-
-const char* to_string(PayloadKind payload) {
-    constexpr std::array<const char*, num_cargoes> names{"parameters", "gradients", "optimizer",
-                                                         "activations"};
-    return names[static_cast<std::size_t>(payload)];
 }
 
 PayloadKind payload_kind_of(const Buffer& buffer) {
@@ -85,30 +79,27 @@ PayloadKind payload_kind_of(const Buffer& buffer) {
     return PayloadKind::activations;
 }
 
-std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program) {
+BytesByPayload bytes_by_payload(const Program& program) {
     return bytes_by_payload(program, [](const Buffer&) { return true; });
 }
 
-std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
-                                                      const std::function<bool(const Buffer&)>& counts) {
-    std::array<BytesByLink, num_cargoes> sums{};
+BytesByPayload bytes_by_payload(const Program& program, const std::function<bool(const Buffer&)>& counts) {
+    BytesByPayload sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
         for (std::size_t i = 0; link && moves_state(op) && i < op.reads.size(); ++i) {
-            const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer));
-            sums[static_cast<std::size_t>(payload_kind_of(moved))][static_cast<std::size_t>(*link)] +=
-                counts(moved) ? bytes_of_operand(op, i) : 0;
+            const auto& moved = program.buffers.at(op.reads[i].buffer);
+            sums[payload_kind_of(moved)][*link] += counts(moved) ? bytes_of_operand(op, i) : 0;
         }
     }
     return sums;
 }
 
-std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program) {
-    std::array<std::array<std::int64_t, 3>, num_cargoes> sums{};
+StateByTier bytes_at_home(const Program& program) {
+    StateByTier sums{};
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
-            sums[static_cast<std::size_t>(payload_kind_of(buffer))][static_cast<std::size_t>(buffer.tier)] +=
-                buffer.bytes;
+            sums[payload_kind_of(buffer)][buffer.tier] += buffer.bytes;
         }
     }
     return sums;

@@ -1,19 +1,19 @@
 /// Traffic between tiers, counted from a program.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "base/enum_array.hpp"
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::schedule {
 
-/// Bytes by Link.
-using BytesByLink = std::array<std::int64_t, num_links>;
+using BytesByLink = EnumArray<Link, std::int64_t>;
 
 /// Returns the link over which `op` moves bytes; nullopt if it computes, communicates or copies within
 /// a tier.
@@ -36,19 +36,33 @@ BytesByLink control_bytes_by_link(const Program& program);
 
 /// Kinds of state and activations in transfers.
 enum class PayloadKind { parameters, gradients, optimizer, activations };
-inline constexpr int num_cargoes = 4;
-const char* to_string(PayloadKind payload);
+
+constexpr const char* to_string(PayloadKind payload) {
+    switch (payload) {
+        case PayloadKind::parameters:
+            return "parameters";
+        case PayloadKind::gradients:
+            return "gradients";
+        case PayloadKind::optimizer:
+            return "optimizer";
+        case PayloadKind::activations:
+            return "activations";
+    }
+    throw std::invalid_argument{"no PayloadKind"};
+}
+
+using BytesByPayload = EnumArray<PayloadKind, BytesByLink>;
+using StateByTier = EnumArray<PayloadKind, spec::ByTier<std::int64_t>>;
 
 /// Returns the kind of content of a buffer of an op that moves bytes.
 PayloadKind payload_kind_of(const Buffer& buffer);
 
-/// Returns bytes_by_link by kind of content: [cargo][link].
-std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program);
+/// Returns bytes_by_link by kind of content.
+BytesByPayload bytes_by_payload(const Program& program);
 /// Returns the same for the buffers for which `counts` returns true.
-std::array<BytesByLink, num_cargoes> bytes_by_payload(const Program& program,
-                                                      const std::function<bool(const Buffer&)>& counts);
+BytesByPayload bytes_by_payload(const Program& program, const std::function<bool(const Buffer&)>& counts);
 
-/// Returns the bytes of a rank's state by its home: [cargo][spec::Tier].
-std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program);
+/// Returns the bytes of a rank's state by its home.
+StateByTier bytes_at_home(const Program& program);
 
 }  // namespace ziggurat::schedule

@@ -15,7 +15,7 @@ std::int64_t pipeline_bytes_by_formula(const spec::RunSpec& spec, const ModelLay
     const auto gathered = is_cut ? all - all / tensor : 0;
     std::int64_t bytes = 0;
     for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
-        const auto& units = model.chunk_units[static_cast<std::size_t>(chunk)];
+        const auto& units = model.chunk_units[chunk];
         const int position = model.virtual_stage(chunk);
         if (position + 1 < model.virtual_stages) {
             bytes += sent + (model.runs_backward(units.back()) ? gathered : 0);

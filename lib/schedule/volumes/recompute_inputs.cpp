@@ -8,8 +8,8 @@ namespace {
 using layout::PhaseKind;
 using layout::UnitKind;
 
-const layout::Unit& described(const ModelLayout& model, int unit) {
-    return model.table.units[static_cast<std::size_t>(unit)];
+const layout::Unit& described(const ModelLayout& model, UnitId unit) {
+    return model.table.units[unit];
 }
 
 /// Returns the layers of each range of recomputation, in order of the model.
@@ -17,7 +17,7 @@ std::vector<std::vector<int>> runs_of_layers(const spec::RunSpec& spec, const Mo
     std::vector<std::vector<int>> runs;
     for (const auto& units : model.chunk_units) {
         int layers = 0;
-        for (const int unit : units) {
+        for (const UnitId unit : units) {
             if (described(model, unit).kind == UnitKind::layer && model.runs_backward(unit)) {
                 if (layers++ % spec.recompute.every == 0) {
                     runs.emplace_back();
@@ -29,14 +29,12 @@ std::vector<std::vector<int>> runs_of_layers(const spec::RunSpec& spec, const Mo
     return runs;
 }
 
-RecomputeInputs needed_of(const ModelLayout& model, int unit, bool needs_output, bool redoes_all) {
+RecomputeInputs needed_of(const ModelLayout& model, UnitId unit, bool needs_output, bool redoes_all) {
     const auto& of = described(model, unit);
     RecomputeInputs needed{read_by_backward(model, unit), std::vector<bool>(of.phases.size())};
-    const auto is_needed = [&](const layout::ValueUse& use) {
-        return needed.values[static_cast<std::size_t>(use.value)];
-    };
+    const auto is_needed = [&](const layout::ValueUse& use) { return needed.values[use.value]; };
     if (needs_output) {
-        needed.values[static_cast<std::size_t>(of.output)] = true;
+        needed.values[of.output] = true;
     }
     for (std::size_t p = of.phases.size(); p-- > 0;) {
         const auto& phase = of.phases[p];
@@ -45,7 +43,7 @@ RecomputeInputs needed_of(const ModelLayout& model, int unit, bool needs_output,
         if (may_be_redone && (shares || std::ranges::any_of(phase.writes, is_needed))) {
             needed.phases[p] = true;
             for (const auto& use : phase.reads) {
-                needed.values[static_cast<std::size_t>(use.value)] = true;
+                needed.values[use.value] = true;
             }
         }
     }
@@ -54,14 +52,14 @@ RecomputeInputs needed_of(const ModelLayout& model, int unit, bool needs_output,
 
 }  // namespace
 
-std::vector<bool> read_by_backward(const ModelLayout& model, int unit) {
+std::vector<bool> read_by_backward(const ModelLayout& model, UnitId unit) {
     const auto& of = described(model, unit);
     std::vector<bool> values(of.values.size());
     for (std::size_t p = 0; p < of.phases.size(); ++p) {
         const auto& phase = of.phases[p];
         const bool is_weight_trained = std::ranges::any_of(phase.parameters, [&](const auto& use) {
-            const auto& parameter = described(model, use.unit >= 0 ? use.unit : unit)
-                                        .parameters[static_cast<std::size_t>(use.parameter)];
+            const auto& parameter =
+                described(model, use.unit >= 0 ? use.unit : unit).parameters[use.parameter];
             return parameter.is_trained && layout::needs_input(parameter.role);
         });
         if (!model.runs_backward(unit, static_cast<int>(p)) ||
@@ -69,14 +67,14 @@ std::vector<bool> read_by_backward(const ModelLayout& model, int unit) {
             continue;
         }
         for (const auto& use : phase.kept) {
-            values[static_cast<std::size_t>(use.value)] = true;
+            values[use.value] = true;
         }
     }
     return values;
 }
 
-std::map<int, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const ModelLayout& model) {
-    std::map<int, RecomputeInputs> needed;
+std::map<UnitId, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const ModelLayout& model) {
+    std::map<UnitId, RecomputeInputs> needed;
     if (spec.recompute.kind != spec::RecomputeKind::full) {
         return needed;
     }
@@ -84,19 +82,19 @@ std::map<int, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const
         bool needs_output = false;
         for (auto unit = run.rbegin(); unit != run.rend(); ++unit) {
             const auto& made = needed[*unit] = needed_of(model, *unit, needs_output, true);
-            needs_output = made.values[static_cast<std::size_t>(described(model, *unit).input)];
+            needs_output = made.values[described(model, *unit).input];
         }
     }
     return needed;
 }
 
-std::map<int, RecomputeInputs> computed_again(const spec::RunSpec& spec, const ModelLayout& model) {
+std::map<UnitId, RecomputeInputs> computed_again(const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.recompute.kind != spec::RecomputeKind::selective) {
         return recompute_inputs(spec, model);
     }
-    std::map<int, RecomputeInputs> needed;
+    std::map<UnitId, RecomputeInputs> needed;
     for (const auto& units : model.chunk_units) {
-        for (const int unit : units) {
+        for (const UnitId unit : units) {
             if (described(model, unit).kind == UnitKind::layer && model.runs_backward(unit)) {
                 needed[unit] = needed_of(model, unit, false, false);
             }

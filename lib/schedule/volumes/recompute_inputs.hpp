@@ -20,16 +20,16 @@ struct RecomputeInputs {
 /// The result is empty without recompute.kind full. It contains what backward of a range of recompute.every
 /// layers reads, and recursively the inputs of these values, up to the input of the range. This is not the
 /// whole range if tensors are frozen, or if the last sum of a range leads only to its output.
-std::map<int, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const ModelLayout& model);
+std::map<UnitId, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Returns, by unit, what recompute.kind full or selective recomputes of the layers in backward.
 ///
 /// For selective, these are the phases that are marked for it.
-std::map<int, RecomputeInputs> computed_again(const spec::RunSpec& spec, const ModelLayout& model);
+std::map<UnitId, RecomputeInputs> computed_again(const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Returns, by value of a unit, true if its backward reads the value.
 ///
 /// These are inputs of products with trained weights, and values that other phases save.
-std::vector<bool> read_by_backward(const ModelLayout& model, int unit);
+std::vector<bool> read_by_backward(const ModelLayout& model, UnitId unit);
 
 }  // namespace ziggurat::schedule

@@ -17,13 +17,11 @@ using layout::Placement;
 /// Values of a unit that are saved from forward for backward, with their placements.
 class SavedValues {
   public:
-    SavedValues(const ModelLayout& model, int unit, bool redoes)
-        : unit_{model.table.units[static_cast<std::size_t>(unit)]} {
+    SavedValues(const ModelLayout& model, UnitId unit, bool redoes) : unit_{model.table.units[unit]} {
         const auto is_read = read_by_backward(model, unit);
         for (std::size_t p = 0; p < unit_.phases.size(); ++p) {
             for (const auto& use : unit_.phases[p].kept) {
-                if (model.runs_backward(unit, static_cast<int>(p)) &&
-                    is_read[static_cast<std::size_t>(use.value)]) {
+                if (model.runs_backward(unit, static_cast<int>(p)) && is_read[use.value]) {
                     keep(use, redoes);
                 }
             }
@@ -53,7 +51,7 @@ class SavedValues {
             }
             return;
         }
-        const auto placed = unit_.values[static_cast<std::size_t>(use.value)].placement;
+        const auto placed = unit_.values[use.value].placement;
         kept_[use.value] = placed == Placement::partial ? use.wanted : placed;
     }
 
@@ -67,8 +65,8 @@ bool has_part_on_each(std::int64_t elements, int tensor_ranks) {
     return equal_blocks(elements, 1, tensor_ranks).back().bytes > 0;
 }
 
-SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
-    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const auto& described = model.table.units[unit];
     ZG_EXPECTS(described.kind == layout::UnitKind::layer);
     SavedActivations sum;
     const auto tensor = model.tensor();
@@ -77,11 +75,11 @@ SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& m
         const bool is_whole = placement == Placement::replicated || tensor == 1;
         to += model.tokens * value.width * width / (is_whole ? 1 : tensor);
     };
-    const auto& input = described.values[static_cast<std::size_t>(described.input)];
+    const auto& input = described.values[described.input];
     if (spec.recompute.kind == spec::RecomputeKind::full) {
         const auto needed = recompute_inputs(spec, model);
         const auto of_unit = needed.find(unit);
-        if (of_unit != needed.end() && of_unit->second.values[static_cast<std::size_t>(described.input)]) {
+        if (of_unit != needed.end() && of_unit->second.values[described.input]) {
             add(input, input.placement, sum.input);
         }
         return sum;
@@ -89,7 +87,7 @@ SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& m
     const SavedValues kept{model, unit, spec.recompute.kind == spec::RecomputeKind::selective};
     for (const auto& [index, placement] : kept.placements()) {
         const bool is_replicated = placement == Placement::replicated && tensor > 1;
-        const auto& value = described.values[static_cast<std::size_t>(index)];
+        const auto& value = described.values[index];
         add(value, placement,
             index == described.input ? sum.input
             : is_replicated          ? sum.identical
@@ -107,7 +105,7 @@ std::int64_t kept_bytes(const SavedActivations& kept, const spec::RunSpec& spec)
     return (kept.identical + kept.input - whole) / parts + whole + kept.sliced;
 }
 
-std::int64_t kept_counted(const Program& program, int unit) {
+std::int64_t kept_counted(const Program& program, UnitId unit) {
     const auto is_loss = [](const Op& op) { return op.kind == OpKind::loss && op.microbatch == 0; };
     const auto turn = std::find_if(program.ops.begin(), program.ops.end(), is_loss);
     const auto buffers_from = [&](auto begin, auto end) {
@@ -124,7 +122,7 @@ std::int64_t kept_counted(const Program& program, int unit) {
     const auto before = buffers_from(program.ops.begin(), turn);
     std::int64_t bytes = 0;
     for (const int b : buffers_from(turn, program.ops.end())) {
-        const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+        const auto& buffer = program.buffers[b];
         const bool is_kept =
             buffer.consumer == MemoryCategory::activations && buffer.tier == spec::Tier::device;
         if (is_kept && buffer.unit == unit && buffer.microbatch == 0 && before.contains(b)) {

@@ -44,7 +44,7 @@ bool has_part_on_each(std::int64_t elements, int tensor_ranks);
 /// divided by t. Dropout saves nothing, because its masks are recomputed.
 ///
 /// \pre `unit` is a decoder layer
-SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& model, int unit);
+SavedActivations kept_by_formula(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit);
 
 /// Returns all bytes that the rank saves; with recompute.split, only its part of replicated values.
 std::int64_t kept_bytes(const SavedActivations& kept, const spec::RunSpec& spec);
@@ -53,6 +53,6 @@ std::int64_t kept_bytes(const SavedActivations& kept, const spec::RunSpec& spec)
 ///
 /// These are activations that have been written and are still to be read. The unit's output (the next unit's
 /// input) is included.
-std::int64_t kept_counted(const Program& program, int unit);
+std::int64_t kept_counted(const Program& program, UnitId unit);
 
 }  // namespace ziggurat::schedule

@@ -19,7 +19,7 @@ std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& m
                                  spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
                                 model.stage);
     std::erase_if(slots, [&](const Slot& slot) {
-        const auto& units = model.chunk_units[static_cast<std::size_t>(slot.chunk)];
+        const auto& units = model.chunk_units[slot.chunk];
         return slot.pass != Slot::Pass::forward && !model.runs_backward(units.back());
     });
     return slots;
@@ -50,8 +50,8 @@ struct Replicated {
 /// True if the last phase of a tiled layer and its first recomputed phase both read the input.
 ///
 /// An untiled layer is one unit pass; the phases of a tiled layer are separate passes.
-bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
-    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const auto& described = model.table.units[unit];
     const auto reads_input = [&](const layout::Phase& phase) {
         return std::ranges::any_of(phase.reads,
                                    [&](const auto& use) { return use.value == described.input; });
@@ -63,12 +63,12 @@ bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& mo
     }
     const auto first = std::ranges::find(redone->second.phases, true);
     return first != redone->second.phases.end() &&
-           reads_input(described.phases[static_cast<std::size_t>(first - redone->second.phases.begin())]);
+           reads_input(described.phases[first - redone->second.phases.begin()]);
 }
 
 /// True if gradients of inputs need an op of the unit other than gradients of weights.
-bool has_ops_for_inputs(const ModelLayout& model, int unit) {
-    const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
+bool has_ops_for_inputs(const ModelLayout& model, UnitId unit) {
+    const auto& phases = model.table.units[unit].phases;
     for (std::size_t p = 0; p < phases.size(); ++p) {
         const auto& phase = phases[p];
         const auto number = static_cast<int>(p);
@@ -83,8 +83,8 @@ bool has_ops_for_inputs(const ModelLayout& model, int unit) {
 }
 
 /// Returns replicated saved bytes that only gradients of weights read, without recomputation.
-std::int64_t bytes_for_weights_alone(const ModelLayout& model, int unit) {
-    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+std::int64_t bytes_for_weights_alone(const ModelLayout& model, UnitId unit) {
+    const auto& described = model.table.units[unit];
     const auto is_read = read_by_backward(model, unit);
     std::int64_t bytes = 0;
     for (std::size_t v = 0; v < described.values.size(); ++v) {
@@ -107,11 +107,11 @@ std::int64_t bytes_for_weights_alone(const ModelLayout& model, int unit) {
 /// These wait until gradients of inputs have passed another unit of the chunk.
 std::int64_t bytes_that_wait(const spec::RunSpec& spec,
                              const ModelLayout& model,
-                             const std::vector<int>& units,
+                             const std::vector<UnitId>& units,
                              int last_layer) {
     const bool waits =
         spec.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble &&
-        std::ranges::any_of(units, [&](int unit) {
+        std::ranges::any_of(units, [&](UnitId unit) {
             return unit < last_layer && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
         });
     return waits && spec.recompute.kind == spec::RecomputeKind::none
@@ -122,12 +122,12 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
 /// Returns the replicated bytes of each layer of a chunk, in order of the model.
 std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
                                         const ModelLayout& model,
-                                        const std::vector<int>& units) {
+                                        const std::vector<UnitId>& units) {
     const bool is_full = spec.recompute.kind == spec::RecomputeKind::full;
     std::vector<Replicated> layers;
     int in_backward = 0;
-    for (const int unit : units) {
-        if (model.table.units[static_cast<std::size_t>(unit)].kind != UnitKind::layer) {
+    for (const UnitId unit : units) {
+        if (model.table.units[unit].kind != UnitKind::layer) {
             continue;
         }
         auto& identical = layers.emplace_back();
@@ -147,14 +147,14 @@ std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
 
 /// Returns the bytes that the norm of a tiled head saves: other passes lie between its forward and
 /// backward.
-std::int64_t alike_of_head(const ModelLayout& model, int unit) {
-    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+std::int64_t alike_of_head(const ModelLayout& model, UnitId unit) {
+    const auto& described = model.table.units[unit];
     const auto product = std::ranges::find(described.phases, layout::PhaseKind::logits, &layout::Phase::kind);
     const auto before = static_cast<int>(product - described.phases.begin());
     std::int64_t bytes = 0;
     for (int p = 0; p < before && model.tiling(unit).cuts(before); ++p) {
-        for (const auto& use : described.phases[static_cast<std::size_t>(p)].kept) {
-            const auto& value = described.values[static_cast<std::size_t>(use.value)];
+        for (const auto& use : described.phases[p].kept) {
+            const auto& value = described.values[use.value];
             const auto elements = model.tokens * value.width;
             const bool is_cut = model.runs_backward(unit, p) && has_part_on_each(elements, model.tensor());
             bytes +=
@@ -179,8 +179,7 @@ std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout
         for (const auto& layer : layers) {
             cut += spec.train.micro_batches * layer.bytes;
         }
-        const bool has_head =
-            model.table.units[static_cast<std::size_t>(units.back())].kind == UnitKind::head;
+        const bool has_head = model.table.units[units.back()].kind == UnitKind::head;
         if (has_head) {
             cut += spec.train.micro_batches * alike_of_head(model, units.back());
         } else if (!layers.empty()) {

@@ -11,10 +11,10 @@ using layout::Placement;
 
 class Counting {
   public:
-    Counting(const ModelLayout& model, int unit, const std::map<int, RecomputeInputs>& needed)
+    Counting(const ModelLayout& model, UnitId unit, const std::map<UnitId, RecomputeInputs>& needed)
         : model_{model},
           unit_{unit},
-          described_{model.table.units[static_cast<std::size_t>(unit)]},
+          described_{model.table.units[unit]},
           read_by_backward_{schedule::read_by_backward(model, unit)} {
         const auto found = needed.find(unit);
         again_ = found != needed.end() ? &found->second : nullptr;
@@ -40,9 +40,7 @@ class Counting {
     }
 
   private:
-    Placement placement(int value) const {
-        return described_.values[static_cast<std::size_t>(value)].placement;
-    }
+    Placement placement(int value) const { return described_.values[value].placement; }
     bool gathers(const layout::ValueUse& use) const {
         return placement(use.value) == Placement::split_tokens && use.wanted == Placement::replicated;
     }
@@ -55,8 +53,7 @@ class Counting {
     }
     bool has_sequence() const {
         const auto& units = model_.table.units;
-        return units.back().values[static_cast<std::size_t>(units.back().input)].placement ==
-               Placement::split_tokens;
+        return units.back().values[units.back().input].placement == Placement::split_tokens;
     }
     void count_sum(TokenCollectives& of) const { ++(has_sequence() ? of.scatters : of.sums); }
     void count_use(TokenCollectives& of, const layout::ValueUse& use) const {
@@ -84,7 +81,7 @@ class Counting {
         }
         const auto& input = phase.reads.front();
         // The head's input is already gathered.
-        if (phase.kind == PhaseKind::linear && read_by_backward_[static_cast<std::size_t>(input.value)]) {
+        if (phase.kind == PhaseKind::linear && read_by_backward_[input.value]) {
             of.gathers += gathers(input) ? 1 : 0;
         }
         if (input.wanted == Placement::replicated && phase.writes.front().wanted == Placement::split_width &&
@@ -104,12 +101,12 @@ class Counting {
 }  // namespace
 
 UnitCollectives unit_collectives(const ModelLayout& model,
-                                 int unit,
-                                 const std::map<int, RecomputeInputs>& needed) {
+                                 UnitId unit,
+                                 const std::map<UnitId, RecomputeInputs>& needed) {
     return model.tensor() == 1 ? UnitCollectives{} : Counting{model, unit, needed}.counted();
 }
 
-TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
     return unit_collectives(model, unit, recompute_inputs(spec, model)).all();
 }
 

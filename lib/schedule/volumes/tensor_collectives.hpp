@@ -57,10 +57,10 @@ struct UnitCollectives {
 /// Source: Shoeybi et al., "Megatron-LM", 2019, section 3; Korthikanti et al., "Reducing Activation
 /// Recomputation in Large Transformer Models", 2022, section 4.2.
 UnitCollectives unit_collectives(const ModelLayout& model,
-                                 int unit,
-                                 const std::map<int, RecomputeInputs>& needed);
+                                 UnitId unit,
+                                 const std::map<UnitId, RecomputeInputs>& needed);
 
 /// Returns the sum of unit_collectives over forward, backward and recomputation.
-TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, int unit);
+TokenCollectives token_collectives(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit);
 
 }  // namespace ziggurat::schedule

@@ -14,7 +14,7 @@ UnitCollectives collectives_of_rank(const spec::RunSpec& spec, const ModelLayout
     const auto needed = recompute_inputs(spec, model);
     UnitCollectives sum;
     for (const auto& units : model.chunk_units) {
-        for (const int unit : units) {
+        for (const UnitId unit : units) {
             const auto each = unit_collectives(model, unit, needed);
             sum.forward = sum.forward + each.forward;
             sum.backward = sum.backward + each.backward;
@@ -53,11 +53,11 @@ std::int64_t tensor_bytes_by_formula(const spec::RunSpec& spec, const ModelLayou
 
 double gradient_sum_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
     double elements = 0;
-    for (const int u : model.units) {
+    for (const UnitId u : model.units) {
         if (!model.trains(u)) {
             continue;
         }
-        const auto unit = static_cast<std::size_t>(u);
+        const std::size_t unit = u;
         const auto piece = model.shards[unit].shard(model.spans.data, model.data_rank);
         const auto& parameters = model.table.units[unit].parameters;
         for (std::size_t p = 0; p < parameters.size(); ++p) {

@@ -24,8 +24,8 @@ class Asking {
     std::int64_t elements() const {
         std::int64_t sum = 0;
         for (const auto& units : model_.chunk_units) {
-            for (const int unit : units) {
-                const auto& phases = model_.table.units[static_cast<std::size_t>(unit)].phases;
+            for (const UnitId unit : units) {
+                const auto& phases = model_.table.units[unit].phases;
                 for (std::size_t p = 0; p < phases.size(); ++p) {
                     sum += of_phase(unit, static_cast<int>(p), phases[p]);
                 }
@@ -36,20 +36,20 @@ class Asking {
 
   private:
     template <class IsAsked>
-    std::int64_t size_of(int unit, const layout::Phase& phase, const IsAsked& is_asked) const {
+    std::int64_t size_of(UnitId unit, const layout::Phase& phase, const IsAsked& is_asked) const {
         std::int64_t sum = 0;
         for (const auto& use : phase.parameters) {
-            const int owner = use.unit >= 0 ? use.unit : unit;
-            const auto& described = model_.table.units[static_cast<std::size_t>(owner)];
-            const auto role = described.parameters[static_cast<std::size_t>(use.parameter)].role;
+            const UnitId owner = use.unit >= 0 ? use.unit : unit;
+            const auto& described = model_.table.units[owner];
+            const auto role = described.parameters[use.parameter].role;
             if (model_.tiling(owner).is_cut() && is_asked(role)) {
-                sum += model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter).size();
+                sum += model_.flats[owner].parameter(use.parameter).size();
             }
         }
         return sum;
     }
 
-    std::int64_t of_phase(int unit, int number, const layout::Phase& phase) const {
+    std::int64_t of_phase(UnitId unit, int number, const layout::Phase& phase) const {
         const bool adds_to_sum = !phase.writes.empty() && model_.tensor() > 1 &&
                                  phase.writes.front().wanted == layout::Placement::partial;
         const bool asks_for_weights_alone = adds_to_sum && model_.tensor_rank > 0;
@@ -59,8 +59,7 @@ class Asking {
             return 2 * forward;
         }
         const auto redone = again_.find(unit);
-        const bool is_redone =
-            redone != again_.end() && redone->second.phases[static_cast<std::size_t>(number)];
+        const bool is_redone = redone != again_.end() && redone->second.phases[number];
         const auto backward =
             model_.runs_backward(unit, number)
                 ? size_of(unit, phase,
@@ -74,14 +73,14 @@ class Asking {
     }
 
     const ModelLayout& model_;
-    std::map<int, RecomputeInputs> again_;
+    std::map<UnitId, RecomputeInputs> again_;
 };
 
-std::int64_t trained_elements(const ModelLayout& model, int unit) {
+std::int64_t trained_elements(const ModelLayout& model, UnitId unit) {
     std::int64_t sum = 0;
-    const auto& parameters = model.table.units[static_cast<std::size_t>(unit)].parameters;
+    const auto& parameters = model.table.units[unit].parameters;
     for (std::size_t p = 0; p < parameters.size(); ++p) {
-        const auto range = model.flats[static_cast<std::size_t>(unit)].parameter(static_cast<int>(p));
+        const auto range = model.flats[unit].parameter(static_cast<int>(p));
         sum += parameters[p].is_trained ? range.size() : 0;
     }
     return sum;
@@ -95,7 +94,7 @@ Volumes tile_volumes_of_axis(const spec::RunSpec& spec, const ModelLayout& model
     Volumes sum;
     sum.gathers = microbatches * Asking{spec, model}.elements() * (spans.data / spans.parameters) *
                   (spans.parameters - 1);
-    for (const int unit : model.units) {
+    for (const UnitId unit : model.units) {
         if (!model.tiling(unit).is_cut() || !model.trains(unit)) {
             continue;
         }

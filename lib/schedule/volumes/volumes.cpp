@@ -7,7 +7,7 @@ namespace {
 
 bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
     return std::any_of(phase.parameters.begin(), phase.parameters.end(), [&](const auto& use) {
-        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+        const auto& parameter = unit.parameters[use.parameter];
         return parameter.is_trained && layout::needs_input(parameter.role);
     });
 }
@@ -17,11 +17,11 @@ bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
 /// The exception is a layer in which backward ends with the last product of a branch of the first trained
 /// layer. It computes the gradient of the weight from saved values, unless the whole layer is recomputed for
 /// it or for the next layer.
-bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
     if (!model.runs_backward(unit)) {
         return false;
     }
-    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    const auto& described = model.table.units[unit];
     bool trains_weight = false;
     for (std::size_t p = 0; p < described.phases.size(); ++p) {
         const auto& phase = described.phases[p];
@@ -34,11 +34,11 @@ bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& mod
         }
         trains_weight = trains_weight || is_weight_trained(described, phase);
     }
-    const bool is_followed =
-        std::any_of(model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<int>& units) {
+    const bool is_followed = std::any_of(
+        model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<UnitId>& units) {
             const auto next = std::find(units.begin(), units.end(), unit + 1);
             return next != units.end() && *next != units.front() &&
-                   model.table.units[static_cast<std::size_t>(*next)].kind == layout::UnitKind::layer;
+                   model.table.units[*next].kind == layout::UnitKind::layer;
         });
     return spec.recompute.kind == spec::RecomputeKind::full &&
            (trains_weight || (is_followed && spec.recompute.every > 1));
@@ -46,8 +46,8 @@ bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& mod
 
 }  // namespace
 
-std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
-    const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
+std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const auto kind = model.table.units[unit].kind;
     if (kind == layout::UnitKind::layer) {
         return backward_reads_parameters(spec, model, unit) ? 2 : 1;
     }
@@ -73,8 +73,7 @@ std::int64_t bytes_sent(const Op& op, const Program& program) {
     } else if (!op.reads.empty()) {
         bytes = op.reads.front().bytes();
     }
-    const auto members =
-        op.group < 0 ? std::int64_t{1} : program.groups.at(static_cast<std::size_t>(op.group)).size();
+    const auto members = op.group < 0 ? std::int64_t{1} : program.groups.at(op.group).size();
     return collective->bytes_sent(bytes, members);
 }
 
@@ -83,9 +82,8 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
     const auto microbatches = spec.train.micro_batches;
     const std::int64_t secondary = spec.sharding.secondary;
     Volumes sum;
-    for (const int unit : model.units) {
-        const auto trained =
-            model.trains(unit) ? model.shards[static_cast<std::size_t>(unit)].padded_elements() : 0;
+    for (const UnitId unit : model.units) {
+        const auto trained = model.trains(unit) ? model.shards[unit].padded_elements() : 0;
         sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
         if (model.tiling(unit).is_cut()) {
             continue;
@@ -121,13 +119,11 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
 Volumes volumes_counted(const Program& program) {
     Volumes sum;
     for (const auto& op : program.ops) {
-        const bool is_over_data =
-            op.group >= 0 &&
-            program.groups.at(static_cast<std::size_t>(op.group)).name.substr(0, 4) == "data";
+        const bool is_over_data = op.group >= 0 && program.groups.at(op.group).name.substr(0, 4) == "data";
         if (!is_over_data || op.reads.empty()) {
             continue;
         }
-        const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads.front().buffer));
+        const auto& moved = program.buffers.at(op.reads.front().buffer);
         const auto elements = bytes_sent(op, program) / spec::element_bytes(moved.type);
         switch (op.purpose) {
             case Purpose::parameters:

@@ -53,7 +53,7 @@ Volumes volumes_counted(const Program& program);
 ///
 /// A layer has one for forward and one for backward, which recomputation shares. A lookup has one; the head,
 /// which runs forward and backward together, has one.
-std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit);
+std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit);
 
 /// Returns the bytes that the rank sends with `op`, counted as in a ring.
 ///

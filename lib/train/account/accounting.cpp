@@ -113,13 +113,13 @@ int TimeAccounting::kernel(std::string_view phase, std::string_view direction) {
 }
 
 void TimeAccounting::add(int activity, double seconds, std::int64_t calls) noexcept {
-    Activity& sum = total_.activities[static_cast<std::size_t>(activity)];
+    Activity& sum = total_.activities[activity];
     sum.calls += calls;
     sum.seconds += seconds;
 }
 
 void TimeAccounting::add_kernel(int kernel, double seconds, double flops, std::int64_t calls) noexcept {
-    KernelTime& sum = total_.kernels[static_cast<std::size_t>(kernel)];
+    KernelTime& sum = total_.kernels[kernel];
     sum.calls += calls;
     sum.seconds += seconds;
     sum.flops += flops;

@@ -28,7 +28,7 @@ constexpr double seconds_per_day = 86400;
 struct StepTimes {
     double step = 0;
     double compute = 0;
-    std::array<double, num_stalls> stall{};
+    EnumArray<Stall, double, num_stalls> stall{};
 };
 
 std::optional<Stall> stall_of(std::string_view activity) {
@@ -56,7 +56,7 @@ StepTimes step_times(std::span<const AccountRecord> ranks) {
             if (activity.part == Part::between_steps) {
                 times.step -= scale * activity.seconds;
             } else if (const auto stall = stall_of(activity.name)) {
-                times.stall[static_cast<std::size_t>(*stall)] += scale * activity.seconds;
+                times.stall[*stall] += scale * activity.seconds;
             } else if (is_computing(activity.name)) {
                 times.compute += scale * activity.seconds;
             }
@@ -66,10 +66,10 @@ StepTimes step_times(std::span<const AccountRecord> ranks) {
 }
 
 const char* name_of_limit(Stall stall) {
-    constexpr const char* names[] = {
+    constexpr EnumArray<Stall, const char*, num_stalls> names{
         "reading the batch",          "collectives", "the pipeline", "copies from host to device",
         "copies from device to host", "NVMe reads",  "NVMe writes",  "the optimizer on the host"};
-    return names[static_cast<std::size_t>(stall)];
+    return names[stall];
 }
 
 bool is_of_disk(Link link) {
@@ -77,13 +77,13 @@ bool is_of_disk(Link link) {
 }
 
 double throttle_of(const spec::Throttle& throttle, Link link) {
-    const double rates[] = {throttle.nvme_read, throttle.nvme_write, throttle.host_to_device,
-                            throttle.device_to_host};
-    return rates[static_cast<std::size_t>(link)];
+    const EnumArray<Link, double> rates{throttle.nvme_read, throttle.nvme_write, throttle.host_to_device,
+                                        throttle.device_to_host};
+    return rates[link];
 }
 
 /// Returns a text such as `{device: 12%, host: 30%, nvme: rest}`.
-std::string home_text(const std::array<double, 3>& shares) {
+std::string home_text(const spec::ByTier<double>& shares) {
     std::string text;
     for (std::size_t tier = 0; tier < 3; ++tier) {
         const int percent = static_cast<int>(100 * shares[tier] + 1e-9);
@@ -109,8 +109,7 @@ PayloadKind heaviest(const BottleneckFacts& facts, Link link, Tier to) {
     };
     std::size_t max = 0;
     for (std::size_t payload = 1; payload < facts.moved.size(); ++payload) {
-        const auto l = static_cast<std::size_t>(link);
-        const bool moves_more = facts.moved[payload][l] > facts.moved[max][l];
+        const bool moves_more = facts.moved[payload][link] > facts.moved[max][link];
         max = away(payload) > 0 && (away(max) == 0 || moves_more) ? payload : max;
     }
     return static_cast<PayloadKind>(max);
@@ -120,7 +119,7 @@ PayloadKind heaviest(const BottleneckFacts& facts, Link link, Tier to) {
 std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_per_second, double waited) {
     const auto to = is_of_disk(link) ? Tier::host : Tier::device;
     const auto payload = heaviest(facts, link, to);
-    const auto& home = facts.at_home[static_cast<std::size_t>(payload)];
+    const auto& home = facts.at_home[payload];
     const auto t = static_cast<std::size_t>(to);
     const auto away = home[2] + (to == Tier::device ? home[1] : 0);
     if (away <= 0) {
@@ -133,7 +132,7 @@ std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_pe
     if (gained < min_home_worth_it) {
         return fmt::format("the {} budget has no room for more of tiers.home.{}", tier, to_string(payload));
     }
-    std::array<double, 3> shares{};
+    spec::ByTier<double> shares{};
     auto taken = room;
     for (std::size_t from = t + 1; from < 3; ++from) {
         const auto unchanged = std::min(taken, home[from]);
@@ -145,7 +144,7 @@ std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_pe
     auto text =
         fmt::format("tiers.home.{}: {} fits the {} budget", to_string(payload), home_text(shares), tier);
     if (bytes_per_second > 0) {
-        const auto moved = facts.moved[static_cast<std::size_t>(payload)][static_cast<std::size_t>(link)];
+        const auto moved = facts.moved[payload][link];
         const double bytes =
             static_cast<double>(room) / static_cast<double>(away) * static_cast<double>(moved);
         text += fmt::format(" and saves up to {} per step",
@@ -165,8 +164,7 @@ std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSu
         add(fmt::format("the lane is busy {:.0f}% of the time, so overlap.prefetch above {} may help",
                         100 * use.busy_share, facts.prefetch));
     }
-    const auto parameters =
-        facts.moved[static_cast<std::size_t>(PayloadKind::parameters)][static_cast<std::size_t>(link)];
+    const auto parameters = facts.moved[PayloadKind::parameters][link];
     if (facts.microbatches > 1 && parameters > 0 && link != Link::nvme_write) {
         add("half the micro-batches at twice the size move parameters half as often");
     }
@@ -202,7 +200,7 @@ BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Prog
     BottleneckFacts facts;
     facts.budget_bytes = spec::budgets_of_rank(spec);
     for (const auto tier : {Tier::device, Tier::host, Tier::nvme}) {
-        facts.reserved_bytes[static_cast<std::size_t>(tier)] = program.tier_bytes(tier);
+        facts.reserved_bytes[tier] = program.tier_bytes(tier);
     }
     facts.moved = schedule::bytes_by_payload(program);
     facts.at_home = schedule::bytes_at_home(program);

@@ -16,11 +16,11 @@ namespace ziggurat::train {
 /// Facts of a run's plan from which suggestions are derived.
 struct BottleneckFacts {
     /// Bytes of a rank by spec::Tier: reserved bytes, and the budget.
-    std::array<std::int64_t, 3> reserved_bytes{}, budget_bytes{};
+    spec::ByTier<std::int64_t> reserved_bytes{}, budget_bytes{};
     /// Bytes that one step of one rank moves: [cargo][link].
-    std::array<schedule::BytesByLink, schedule::num_cargoes> moved{};
+    schedule::BytesByPayload moved{};
     /// Bytes at home: [cargo][tier].
-    std::array<std::array<std::int64_t, 3>, schedule::num_cargoes> at_home{};
+    schedule::StateByTier at_home{};
     std::int64_t microbatches = 1;
     bool gathers_parameters = false;  ///< parameters are sharded over ranks: ZeRO 3
     int prefetch = 1;

@@ -14,8 +14,8 @@ CriticalPath::CriticalPath(const schedule::Program& program, const NodeTimes& ti
     }
 }
 
-bool CriticalPath::computes(int number, int op) const {
-    return rank(number).engines[static_cast<std::size_t>(op)] == Engine::compute;
+bool CriticalPath::computes(int number, schedule::OpId op) const {
+    return rank(number).engines[op] == Engine::compute;
 }
 
 std::int64_t CriticalPath::split_computed(std::span<const LaneRecord> records,
@@ -61,7 +61,9 @@ void CriticalPath::split_rest(std::span<const LaneRecord> records,
     }
 }
 
-std::optional<CriticalPath::Arrival> CriticalPath::last_arrival(int number, int op, std::int64_t step) const {
+std::optional<CriticalPath::Arrival> CriticalPath::last_arrival(int number,
+                                                                schedule::OpId op,
+                                                                std::int64_t step) const {
     std::optional<Arrival> last;
     for (const auto& member : times_.collectives.of(number, op)) {
         const auto times = rank(member.rank).times.of(member.op, step);
@@ -72,7 +74,7 @@ std::optional<CriticalPath::Arrival> CriticalPath::last_arrival(int number, int 
     return last;
 }
 
-void CriticalPath::follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const {
+void CriticalPath::follow(const Gap& gap, Waiting waiting, schedule::OpId via, const Visitor& visitor) const {
     auto until_ns = gap.end_ns;
     // Each hop goes back in time, or to another rank at the same time. The limit exceeds the hops of real
     // steps.
@@ -112,8 +114,8 @@ void CriticalPath::follow(const Gap& gap, Waiting waiting, int via, const Visito
 }
 
 void CriticalPath::name_work(
-    const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const {
-    const auto name = [&](int op, std::int64_t from_ns, std::int64_t to_ns) {
+    const Gap& gap, int number, schedule::OpId fallback, schedule::OpId via, const Visitor& visitor) const {
+    const auto name = [&](schedule::OpId op, std::int64_t from_ns, std::int64_t to_ns) {
         if (op >= 0 && from_ns < to_ns) {
             visitor({number, op, via >= 0 ? via : op}, from_ns, to_ns);
         }

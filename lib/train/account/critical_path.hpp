@@ -29,9 +29,9 @@ class CriticalPath {
   public:
     /// Op that was busy.
     struct Owner {
-        int rank = 0;  ///< index on the node
-        int op = -1;   ///< of that rank's program
-        int via = -1;  ///< op of this rank's program that this rank waited for, due to `op`
+        int rank = 0;             ///< index on the node
+        schedule::OpId op = -1;   ///< of that rank's program
+        schedule::OpId via = -1;  ///< op of this rank's program that this rank waited for, due to `op`
     };
     using Visitor = std::function<void(const Owner& owner, std::int64_t begin_ns, std::int64_t end_ns)>;
 
@@ -59,9 +59,9 @@ class CriticalPath {
     /// Op that was delayed, and its rank.
     struct Waiting {
         int rank = 0;
-        int op = -1;  ///< -1: the next op of this rank
+        schedule::OpId op = -1;  ///< -1: the next op of this rank
         std::int64_t ready_ns = 0;
-        int after = -1;
+        schedule::OpId after = -1;
     };
     struct Arrival {
         CollectiveMatch::Member who;
@@ -72,13 +72,17 @@ class CriticalPath {
     std::int64_t split_computed(std::span<const LaneRecord> records,
                                 std::int64_t begin_ns,
                                 const Visitor& visitor) const;
-    const RankTimes& rank(int number) const { return times_.ranks[static_cast<std::size_t>(number)]; }
-    bool computes(int number, int op) const;
+    const RankTimes& rank(int number) const { return times_.ranks[number]; }
+    bool computes(int number, schedule::OpId op) const;
     /// Returns the rank that was last to start this collective; nullopt if the op is not a collective.
-    std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
-    void follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const;
+    std::optional<Arrival> last_arrival(int number, schedule::OpId op, std::int64_t step) const;
+    void follow(const Gap& gap, Waiting waiting, schedule::OpId via, const Visitor& visitor) const;
     /// Attributes the gap to the work of a rank's thread, and the rest to op `fallback`; -1: to no op.
-    void name_work(const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const;
+    void name_work(const Gap& gap,
+                   int number,
+                   schedule::OpId fallback,
+                   schedule::OpId via,
+                   const Visitor& visitor) const;
 
     const NodeTimes& times_;
     int step_end_ = -1;

@@ -20,8 +20,8 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
     for (const auto& use : uses) {
         for (int link = 0; link < schedule::num_links; ++link) {
             if (use.link == to_string(static_cast<Link>(link))) {
-                moved[static_cast<std::size_t>(link)] += use.moved_bytes;
-                planned[static_cast<std::size_t>(link)] += use.planned_bytes;
+                moved[link] += use.moved_bytes;
+                planned[link] += use.planned_bytes;
             }
         }
     }
@@ -73,7 +73,7 @@ void LinkCount::count_bytes() {
 void LinkCount::count_times(std::span<const LaneRecord> records) {
     latest_uses_.clear();
     for (const auto& record : records) {
-        const int link = record.cause >= 0 ? -1 : link_of_op_[static_cast<std::size_t>(record.op)];
+        const int link = record.cause >= 0 ? -1 : link_of_op_[record.op];
         if (link < 0) {
             continue;
         }

@@ -36,7 +36,7 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
 class LinkCount {
   public:
     /// Returns the bytes that an op has moved since it was bound.
-    using BytesMoved = std::function<std::int64_t(int op)>;
+    using BytesMoved = std::function<std::int64_t(schedule::OpId op)>;
 
     /// \param skipped_bytes  returns the planned bytes that an op skipped since it was bound; empty: none
     LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved skipped_bytes = {});
@@ -71,7 +71,7 @@ class LinkCount {
         std::int64_t excluded_busy_ns = 0, excluded_bytes = 0;
     };
     struct Source {
-        int op = -1;
+        schedule::OpId op = -1;
         std::size_t link = 0;
         std::int64_t seen = 0;  ///< its bytes that are in the sum
     };

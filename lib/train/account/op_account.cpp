@@ -70,7 +70,7 @@ std::string phase_of(const Op& op, const layout::FamilyTable& table) {
     if (op.unit < 0 || op.phase < 0) {
         return to_string(op.kind);
     }
-    return table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)].name;
+    return table.units[op.unit].phases[op.phase].name;
 }
 
 /// Returns the cause of waits for an op. All micro-batches share one cause.
@@ -82,8 +82,8 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
     }
     std::string name = op.unit < 0 || op.purpose == schedule::Purpose::none ? op.label : std::string{};
     if (name.empty()) {
-        name = std::string{to_string(op.kind)} + " of " +
-               table.units[static_cast<std::size_t>(op.unit)].name + " " + to_string(op.purpose);
+        name = std::string{to_string(op.kind)} + " of " + table.units[op.unit].name + " " +
+               to_string(op.purpose);
         const bool is_lease =
             op.purpose == schedule::Purpose::parameters || op.purpose == schedule::Purpose::secondary;
         if (is_lease && op.direction != Direction::none) {
@@ -91,7 +91,7 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
         }
     }
     if (op.group >= 0) {
-        const auto& group = program.groups[static_cast<std::size_t>(op.group)].name;
+        const auto& group = program.groups[op.group].name;
         name += " over " + (group == "all" ? "all ranks" : group);
     }
     return name;
@@ -103,13 +103,10 @@ OpAccount::OpAccount(const schedule::Program& program,
                      const layout::FamilyTable& table,
                      const NodeTimes& times,
                      TimeAccounting& account)
-    : program_{program},
-      times_{times},
-      account_{account},
-      wait_activities_(num_stalls, -1),
-      waits_{program, times} {
+    : program_{program}, times_{times}, account_{account}, waits_{program, times} {
+    wait_activities_.fill(-1);
     const auto note_wait = [&](Stall stall) {
-        auto& wait = wait_activities_[static_cast<std::size_t>(stall)];
+        auto& wait = wait_activities_[stall];
         wait = wait < 0 ? account.activity(name_of_waits(stall, program)) : wait;
     };
     const auto engines = engines_of(program);
@@ -132,7 +129,7 @@ OpAccount::OpAccount(const schedule::Program& program,
     for (const auto& rank : times.ranks) {
         late_causes_.emplace_back().fill(-1);
         for (const auto engine : rank.engines) {
-            auto& cause = late_causes_.back()[static_cast<std::size_t>(stall_of(engine))];
+            auto& cause = late_causes_.back()[stall_of(engine)];
             if (cause < 0 && is_apart(engine)) {
                 cause = causes_.cause(stall_of(engine), "rank " + std::to_string(rank.world_rank) +
                                                             ", late for collectives due to this lane");
@@ -147,12 +144,12 @@ OpAccount::OpAccount(const schedule::Program& program,
 bool OpAccount::can_stall(Stall stall, int num_ranks) const {
     return stall == data_stall          ? true
            : stall == Stall::collective ? num_ranks > 1
-                                        : wait_activities_[static_cast<std::size_t>(stall)] >= 0;
+                                        : wait_activities_[stall] >= 0;
 }
 
-double OpAccount::without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns) {
+double OpAccount::without_checkpoint(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns) {
     const double seconds = seconds_between(begin_ns, end_ns);
-    const auto& of = program_.ops[static_cast<std::size_t>(op)];
+    const auto& of = program_.ops[op];
     const bool lets_pass = of.kind == OpKind::update || of.purpose == schedule::Purpose::checkpoint;
     if (for_checkpoint_.empty() || !lets_pass) {
         return seconds;
@@ -179,23 +176,21 @@ void OpAccount::add_wait(const CriticalPath::Owner& owner,
                          std::int64_t end_ns,
                          StepReport& report) {
     const bool is_mine = owner.rank == times_.me;
-    const auto& rank = times_.ranks[static_cast<std::size_t>(owner.rank)];
-    const auto engine = rank.engines[static_cast<std::size_t>(owner.op)];
-    auto category = categories_[static_cast<std::size_t>(owner.via)];
+    const auto& rank = times_.ranks[owner.rank];
+    const auto engine = rank.engines[owner.op];
+    auto category = categories_[owner.via];
     const bool is_computed = category.kernel >= 0;
     const bool is_another = !is_mine || owner.op != owner.via;
     if (is_another && is_apart(engine)) {
         category.stall = stall_of(engine);
-        category.cause = is_mine ? categories_[static_cast<std::size_t>(owner.op)].cause
-                                 : late_causes_[static_cast<std::size_t>(owner.rank)]
-                                               [static_cast<std::size_t>(category.stall)];
+        category.cause = is_mine ? categories_[owner.op].cause : late_causes_[owner.rank][category.stall];
     } else if (is_computed) {
         return;  // an op of the compute lane is counted by its own record
     }
     const double seconds =
         is_mine ? without_checkpoint(owner.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
     add_stall(category.stall, category.cause, seconds, report);
-    account_.add(wait_activities_[static_cast<std::size_t>(category.stall)], seconds);
+    account_.add(wait_activities_[category.stall], seconds);
 }
 
 void OpAccount::add(const Executor& executor,
@@ -213,7 +208,7 @@ void OpAccount::add(const Executor& executor,
 
 void OpAccount::add_computed(std::span<const LaneRecord> records, StepReport& report) {
     for (const auto& record : records) {
-        const auto& category = categories_[static_cast<std::size_t>(record.op)];
+        const auto& category = categories_[record.op];
         if (record.cause >= 0 || category.kernel < 0) {
             continue;
         }
@@ -245,12 +240,12 @@ std::vector<std::string> OpAccount::trace_lanes() const {
 
 void OpAccount::add_to(Trace& trace, std::span<const LaneRecord> records) const {
     for (const auto& record : records) {
-        const auto& op = program_.ops[static_cast<std::size_t>(record.op)];
+        const auto& op = program_.ops[record.op];
         TraceRecord traced{op.label, op.lane, record.begin_ns, record.end_ns};
         if (record.cause >= 0) {
-            traced.cause = program_.ops[static_cast<std::size_t>(record.cause)].label;
+            traced.cause = program_.ops[record.cause].label;
         } else {
-            traced.bytes = categories_[static_cast<std::size_t>(record.op)].bytes;
+            traced.bytes = categories_[record.op].bytes;
         }
         trace.add(traced);
     }

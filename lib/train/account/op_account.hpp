@@ -67,17 +67,17 @@ class OpAccount {
                   StepReport& report);
     /// Returns the seconds of [begin_ns, end_ns) without the time that op `op`, an update of this rank,
     /// waited for a checkpoint. Adds that time to the account.
-    double without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    double without_checkpoint(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns);
     void add_stall(Stall stall, int cause, double seconds, StepReport& report);
 
     const schedule::Program& program_;
     const NodeTimes& times_;
     TimeAccounting& account_;
     std::vector<Category> categories_;  ///< by op
-    std::vector<int> wait_activities_;  ///< by stall
+    EnumArray<Stall, int, num_stalls> wait_activities_{};
     StallCauses causes_;
     /// [rank of the node][stall]: cause of its lateness; -1: the rank has no such lane.
-    std::vector<std::array<int, num_stalls>> late_causes_;
+    std::vector<EnumArray<Stall, int, num_stalls>> late_causes_;
     int data_cause_ = -1;
     int checkpoint_activity_ = -1;
     std::span<const SaveStream::Wait> for_checkpoint_;  ///< of the step

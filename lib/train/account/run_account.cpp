@@ -30,9 +30,11 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       utilisation_{layout::flops_per_token(spec), world.size(), peak},
       times_{first_step},
       ops_{assembly.train_executor().program(), table, assembly.times(), times_},
-      traffic_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
-      links_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
-             [&assembly](int op) { return assembly.skipped_bytes(op); }},
+      traffic_{assembly.train_executor().program(),
+               [&assembly](schedule::OpId op) { return assembly.bytes_moved(op); }},
+      links_{assembly.train_executor().program(),
+             [&assembly](schedule::OpId op) { return assembly.bytes_moved(op); },
+             [&assembly](schedule::OpId op) { return assembly.skipped_bytes(op); }},
       bottleneck_facts_{bottleneck_facts(spec, assembly.train_executor().program())} {
     plan_of_all_ranks();
     if (spec.run.trace) {

@@ -30,19 +30,18 @@ void StallCauses::begin_step() noexcept {
 }
 
 void StallCauses::add(int cause, double seconds) noexcept {
-    auto& sum = sums_[static_cast<std::size_t>(cause)];
+    auto& sum = sums_[cause];
     ++sum.calls;
     sum.seconds += seconds;
     sum.step_seconds += seconds;
 }
 
 void StallCauses::name_in(StepReport& report) const noexcept {
-    std::array<double, num_stalls> longest{};
+    EnumArray<Stall, double, num_stalls> longest{};
     for (const auto& sum : sums_) {
-        const auto lane = static_cast<std::size_t>(sum.lane);
-        if (sum.step_seconds > longest[lane]) {
-            longest[lane] = sum.step_seconds;
-            report.stall_cause[lane] = sum.name;
+        if (sum.step_seconds > longest[sum.lane]) {
+            longest[sum.lane] = sum.step_seconds;
+            report.stall_cause[sum.lane] = sum.name;
         }
     }
 }

@@ -1,9 +1,7 @@
 /// Fields of a step in metrics.jsonl that can be nonzero in a run.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
+#include "base/enum_array.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "train/account/step_report.hpp"
@@ -14,17 +12,17 @@ namespace ziggurat::train {
 ///
 /// The other numbers are omitted from all steps of the run, so that all its steps have the same fields.
 struct StepFields {
-    std::array<bool, num_stalls> stalls = all<num_stalls>();
-    std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
-    std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
+    EnumArray<Stall, bool, num_stalls> stalls = every<EnumArray<Stall, bool, num_stalls>>();
+    EnumArray<schedule::Purpose, bool> sent = every<EnumArray<schedule::Purpose, bool>>();
+    EnumArray<schedule::Link, bool> moved = every<EnumArray<schedule::Link, bool>>();
     bool host = true, nvme = true;  ///< bytes in these tiers; see holds_more_than_control
 
   private:
-    template <std::size_t n>
-    static constexpr std::array<bool, n> all() {
-        std::array<bool, n> every{};
-        every.fill(true);
-        return every;
+    template <class Fields>
+    static constexpr Fields every() {
+        Fields fields{};
+        fields.fill(true);
+        return fields;
     }
 };
 

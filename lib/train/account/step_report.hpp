@@ -28,8 +28,9 @@ struct StepReport {
     std::optional<double> mfu = {};  ///< model FLOPs utilisation; nullopt: the peak is unknown
     double peak_flops_rank = 0;      ///< peak of `mfu` in FLOP/s, including a raise by this step
     double compute_s = 0;
-    std::array<double, num_stalls> stall_s{};
-    std::array<std::string_view, num_stalls> stall_cause{};  ///< longest wait of each stall; empty: no wait
+    EnumArray<Stall, double, num_stalls> stall_s{};
+    EnumArray<Stall, std::string_view, num_stalls>
+        stall_cause{};  ///< longest wait of each stall; empty: no wait
     /// Bytes that all ranks have sent since the previous step, by schedule::Purpose, and the plan of one
     /// step.
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};
@@ -45,8 +46,8 @@ struct StepReport {
     bool is_spike = false;     ///< loss or norm is far above those of earlier steps (train.spikes)
     double loss_z = 0, grad_norm_z = 0;  ///< of a spike: standard deviations above the mean
 
-    double& stall(Stall cause) { return stall_s[static_cast<std::size_t>(cause)]; }
-    double stall(Stall cause) const { return stall_s[static_cast<std::size_t>(cause)]; }
+    double& stall(Stall cause) { return stall_s[cause]; }
+    double stall(Stall cause) const { return stall_s[cause]; }
 };
 
 struct ValidationReport {

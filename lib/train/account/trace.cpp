@@ -37,7 +37,7 @@ class Rows {
     explicit Rows(std::size_t num_lanes) : until_ns_(num_lanes) {}
 
     int row(const TraceRecord& record) {
-        auto& rows = until_ns_.at(static_cast<std::size_t>(record.lane));
+        auto& rows = until_ns_.at(record.lane);
         std::size_t row = 0;
         while (row < rows.size() && rows[row] > record.begin_ns) {
             ++row;
@@ -77,7 +77,7 @@ void append_record(std::string& text, int process, std::int64_t step, int row, c
 }  // namespace
 
 Trace::Trace(int rank, std::vector<std::string> lanes, int keep_steps)
-    : rank_{rank}, lanes_{std::move(lanes)}, steps_(static_cast<std::size_t>(keep_steps)) {
+    : rank_{rank}, lanes_{std::move(lanes)}, steps_(keep_steps) {
     ZG_EXPECTS(keep_steps >= 1);
 }
 

@@ -29,8 +29,8 @@ void add_up(std::span<const Flow> flows, schedule::BytesByPurpose& moved, schedu
     for (const auto& flow : flows) {
         for (int purpose = 0; purpose < schedule::num_purposes; ++purpose) {
             if (flow.purpose == to_string(static_cast<schedule::Purpose>(purpose))) {
-                moved[static_cast<std::size_t>(purpose)] += flow.moved_bytes;
-                planned[static_cast<std::size_t>(purpose)] += flow.planned_bytes;
+                moved[purpose] += flow.moved_bytes;
+                planned[purpose] += flow.planned_bytes;
             }
         }
     }
@@ -51,7 +51,7 @@ Traffic::Traffic(const schedule::Program& program, BytesMoved bytes_moved)
         }
         const auto bytes = schedule::bytes_sent(op, program);
         sum->planned_bytes_per_step += bytes;
-        planned_[static_cast<std::size_t>(op.purpose)] += bytes;
+        planned_[op.purpose] += bytes;
         const auto index = sum - sums_.begin();
         sum_of_op_[i] = static_cast<int>(index);
         sources_.push_back({static_cast<int>(i), static_cast<std::size_t>(index), 0});
@@ -71,9 +71,9 @@ void Traffic::count(std::span<const LaneRecord> records, bool is_step) {
         source.seen = now;
     }
     for (const auto& record : records) {
-        const int index = record.cause >= 0 ? -1 : sum_of_op_[static_cast<std::size_t>(record.op)];
+        const int index = record.cause >= 0 ? -1 : sum_of_op_[record.op];
         if (index >= 0) {
-            auto& sum = sums_[static_cast<std::size_t>(index)];
+            auto& sum = sums_[index];
             ++sum.calls;
             sum.seconds += seconds_between(record.begin_ns, record.end_ns);
         }

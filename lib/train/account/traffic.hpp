@@ -36,7 +36,7 @@ void add_up(std::span<const Flow> flows, schedule::BytesByPurpose& moved, schedu
 class Traffic {
   public:
     /// Returns the bytes that an op's collectives have moved since assembly.
-    using BytesMoved = std::function<std::int64_t(int op)>;
+    using BytesMoved = std::function<std::int64_t(schedule::OpId op)>;
 
     Traffic(const schedule::Program& program, BytesMoved bytes_moved);
 
@@ -59,7 +59,7 @@ class Traffic {
         std::int64_t excluded_bytes = 0;
     };
     struct Source {
-        int op = -1;
+        schedule::OpId op = -1;
         std::size_t sum = 0;
         std::int64_t seen = 0;  ///< its bytes that are in the sum
     };

@@ -25,8 +25,9 @@ std::string remove_file(const std::string& path) {
 }  // namespace
 
 const char* name_of(ControlFile file) {
-    constexpr std::array<const char*, num_touch_files> names{"STOP", "CHECKPOINT", "VALIDATE", "REPORT"};
-    return names[static_cast<std::size_t>(file)];
+    constexpr EnumArray<ControlFile, const char*, num_touch_files> names{"STOP", "CHECKPOINT", "VALIDATE",
+                                                                         "REPORT"};
+    return names[file];
 }
 
 ControlFiles::ControlFiles(std::string folder, std::chrono::milliseconds every) : every_{every} {

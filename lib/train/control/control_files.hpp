@@ -1,7 +1,6 @@
 /// Touch files in the run directory: requests to a run, for systems where signals do not work.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/enum_array.hpp"
 
 namespace ziggurat::train {
 
@@ -49,12 +50,12 @@ class ControlFiles {
         bool is_stuck = false;  ///< granted, but cannot be deleted
     };
 
-    Look& look_of(ControlFile file) noexcept { return looks_[static_cast<std::size_t>(file)]; }
-    const Look& look_of(ControlFile file) const noexcept { return looks_[static_cast<std::size_t>(file)]; }
+    Look& look_of(ControlFile file) noexcept { return looks_[file]; }
+    const Look& look_of(ControlFile file) const noexcept { return looks_[file]; }
     void run();
     void check_now();
 
-    std::array<Look, num_touch_files> looks_;
+    EnumArray<ControlFile, Look, num_touch_files> looks_;
     std::vector<std::string> notes_;
     std::chrono::milliseconds every_;
     std::mutex looking_;

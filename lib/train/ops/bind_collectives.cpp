@@ -41,7 +41,7 @@ static_assert(every_op_has_a_collective());
 std::byte* base_of(const schedule::Program& program,
                    const schedule::Operand& operand,
                    const state::TierMemory& memory) {
-    return memory.at(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
+    return memory.at(program.buffers.at(operand.buffer));
 }
 
 /// Creates the collectives of a group, whose vectors may be in the device tier.
@@ -119,14 +119,14 @@ GroupCollectives::~GroupCollectives() {
 Action GroupCollectives::bind(const schedule::Program& program,
                               const schedule::Op& op,
                               const state::TierMemory& memory) {
-    auto& group = *groups_.at(static_cast<std::size_t>(op.group));
+    auto& group = *groups_.at(op.group);
     const auto parts = std::max({op.reads.size(), op.writes.size(), std::size_t{1}});
     std::vector<int> calls;
     calls.reserve(parts);
     for (std::size_t part = 0; part < parts; ++part) {
         calls.push_back(group.prepare(call_of(program, op, part, group.size(), memory)));
     }
-    const auto index = static_cast<std::size_t>(&op - program.ops.data());
+    const std::size_t index = &op - program.ops.data();
     ops_.resize(std::max(ops_.size(), index + 1));
     ops_[index] = {&group, calls};
     return {.start =
@@ -155,13 +155,13 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     call.label = op.label;
     call.peer = op.peer;
     call.tag = op.tag;
-    call.sum_group = sum_groups_.at(static_cast<std::size_t>(op.group));
+    call.sum_group = sum_groups_.at(op.group);
     if (row.is_between_two) {
         const auto& message = (row.reads != BlockUse::none ? op.reads : op.writes).at(part);
         ZG_EXPECTS(message.runs.size() == 1);
         call.blocks.push_back({message.runs.front().offset, message.runs.front().bytes});
     } else {
-        const auto per_part = static_cast<std::size_t>(members);
+        const std::size_t per_part = members;
         ZG_EXPECTS(op.blocks.size() >= (part + 1) * per_part);
         for (std::size_t m = 0; m < per_part; ++m) {
             const auto& block = op.blocks[part * per_part + m];
@@ -190,8 +190,8 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     return call;
 }
 
-std::int64_t GroupCollectives::bytes_moved(int op) const {
-    const auto index = static_cast<std::size_t>(op);
+std::int64_t GroupCollectives::bytes_moved(schedule::OpId op) const {
+    const std::size_t index = op;
     std::int64_t total = 0;
     if (index < ops_.size() && ops_[index].group != nullptr) {
         for (const int call : ops_[index].calls) {

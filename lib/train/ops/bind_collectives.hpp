@@ -44,7 +44,7 @@ class GroupCollectives {
     /// Returns the bytes that the calls of one op have moved since they were bound; 0 for other ops.
     ///
     /// They are counted when this rank copies them (comm::Collectives::bytes_moved).
-    std::int64_t bytes_moved(int op) const;
+    std::int64_t bytes_moved(schedule::OpId op) const;
 
   private:
     comm::CollectiveCall call_of(const schedule::Program& program,

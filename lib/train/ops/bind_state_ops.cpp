@@ -22,7 +22,7 @@ using tensor::bfloat16;
 namespace {
 
 const schedule::Buffer& buffer_of(const StateContext& context, const Operand& operand) {
-    return context.program.buffers.at(static_cast<std::size_t>(operand.buffer));
+    return context.program.buffers.at(operand.buffer);
 }
 
 template <class E>
@@ -75,10 +75,9 @@ Action bind_update_as(const StateContext& context, const Op& op) {
 
     std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
-        const int unit = buffer_of(context, *masters[i]).unit;
-        const auto groups = layout::parameter_groups(
-            context.spec, context.model.table.units.at(static_cast<std::size_t>(unit)),
-            context.model.flats.at(static_cast<std::size_t>(unit)));
+        const schedule::UnitId unit = buffer_of(context, *masters[i]).unit;
+        const auto groups = layout::parameter_groups(context.spec, context.model.table.units.at(unit),
+                                                     context.model.flats.at(unit));
         for (std::size_t run = 0; run < masters[i]->runs.size(); ++run) {
             const auto held = elements_of(context, *masters[i], run);
             for (const auto& group : groups) {

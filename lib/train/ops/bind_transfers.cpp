@@ -20,7 +20,7 @@ using storage::FileSegment;
 using storage::TransferKind;
 
 const schedule::Buffer& buffer_of(const schedule::Program& program, const schedule::Operand& operand) {
-    return program.buffers.at(static_cast<std::size_t>(operand.buffer));
+    return program.buffers.at(operand.buffer);
 }
 
 /// Appends segments and merges those that are contiguous in the file and in memory.
@@ -67,7 +67,7 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
 
 /// Returns the priority of a transfer: those for forward and backward passes precede those for updates.
 storage::TransferPriority urgency_of(const schedule::Program& program, const schedule::Op& op) {
-    const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
+    const auto& lane = program.lanes[op.lane];
     return lane.serves_updates ? storage::TransferPriority::low : storage::TransferPriority::high;
 }
 
@@ -190,7 +190,7 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
     }
     const int without = reads_->add(TransferKind::read, others, priority, [moments] {
         for (const auto& moment : moments) {
-            std::memset(moment.memory, 0, static_cast<std::size_t>(moment.bytes));
+            std::memset(moment.memory, 0, moment.bytes);
         }
     });
     with_moments_.push_back(

@@ -32,7 +32,7 @@ HostOptimizerThread::~HostOptimizerThread() {
 Action HostOptimizerThread::applied_to(const schedule::Program& program,
                                        const schedule::Op& op,
                                        Action action) {
-    const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
+    const auto engine = program.lanes.at(op.lane).engine;
     if (thread_ == nullptr || engine != schedule::Engine::host_optimizer || action.is_asynchronous()) {
         return action;
     }

@@ -36,10 +36,10 @@ void LayerThrottle::hold_layers(const schedule::Program& program,
         return;
     }
     for (const auto& [first, last, is_forward] : schedule::layer_passes(program)) {
-        const auto lane = static_cast<std::size_t>(program.ops[static_cast<std::size_t>(first)].lane);
+        const std::size_t lane = program.ops[first].lane;
         const auto stream = streams.empty() ? device::Stream{1} : streams.at(lane);
-        auto& begin = actions.at(static_cast<std::size_t>(first));
-        auto& end = actions.at(static_cast<std::size_t>(last));
+        auto& begin = actions.at(first);
+        auto& end = actions.at(last);
         ZG_EXPECTS(!begin.may_begin && !end.may_begin);
         passes_.push_back({.min_ns = is_forward ? min_ns_ : 2 * min_ns_, .begun = device::Event{stream}});
         auto* pass = &passes_.back();

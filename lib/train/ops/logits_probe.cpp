@@ -31,7 +31,7 @@ LogitsProbe::LogitsProbe(const spec::RunSpec& spec,
       first_{spec.model.vocab_padded / model.tensor() * model.tensor_rank},
       is_cut_{model.tensor() > 1 || spec.parallel.stages > 1},
       gives_{model.data_rank == 0 && program.trainer_buffers.watched_logits >= 0},
-      logits_(static_cast<std::size_t>(spec.model.vocab)) {
+      logits_(spec.model.vocab) {
     if (const int watched = program.trainer_buffers.watched_logits; watched >= 0) {
         row_of_host_ = memory.span<std::byte>(program.buffer(watched));
     }
@@ -57,7 +57,7 @@ std::span<const float> LogitsProbe::logits(const comm::Context& world) {
 void LogitsProbe::join(const comm::Context& world) {
     std::vector<std::uint64_t> words((logits_.size() + 1) / 2);
     if (gives_) {
-        const auto first = static_cast<std::size_t>(first_);
+        const std::size_t first = first_;
         const auto own = std::min(row_of_host_.size() / static_cast<std::size_t>(spec::element_bytes(type_)),
                                   logits_.size() - std::min(first, logits_.size()));
         if (own > 0) {  // otherwise the slice is only padding, after the end of the vocabulary

@@ -15,7 +15,7 @@ namespace {
 
 /// Time after which the waiting writer thread returns to its caller, which checks for a cancel request.
 constexpr std::chrono::milliseconds sleep_briefly{20};
-constexpr auto positions = static_cast<std::size_t>(schedule::save_ring_slots);
+constexpr std::size_t positions = schedule::save_ring_slots;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
     if (train.trainer_buffers.save_ring < 0) {
         return;
     }
-    const auto& ring = train.buffers[static_cast<std::size_t>(train.trainer_buffers.save_ring)];
+    const auto& ring = train.buffers[train.trainer_buffers.save_ring];
     ring_ = memory.at(ring);
     place_bytes_ = ring.bytes / schedule::save_ring_slots;
     std::fill_n(ring_, ring.bytes, std::byte{0});
@@ -35,7 +35,7 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
         if (updates_.empty() || updates_.back().op != run.op) {
             updates_.push_back({run.op, {}, device::Event{device::Stream{1}}, false});
         }
-        const auto& staged = train.buffers[static_cast<std::size_t>(run.staged)];
+        const auto& staged = train.buffers[run.staged];
         updates_.back().passing.push_back(
             {run.home, run.at_home.offset, memory.at(staged) + run.staged_offset, run.at_home.bytes});
     }
@@ -47,14 +47,14 @@ std::byte* SaveStream::position(std::size_t update) const {
     return ring_ + static_cast<std::int64_t>(update % positions) * place_bytes_;
 }
 
-Action SaveStream::applied_to(int op, const device::Stream& stream, Action update) {
+Action SaveStream::applied_to(schedule::OpId op, const device::Stream& stream, Action update) {
     const auto at = std::ranges::find(updates_, op, &Update::op);
     if (at == updates_.end()) {
         return update;
     }
     ZG_EXPECTS(!update.is_asynchronous());
     at->has_passed = device::Event{stream};
-    const auto number = static_cast<std::size_t>(at - updates_.begin());
+    const std::size_t number = at - updates_.begin();
     return {.run =
                 [this, number, stream, run = std::move(update.run)] {
                     if (updates_[number].has_slot) {

@@ -46,7 +46,7 @@ class SaveStream {
     /// Returns `update`, extended by the copy of its state into the ring during a save.
     ///
     /// \param stream  stream that the update runs on
-    Action applied_to(int op, const device::Stream& stream, Action update);
+    Action applied_to(schedule::OpId op, const device::Stream& stream, Action update);
     /// Starts a save: the updates of the next step copy their state into the ring.
     ///
     /// \pre no op of a step is running, and the writer of the last save has called close()
@@ -98,7 +98,7 @@ class SaveStream {
         std::int64_t bytes;
     };
     struct Update {
-        int op;
+        schedule::OpId op;
         std::vector<PassingBytes> passing;
         device::Event has_passed;
         bool has_slot;  ///< a slot of the ring is reserved for its state

@@ -85,7 +85,7 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
                                 const schedule::Op& op,
                                 const device::Stream& stream,
                                 Action action) {
-    const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
+    const auto& lane = program.lanes.at(op.lane);
     auto* link = link_of(lane.engine);
     if (link == nullptr || link->bytes_per_second <= 0 || !schedule::moves_state(op)) {
         return action;

@@ -51,10 +51,10 @@ std::string counted(std::size_t count, const char* what) {
 
 std::string make_up(const Node& node) {
     const std::string threads = node.min_threads == node.max_threads
-                                    ? counted(static_cast<std::size_t>(node.max_threads), "thread")
+                                    ? counted(node.max_threads, "thread")
                                     : fmt::format("{} to {} threads", node.min_threads, node.max_threads);
-    return fmt::format("{} with {} each on {}", counted(static_cast<std::size_t>(node.num_ranks), "rank"),
-                       threads, counted(node.cores.size(), "core"));
+    return fmt::format("{} with {} each on {}", counted(node.num_ranks, "rank"), threads,
+                       counted(node.cores.size(), "core"));
 }
 
 }  // namespace
@@ -103,13 +103,13 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlacement
         }
         const std::string remedy =
             node.num_ranks > num_cores
-                ? fmt::format("Start at most {} here{}", counted(static_cast<std::size_t>(num_cores), "rank"),
+                ? fmt::format("Start at most {} here{}", counted(num_cores, "rank"),
                               node.job_cores > num_cores
                                   ? ", or bind ranks to more cores (mpirun --bind-to none)"
                                   : "")
                 : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
         warnings.push_back(fmt::format("{}: oversubscribed, {} on {}; every step is slower. {}.", node.host,
-                                       counted(static_cast<std::size_t>(node.num_threads), "thread"),
+                                       counted(node.num_threads, "thread"),
                                        counted(node.cores.size(), "core"), remedy));
     }
     return warnings;
@@ -123,7 +123,7 @@ std::vector<std::string> idle_core_notes(std::span<const RankPlacement> ranks, T
         if (by == ThreadsBy::request || node.job_cores - used < node.num_ranks) {
             continue;
         }
-        const auto who = counted(static_cast<std::size_t>(node.num_ranks), "rank");
+        const auto who = counted(node.num_ranks, "rank");
         const bool is_one = node.num_ranks == 1;
         const int each = node.job_cores / node.num_ranks;
         const auto reason =

@@ -43,9 +43,9 @@ Tail tail_of(const std::string& path) {
     const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     const std::int64_t size = file ? ::lseek(file.get(), 0, SEEK_END) : 0;
     const auto begin = std::max<std::int64_t>(0, size - max_bytes_of_tail);
-    std::string text(static_cast<std::size_t>(std::max<std::int64_t>(0, size - begin)), '\0');
+    std::string text(std::max<std::int64_t>(0, size - begin), '\0');
     const ssize_t bytes = text.empty() ? 0 : ::pread(file.get(), text.data(), text.size(), begin);
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, bytes)));
+    text.resize(std::max<ssize_t>(0, bytes));
     std::size_t at = 0;
     for (auto end = text.find('\n'); end != std::string::npos; at = end + 1, end = text.find('\n', at)) {
         const auto line = text.substr(at, end - at);

@@ -252,10 +252,9 @@ void Metrics::sent(const schedule::BytesByPurpose& counted,
                    const schedule::BytesByPurpose& planned,
                    const StepFields& kept) {
     for (const auto& fields : sent_fields) {
-        const auto i = static_cast<std::size_t>(fields.purpose);
-        if (kept.sent[i]) {
-            line_.field(fields.counted, counted[i]);
-            line_.field(fields.planned, planned[i]);
+        if (kept.sent[fields.purpose]) {
+            line_.field(fields.counted, counted[fields.purpose]);
+            line_.field(fields.planned, planned[fields.purpose]);
         }
     }
 }
@@ -264,10 +263,9 @@ void Metrics::moved(const schedule::BytesByLink& counted,
                     const schedule::BytesByLink& planned,
                     const StepFields& kept) {
     for (const auto& fields : link_fields) {
-        const auto i = static_cast<std::size_t>(fields.link);
-        if (kept.moved[i]) {
-            line_.field(fields.counted, counted[i]);
-            line_.field(fields.planned, planned[i]);
+        if (kept.moved[fields.link]) {
+            line_.field(fields.counted, counted[fields.link]);
+            line_.field(fields.planned, planned[fields.link]);
         }
     }
 }

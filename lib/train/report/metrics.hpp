@@ -30,7 +30,7 @@ struct RunFacts {
     std::int64_t tokens_per_step = 0;
     double flops_per_token = 0;
     /// Budgets of a rank, by spec::Tier. For tiers that belong to a node: the part of the rank.
-    std::array<std::int64_t, 3> budget_bytes{};
+    spec::ByTier<std::int64_t> budget_bytes{};
     std::uint64_t seed = 0;
     Peak peak = {};              ///< peak rate for the utilisation
     std::int64_t oom_kills = 0;  ///< in the control group before this job (base/control_group.hpp)

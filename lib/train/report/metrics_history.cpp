@@ -112,7 +112,7 @@ class Lines {
         if (moved < 0) {
             fail("cannot read", path_, errno);
         }
-        text_.resize(held + static_cast<std::size_t>(moved));
+        text_.resize(held + moved);
         return moved > 0;
     }
 
@@ -150,7 +150,7 @@ Copied copy_tail(int from, std::int64_t begin, std::int64_t end, int to) {
         }
         last = data > at ? '\0' : last;
         at = std::max(at, data);
-        const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(end - at, std::ssize(part)));
+        const std::size_t wanted = std::min<std::int64_t>(end - at, std::ssize(part));
         const ssize_t moved = ::pread(from, part.data(), wanted, at);
         if (moved < 0 && errno != EINTR) {
             return {0, errno};

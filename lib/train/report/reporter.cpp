@@ -198,8 +198,7 @@ void Reporter::start(const StepFields& fields,
     if (spec_.tiers.device == spec::DeviceKind::cuda) {
         console_.print("attention is computed by " + kernels::describe(attention) + ".");
         const bool may_be_cudnn =
-            attention[static_cast<std::size_t>(kernels::AttentionKernel::tensor_cores)] > 0 &&
-            !spec_.data.reset_at_document;
+            attention[kernels::AttentionKernel::tensor_cores] > 0 && !spec_.data.reset_at_document;
         const auto library = may_be_cudnn ? kernels::attention_library() : kernels::AttentionLibrary{};
         if (!library.unusable_reason.empty()) {
             warn(library.unusable_reason + ". Ziggurat's own kernels compute attention, which takes longer.");

@@ -104,7 +104,7 @@ void StepColumns::fill(const StepNumbers& numbers) {
 
 /// Sets the cells of the two largest stalls.
 void StepColumns::fill_stalls(const StepNumbers& numbers) {
-    std::array<double, num_stalls> left = numbers.stall_share;
+    EnumArray<Stall, double, num_stalls> left = numbers.stall_share;
     stalls_.style = Style::plain;
     for (const bool is_first : {true, false}) {
         auto& text = is_first ? stalls_.text : second_stall_.text;

@@ -14,13 +14,13 @@ namespace ziggurat::train {
 
 /// Facts of a run that are known at its start.
 struct StepLineFacts {
-    std::int64_t total_steps = 0;                ///< number of the last step
-    std::int64_t ranks = 1;                      ///< 1: no column for the speed of each rank
-    std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
-    std::array<bool, num_stalls> can_stall{};    ///< stalls that can be nonzero
-    bool reports_host = true;                    ///< the host holds more than control values
-    bool reports_mfu = false;                    ///< the peak is known
-    bool reports_time = false;                   ///< show the time of day, on a wide terminal
+    std::int64_t total_steps = 0;                    ///< number of the last step
+    std::int64_t ranks = 1;                          ///< 1: no column for the speed of each rank
+    spec::ByTier<std::int64_t> budget_bytes{};       ///< of a rank, by spec::Tier; 0: not shown
+    EnumArray<Stall, bool, num_stalls> can_stall{};  ///< stalls that can be nonzero
+    bool reports_host = true;                        ///< the host holds more than control values
+    bool reports_mfu = false;                        ///< the peak is known
+    bool reports_time = false;                       ///< show the time of day, on a wide terminal
 };
 
 /// Values of one line.
@@ -33,11 +33,11 @@ struct StepNumbers {
     double mfu = 0;
     double left_s = 0;
     double step_s = 0;
-    std::array<double, num_stalls> stall_share{};  ///< fraction of the time
+    EnumArray<Stall, double, num_stalls> stall_share{};  ///< fraction of the time
     double grad_norm = 0;
-    std::array<std::int64_t, 3> used_bytes{};  ///< peaks, by spec::Tier
-    int num_tiers = 1;                         ///< tiers that hold data in this run
-    double now_s = 0;                          ///< seconds since 1970, UTC
+    spec::ByTier<std::int64_t> used_bytes{};  ///< peaks, by spec::Tier
+    int num_tiers = 1;                        ///< tiers that hold data in this run
+    double now_s = 0;                         ///< seconds since 1970, UTC
 };
 
 /// Cells of one line from left to right, padded so that the columns of all lines are aligned.

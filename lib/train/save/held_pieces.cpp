@@ -33,7 +33,7 @@ Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     window.extent = layout::local_extents(parameter, tensor);
     window.begin.assign(window.extent.size(), 0);
     if (parameter.tensor_dim >= 0) {
-        const auto dim = static_cast<std::size_t>(parameter.tensor_dim);
+        const std::size_t dim = parameter.tensor_dim;
         window.begin[dim] = layout::slice_of(parameter, tensor, tensor_rank) * window.extent[dim];
     }
     if (parameter.valid_rows >= 0) {
@@ -50,10 +50,9 @@ void add_pieces(const schedule::ModelLayout& model,
                 int parameter_index,
                 ElementRange range,
                 std::vector<PieceView>& pieces) {
-    const auto& buffer = program.buffers[static_cast<std::size_t>(buffer_index)];
-    const auto& parameter = model.table.units[static_cast<std::size_t>(buffer.unit)]
-                                .parameters[static_cast<std::size_t>(parameter_index)];
-    const auto placed = model.flats[static_cast<std::size_t>(buffer.unit)].parameter(parameter_index);
+    const auto& buffer = program.buffers[buffer_index];
+    const auto& parameter = model.table.units[buffer.unit].parameters[parameter_index];
+    const auto placed = model.flats[buffer.unit].parameter(parameter_index);
     const Box window = window_of(parameter, model.tensor(), model.tensor_rank);
     const auto first = std::max(range.begin, placed.begin);
     const auto last = std::min(range.end, placed.begin + window.elements());
@@ -81,11 +80,11 @@ std::vector<PieceView> held_pieces(const schedule::ModelLayout& model,
                                    PieceExtent extent) {
     std::vector<PieceView> pieces;
     for (const auto& saved : schedule::saved_runs(model, program)) {
-        const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto& buffer = program.buffers[saved.buffer];
         const auto range = extent == PieceExtent::finest ? saved.elements : schedule::elements_of(buffer);
         ZG_ENSURES(schedule::elements_of(buffer).begin <= range.begin &&
                    range.end <= schedule::elements_of(buffer).end);
-        for (const int p : model.flats[static_cast<std::size_t>(buffer.unit)].ascending()) {
+        for (const int p : model.flats[buffer.unit].ascending()) {
             add_pieces(model, program, saved.buffer, p, range, pieces);
         }
     }
@@ -93,7 +92,7 @@ std::vector<PieceView> held_pieces(const schedule::ModelLayout& model,
 }
 
 checkpoint::PieceSource source_at_home(const StateView& state, PieceView held) {
-    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto& buffer = state.program.buffers[held.buffer];
     if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
         return {std::move(held.piece), at + held.offset_bytes};
     }
@@ -104,7 +103,7 @@ checkpoint::PieceSource source_at_home(const StateView& state, PieceView held) {
 }
 
 checkpoint::PieceTarget target_at_home(const StateView& state, PieceView held) {
-    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto& buffer = state.program.buffers[held.buffer];
     if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
         return {std::move(held.piece), at + held.offset_bytes};
     }
@@ -116,11 +115,11 @@ checkpoint::PieceTarget target_at_home(const StateView& state, PieceView held) {
 }
 
 void fill_zero(const StateView& state, const PieceView& held) {
-    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto& buffer = state.program.buffers[held.buffer];
     const auto bytes = held.piece.bytes();
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(std::min(window_bytes, bytes)));
+    const std::vector<std::byte> zeros(std::min(window_bytes, bytes));
     for (std::int64_t done = 0; done < bytes; done += window_bytes) {
-        const auto size = static_cast<std::size_t>(std::min(window_bytes, bytes - done));
+        const std::size_t size = std::min(window_bytes, bytes - done);
         state.memory.write(buffer, held.offset_bytes + done, std::span{zeros}.first(size));
     }
 }

@@ -14,9 +14,9 @@ namespace ziggurat::train {
 /// A box of one tensor of one kind, and the location of its rows in a buffer of this rank.
 struct PieceView {
     checkpoint::Piece piece;
-    int buffer = -1;                ///< buffer of the program
-    std::int64_t offset_bytes = 0;  ///< offset in the buffer
-    bool is_saved = false;          ///< this rank saves it; over all ranks, each element is saved once
+    schedule::BufferId buffer = -1;  ///< buffer of the program
+    std::int64_t offset_bytes = 0;   ///< offset in the buffer
+    bool is_saved = false;           ///< this rank saves it; over all ranks, each element is saved once
 };
 
 /// Part of each buffer that pieces cover.

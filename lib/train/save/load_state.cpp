@@ -57,7 +57,7 @@ std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
         if (!held.is_saved) {
             continue;
         }
-        const auto kind = state.program.buffers[static_cast<std::size_t>(held.buffer)].state;
+        const auto kind = state.program.buffers[held.buffer].state;
         if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
         } else {

@@ -94,7 +94,7 @@ class OrderDiff {
             }
         }
         for (const int gone : match_.gone) {
-            const auto b = static_cast<std::size_t>(gone);
+            const std::size_t b = gone;
             reported.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
                                            before_.sources[b].name(), 100 * share_of(before_.order, b),
                                            position_of(b)));
@@ -169,9 +169,7 @@ class OrderDiff {
     }
 
   private:
-    std::size_t before_of(std::size_t source) const {
-        return static_cast<std::size_t>(match_.sources[source].before);
-    }
+    std::size_t before_of(std::size_t source) const { return match_.sources[source].before; }
 
     /// Returns true if the source continues at the position of a source of the checkpoint.
     bool continues(std::size_t source) const {
@@ -211,10 +209,10 @@ void report_names(const SavedOrder& before,
     std::vector<std::string> reported;
     for (std::size_t s = 0; s < now.sources.size(); ++s) {
         const auto& [index, is_same] = match.sources[s];
-        if (is_same && now.sources[s].name() != before.sources[static_cast<std::size_t>(index)].name() &&
+        if (is_same && now.sources[s].name() != before.sources[index].name() &&
             !now.sources[s].files.empty()) {
             reported.push_back(fmt::format("'{}' has the bytes of '{}'", now.sources[s].name(),
-                                           before.sources[static_cast<std::size_t>(index)].name()));
+                                           before.sources[index].name()));
         }
     }
     if (!reported.empty()) {

@@ -21,12 +21,12 @@ namespace {
 
 /// Elements of a unit's flat range that several ranks hold.
 struct CommonRun {
-    int buffer = -1;
+    schedule::BufferId buffer = -1;
     ElementRange elements;
 };
 
 const Buffer& buffer_of(const StateView& state, const CommonRun& run) {
-    return state.program.buffers[static_cast<std::size_t>(run.buffer)];
+    return state.program.buffers[run.buffer];
 }
 
 std::int64_t bytes_of(const StateView& state, const CommonRun& run) {
@@ -63,8 +63,7 @@ void for_window(const StateView& state,
             const auto& buffer = buffer_of(state, run);
             const auto at_home =
                 (run.elements.begin - buffer.first_element) * schedule::element_bytes(buffer);
-            use(buffer, at_home + from - begin,
-                window.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from)));
+            use(buffer, at_home + from - begin, window.subspan(from - first, to - from));
         }
         begin = end;
     }
@@ -83,7 +82,7 @@ void pass_on(const comm::Context& world,
     if (bytes == 0 || group.size() == 1) {
         return;
     }
-    std::vector<std::byte> window(static_cast<std::size_t>(std::min(bytes, replication_window_bytes)));
+    std::vector<std::byte> window(std::min(bytes, replication_window_bytes));
     comm::MpiCollectives collectives{group};
     comm::CollectiveCall call;
     call.kind = comm::CollectiveKind::broadcast;
@@ -93,8 +92,7 @@ void pass_on(const comm::Context& world,
     call.peer = 0;
     const int broadcast = collectives.prepare(std::move(call));
     for (std::int64_t first = 0; first < bytes; first += std::ssize(window)) {
-        const auto part =
-            std::span{window}.first(static_cast<std::size_t>(std::min(bytes - first, std::ssize(window))));
+        const auto part = std::span{window}.first(std::min(bytes - first, std::ssize(window)));
         if (group.rank() == 0) {
             for_window(state, runs, first, part,
                        [&](const Buffer& buffer, std::int64_t offset, std::span<std::byte> into) {
@@ -119,10 +117,10 @@ std::vector<CommonRun> runs_of_slices(const StateView& state,
     const auto& model = state.model;
     std::vector<CommonRun> runs;
     for (const auto& [index, elements, bytes, is_copied] : saved) {
-        const auto& buffer = state.program.buffers[static_cast<std::size_t>(index)];
-        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const auto& buffer = state.program.buffers[index];
+        const std::size_t unit = buffer.unit;
         for (const int p : model.flats[unit].ascending()) {
-            const auto& parameter = model.table.units[unit].parameters[static_cast<std::size_t>(p)];
+            const auto& parameter = model.table.units[unit].parameters[p];
             const auto placed = model.flats[unit].parameter(p);
             const ElementRange part{std::max(elements.begin, placed.begin),
                                     std::min(elements.end, placed.end)};
@@ -143,17 +141,17 @@ void replicate_slices(const comm::Context& world,
     ZG_EXPECTS(model.mesh.degree(spec::Axis::context) == 1);
     auto saved = schedule::saved_runs(model, state.program);
     std::erase_if(saved, [&](const schedule::SavedRun& run) {
-        return !is_sent(state.program.buffers[static_cast<std::size_t>(run.buffer)].state);
+        return !is_sent(state.program.buffers[run.buffer].state);
     });
     std::vector<CommonRun> table;  // ranges of the embedding
     for (const auto& run : saved) {
-        if (state.program.buffers[static_cast<std::size_t>(run.buffer)].unit == 0) {
+        if (state.program.buffers[run.buffer].unit == 0) {
             table.push_back({run.buffer, run.elements});
         }
     }
     if (model.has_copy_of_embedding()) {
         std::erase_if(saved, [&](const schedule::SavedRun& run) {
-            return state.program.buffers[static_cast<std::size_t>(run.buffer)].unit == 0;
+            return state.program.buffers[run.buffer].unit == 0;
         });
     }
 

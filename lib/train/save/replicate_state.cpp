@@ -23,7 +23,7 @@ bool is_restored(const schedule::Buffer& buffer) {
 }
 
 const layout::ShardMap& shards_of(const schedule::ModelLayout& model, const schedule::Buffer& buffer) {
-    const auto unit = static_cast<std::size_t>(buffer.unit);
+    const std::size_t unit = buffer.unit;
     return layout::is_of_frozen(buffer.state) ? model.frozen_shards[unit] : model.shards[unit];
 }
 
@@ -44,11 +44,11 @@ void round_into(const StateView& state,
                 const schedule::Buffer& parameters,
                 layout::ElementRange range) {
     constexpr std::int64_t at_once = replication_window_bytes / static_cast<std::int64_t>(sizeof(float));
-    std::vector<float> wide(static_cast<std::size_t>(std::min(at_once, range.size())));
+    std::vector<float> wide(std::min(at_once, range.size()));
     std::vector<tensor::bfloat16> narrow(wide.size());
     for (std::int64_t round = 0; !window(range, round, at_once).empty(); ++round) {
         const auto part = window(range, round, at_once);
-        const auto size = static_cast<std::size_t>(part.size());
+        const std::size_t size = part.size();
         const auto from = std::span{wide}.first(size);
         const auto to = std::span{narrow}.first(size);
         state.memory.read(master, offset_of(master, part), std::as_writable_bytes(from));
@@ -96,7 +96,7 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
                                   replication_window_bytes / group.size() / layout::FlatLayout::block *
                                       layout::FlatLayout::block);  // bytes of each member
     comm::MpiCollectives collectives{group};
-    std::vector<std::byte> all(static_cast<std::size_t>(at_once * group.size()));
+    std::vector<std::byte> all(at_once * group.size());
     comm::CollectiveCall call;
     call.kind = comm::CollectiveKind::all_gather;
     call.label = "loading";
@@ -108,8 +108,7 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
     call.input_offset_bytes = group.rank() * at_once;
     const int exchange = collectives.prepare(std::move(call));
     const auto part_of = [&](std::size_t member) {
-        return std::span{all}.subspan(member * static_cast<std::size_t>(at_once),
-                                      static_cast<std::size_t>(at_once));
+        return std::span{all}.subspan(member * at_once, at_once);
     };
 
     for (const auto& buffer : state.program.buffers) {
@@ -125,9 +124,9 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
             max = std::max(max, pieces.back().size());
         }
         const auto elements = at_once / schedule::element_bytes(buffer);
-        const auto me = static_cast<std::size_t>(group.rank());
+        const std::size_t me = group.rank();
         const auto bytes_of = [&](layout::ElementRange range) {
-            return static_cast<std::size_t>(range.size() * schedule::element_bytes(buffer));
+            return range.size() * schedule::element_bytes(buffer);
         };
         for (std::int64_t round = 0; round * elements < max; ++round) {
             const auto mine = window(pieces[me], round, elements);

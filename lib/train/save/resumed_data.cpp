@@ -120,7 +120,7 @@ DataVerdict check_data(const checkpoint::Manifest& manifest,
         if (index == SourceMatch::none || is_same) {
             continue;
         }
-        const auto& replaced = before[static_cast<std::size_t>(index)];
+        const auto& replaced = before[index];
         const auto what =
             fmt::format("{}: the training data has changed since the checkpoint of step {} ({})",
                         present[s].key, step, describe_replaced(replaced, present[s]));

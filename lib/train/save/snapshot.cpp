@@ -17,10 +17,10 @@ Snapshot::Snapshot(const StateView& state)
     const auto& buffers = state.program.buffers;
     const int reserved = state.program.trainer_buffers.snapshot;
     has_copy_ = reserved >= 0;
-    const auto bytes = has_copy_ ? buffers[static_cast<std::size_t>(reserved)].bytes : 0;
+    const auto bytes = has_copy_ ? buffers[reserved].bytes : 0;
     std::byte* copy = nullptr;
     if (bytes > 0) {
-        const auto words = state.memory.span<float>(buffers[static_cast<std::size_t>(reserved)]);
+        const auto words = state.memory.span<float>(buffers[reserved]);
         kernels::fill_zero<float>(state.devices.host, words);
         copy = std::as_writable_bytes(words).data();
     }
@@ -31,7 +31,7 @@ Snapshot::Snapshot(const StateView& state)
     std::map<int, Copy> copies;  // by buffer
     std::int64_t used = 0;
     for (const auto& saved : schedule::saved_runs(state.model, state.program)) {
-        const auto& buffer = buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto& buffer = buffers[saved.buffer];
         if (copy == nullptr || !saved.is_copied) {
             continue;
         }

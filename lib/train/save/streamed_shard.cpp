@@ -104,9 +104,7 @@ class StreamedShard {
             const auto begin = std::max(part.offset_bytes, places_[*k].offset_bytes);
             const auto end = std::min(part_end, end_of(*k));
             ZG_ENSURES(output_.bytes_appended(*k) == begin - places_[*k].offset_bytes);
-            output_.append(*k,
-                           part.bytes.subspan(static_cast<std::size_t>(begin - part.offset_bytes),
-                                              static_cast<std::size_t>(end - begin)),
+            output_.append(*k, part.bytes.subspan(begin - part.offset_bytes, end - begin),
                            output_.main_output());
         }
     }
@@ -126,7 +124,7 @@ class StreamedShard {
         while (output_.bytes_appended(k) < source.piece.bytes()) {
             let_pass(false);
             const auto done = output_.bytes_appended(k);
-            window.resize(static_cast<std::size_t>(std::min(window_bytes, source.piece.bytes() - done)));
+            window.resize(std::min(window_bytes, source.piece.bytes() - done));
             source.read(done, window);
             output_.append(k, window, output_.main_output());
         }

@@ -14,8 +14,8 @@ namespace ziggurat::train {
 
 /// Home of a source: buffer and offset.
 struct HomePosition {
-    int buffer = -1;                ///< buffer of the train program
-    std::int64_t offset_bytes = 0;  ///< offset in this buffer
+    schedule::BufferId buffer = -1;  ///< buffer of the train program
+    std::int64_t offset_bytes = 0;   ///< offset in this buffer
 };
 
 /// Writes a shard like checkpoint::write_shard(), and takes state on NVMe from `stream`.

@@ -111,19 +111,18 @@ std::span<const float> Assembly::watched_logits() const {
     return parts_->watch.logits(world());
 }
 
-std::int64_t Assembly::bytes_moved(int op) const {
+std::int64_t Assembly::bytes_moved(schedule::OpId op) const {
     return parts_->train_groups.bytes_moved(op) + parts_->train_executor.bytes_moved(op);
 }
 
-std::int64_t Assembly::skipped_bytes(int op) const {
+std::int64_t Assembly::skipped_bytes(schedule::OpId op) const {
     return parts_->train_executor.skipped_bytes(op);
 }
 
 schedule::BytesByPurpose Assembly::bytes_moved() const {
     schedule::BytesByPurpose moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
-        moved[static_cast<std::size_t>(parts_->train.ops[i].purpose)] +=
-            parts_->train_groups.bytes_moved(static_cast<int>(i));
+        moved[parts_->train.ops[i].purpose] += parts_->train_groups.bytes_moved(static_cast<int>(i));
     }
     return moved;
 }
@@ -133,7 +132,7 @@ schedule::BytesByLink Assembly::bytes_by_link() const {
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
         const auto link = schedule::link_of(parts_->train.ops[i], parts_->train);
         if (link && schedule::moves_state(parts_->train.ops[i])) {
-            moved[static_cast<std::size_t>(*link)] += parts_->train_executor.bytes_moved(static_cast<int>(i));
+            moved[*link] += parts_->train_executor.bytes_moved(static_cast<int>(i));
         }
     }
     return moved;

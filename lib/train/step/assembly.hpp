@@ -130,11 +130,11 @@ class Assembly {
     /// Returns the bytes that one op of the trainer has moved since construction; 0 if it moves none.
     ///
     /// They are counted when this rank copies them or submits them to a disk.
-    std::int64_t bytes_moved(int op) const;
+    std::int64_t bytes_moved(schedule::OpId op) const;
     /// Returns the bytes of the op that were not transferred because they are known to be zero.
     ///
     /// These are moments before the first update.
-    std::int64_t skipped_bytes(int op) const;
+    std::int64_t skipped_bytes(schedule::OpId op) const;
     /// Returns the bytes that all collectives of the trainer have moved.
     ///
     /// After train_executor().finish(), this is the number of steps times schedule::bytes_sent_by_purpose of

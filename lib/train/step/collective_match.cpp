@@ -47,7 +47,7 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
             keys.push_back(0);
             continue;
         }
-        const auto& group = program.groups[static_cast<std::size_t>(op.group)];
+        const auto& group = program.groups[op.group];
         const bool is_message = op.kind == OpKind::send || op.kind == OpKind::receive;
         const int sender = op.kind == OpKind::send ? group.my_index : op.peer;
         const int receiver = op.kind == OpKind::send ? op.peer : group.my_index;
@@ -81,8 +81,7 @@ CollectiveMatch::CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& 
     }
     for (const auto& [key, members] : members_of) {
         for (const auto& member : members) {
-            collective_of_[static_cast<std::size_t>(member.rank)][static_cast<std::size_t>(member.op)] =
-                static_cast<int>(first_member_.size());
+            collective_of_[member.rank][member.op] = static_cast<int>(first_member_.size());
         }
         first_member_.push_back(members_.size());
         members_.insert(members_.end(), members.begin(), members.end());
@@ -90,14 +89,13 @@ CollectiveMatch::CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& 
     first_member_.push_back(members_.size());
 }
 
-std::span<const CollectiveMatch::Member> CollectiveMatch::of(int rank, int op) const noexcept {
-    const int collective = collective_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(op)];
+std::span<const CollectiveMatch::Member> CollectiveMatch::of(int rank, schedule::OpId op) const noexcept {
+    const int collective = collective_of_[rank][op];
     if (collective < 0) {
         return {};
     }
-    const auto first = first_member_[static_cast<std::size_t>(collective)];
-    return std::span{members_}.subspan(first,
-                                       first_member_[static_cast<std::size_t>(collective) + 1] - first);
+    const auto first = first_member_[collective];
+    return std::span{members_}.subspan(first, first_member_[collective + 1] - first);
 }
 
 }  // namespace ziggurat::train

@@ -19,15 +19,15 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program);
 class CollectiveMatch {
   public:
     struct Member {
-        int rank = 0;  ///< rank within the node
-        int op = -1;   ///< op of its program
+        int rank = 0;            ///< rank within the node
+        schedule::OpId op = -1;  ///< op of its program
     };
 
     /// \param keys  [rank of the node][op]: collective_keys of its program
     explicit CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& keys);
 
     /// Returns all members on this node, including the rank itself; empty if the op is not a collective.
-    std::span<const Member> of(int rank, int op) const noexcept;
+    std::span<const Member> of(int rank, schedule::OpId op) const noexcept;
 
   private:
     std::vector<std::vector<int>> collective_of_;  ///< [rank][op]; -1: not a collective

@@ -28,7 +28,7 @@ constexpr std::size_t parts_of_step = 32;
 /// Returns true if the op reads or writes a buffer that the caller of run_step fills or reads.
 bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
     const auto is_input = [&](const schedule::Operand& operand) {
-        const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+        const auto& buffer = program.buffers[operand.buffer];
         return buffer.lifetime == schedule::Lifetime::inputs && buffer.tier == spec::Tier::host;
     };
     return std::ranges::any_of(op.reads, is_input) || std::ranges::any_of(op.writes, is_input);
@@ -74,7 +74,7 @@ Executor::Executor(const schedule::Program& program,
     }
     events_.reserve(program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-        auto& lane = lanes_.at(static_cast<std::size_t>(program.ops[op].lane));
+        auto& lane = lanes_.at(program.ops[op].lane);
         lane.ops.push_back(static_cast<int>(op));
         events_.push_back({device::Event{lane.stream}, device::Event{lane.stream}});
         if (program.ops[op].kind == schedule::OpKind::step_end) {
@@ -99,7 +99,7 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool all_start_early = std::ranges::all_of(
-            lanes_[lane].ops, [&](int op) { return actions_[static_cast<std::size_t>(op)].may_start_early; });
+            lanes_[lane].ops, [&](schedule::OpId op) { return actions_[op].may_start_early; });
         if (lanes_[lane].has_any_order || all_start_early) {
             lanes_[lane].max_running =
                 std::min(std::size_t{schedule::max_in_flight}, lanes_[lane].ops.size());
@@ -109,13 +109,13 @@ Executor::Executor(const schedule::Program& program,
     records_.reserve(8 * program.ops.size() + 16);
 }
 
-std::int64_t Executor::bytes_moved(int op) const {
-    const auto& count = actions_.at(static_cast<std::size_t>(op)).bytes_moved;
+std::int64_t Executor::bytes_moved(schedule::OpId op) const {
+    const auto& count = actions_.at(op).bytes_moved;
     return count ? count() : 0;
 }
 
-std::int64_t Executor::skipped_bytes(int op) const {
-    const auto& count = actions_.at(static_cast<std::size_t>(op)).skipped_bytes;
+std::int64_t Executor::skipped_bytes(schedule::OpId op) const {
+    const auto& count = actions_.at(op).skipped_bytes;
     return count ? count() : 0;
 }
 
@@ -174,14 +174,14 @@ void Executor::advance() {
 }
 
 bool Executor::is_computing() const noexcept {
-    return std::ranges::any_of(
-        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].num_issued > 0; });
+    return std::ranges::any_of(compute_lanes_,
+                               [&](schedule::LaneId lane) { return lanes_[lane].num_issued > 0; });
 }
 
 std::int64_t Executor::last_computed_ns() const noexcept {
     std::int64_t last_ns = 0;
     for (const int index : compute_lanes_) {
-        const auto& lane = lanes_[static_cast<std::size_t>(index)];
+        const auto& lane = lanes_[index];
         last_ns =
             lane.ops.empty() ? last_ns : std::max(last_ns, lane.passed[in_front(lane, lane.next, 1)].at_ns);
     }
@@ -189,15 +189,15 @@ std::int64_t Executor::last_computed_ns() const noexcept {
 }
 
 double Executor::idle_seconds_since(std::int64_t begin_ns) {
-    for (const int lane : compute_lanes_) {
-        end_issued(lanes_[static_cast<std::size_t>(lane)]);
+    for (const schedule::LaneId lane : compute_lanes_) {
+        end_issued(lanes_[lane]);
     }
     return is_computing() ? 0 : seconds_between(std::max(begin_ns, last_computed_ns()), monotonic_ns());
 }
 
 void Executor::begin_publishing() {
-    for (const int lane : compute_lanes_) {
-        end_issued(lanes_[static_cast<std::size_t>(lane)]);
+    for (const schedule::LaneId lane : compute_lanes_) {
+        end_issued(lanes_[lane]);
     }
     records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(num_told_));
     num_told_ = 0;
@@ -210,15 +210,14 @@ void Executor::end_publishing() {
 }
 
 bool Executor::can_return_from_step() {
-    if (step_end_ >= 0 && completed_[static_cast<std::size_t>(step_end_)] != steps_begun_) {
+    if (step_end_ >= 0 && completed_[step_end_] != steps_begun_) {
         return false;
     }
-    while (num_inputs_done_ < on_inputs_.size() &&
-           completed_[static_cast<std::size_t>(on_inputs_[num_inputs_done_])] == steps_begun_) {
+    while (num_inputs_done_ < on_inputs_.size() && completed_[on_inputs_[num_inputs_done_]] == steps_begun_) {
         ++num_inputs_done_;
     }
     return num_inputs_done_ == on_inputs_.size() && std::ranges::all_of(compute_lanes_, [&](int index) {
-               const auto& lane = lanes_[static_cast<std::size_t>(index)];
+               const auto& lane = lanes_[index];
                return lane.ops.empty() || next_to_issue(lane).step >= steps_begun_;
            });
 }

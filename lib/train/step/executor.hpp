@@ -27,8 +27,8 @@ namespace ziggurat::train {
 /// Work that the compute thread does for another lane (for example copying received data) counts as a stall
 /// on that lane's op.
 struct LaneRecord {
-    int op = -1;     ///< the completed op; of a stall: the next op of the compute lane
-    int cause = -1;  ///< of a stall: the op that it waited for; -1 for a completed op
+    schedule::OpId op = -1;     ///< the completed op; of a stall: the next op of the compute lane
+    schedule::OpId cause = -1;  ///< of a stall: the op that it waited for; -1 for a completed op
     std::int64_t step = 0;
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
@@ -106,9 +106,9 @@ class Executor final : public comm::BackgroundWork {
 
     const schedule::Program& program() const noexcept { return program_; }
     /// Returns the bytes that the action of `op` has counted; 0 if it counts nothing.
-    std::int64_t bytes_moved(int op) const;
+    std::int64_t bytes_moved(schedule::OpId op) const;
     /// Returns the bytes of the program that `op` has skipped.
-    std::int64_t skipped_bytes(int op) const;
+    std::int64_t skipped_bytes(schedule::OpId op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// Returns the records of the last run_step or finish, and of the time between it and the one before.
     ///
@@ -133,14 +133,14 @@ class Executor final : public comm::BackgroundWork {
     /// Time at which all ops of a lane up to a given one were done, and the one that ended last.
     struct Passed {
         std::int64_t at_ns = 0;
-        int last = -1;
+        schedule::OpId last = -1;
     };
     /// Events of the lane's stream before and after an op.
     struct OpEvents {
         device::Event begin, end;
     };
     struct LaneState {
-        std::vector<int> ops;
+        std::vector<schedule::OpId> ops;
         std::size_t next = 0;  ///< index of the first op that is not done
         std::int64_t step = 0;
         std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
@@ -177,9 +177,7 @@ class Executor final : public comm::BackgroundWork {
     static std::size_t in_front(const LaneState& lane, std::size_t index, std::size_t positions) noexcept {
         return index >= positions ? index - positions : index + lane.ops.size() - positions;
     }
-    const LaneState& lane_of(int op) const noexcept {
-        return lanes_[static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(op)].lane)];
-    }
+    const LaneState& lane_of(schedule::OpId op) const noexcept { return lanes_[program_.ops[op].lane]; }
     /// Returns true if an issued op of the compute lane is not known to be done.
     bool is_computing() const noexcept;
     /// Returns the end time of the last op of the compute lane that was found to be done.
@@ -190,17 +188,19 @@ class Executor final : public comm::BackgroundWork {
     /// Returns a dependency of `op` in `step` that is not met; -1 if all are met.
     ///
     /// \param counts  by op: number of steps in which it is done (or issued)
-    int missing(int op, std::int64_t step, const std::vector<std::int64_t>& counts) const noexcept;
+    schedule::OpId missing(schedule::OpId op,
+                           std::int64_t step,
+                           const IndexedVector<schedule::OpId, std::int64_t>& counts) const noexcept;
     /// Advances one lane as far as possible; returns true if an op was issued, started or completed.
     bool advance(LaneState& lane);
     /// Returns the result of `work`, which is done for `op`. Errors: those of throw_failure()
     template <class Work>
-    auto do_for(int op, const Work& work);
+    auto do_for(schedule::OpId op, const Work& work);
     /// Runs or issues the next op of a lane; returns true if that was possible.
     bool issue_next(LaneState& lane);
     /// Runs or issues an op whose dependencies are met; returns false if it must not begin yet.
     bool issue(LaneState& lane, const Place& position, bool is_left_out);
-    bool poll(int op);
+    bool poll(schedule::OpId op);
     /// Starts an asynchronous op whose dependencies are met; returns false if it must not begin yet.
     bool start(LaneState& lane, std::size_t index, std::int64_t step);
     /// Lets the stream wait for dependencies of `op` in `step` that are issued, but not known to be done.
@@ -218,7 +218,7 @@ class Executor final : public comm::BackgroundWork {
     void set_running(LaneState& lane, std::size_t index);
 
     /// Returns the time at which `op` of `step` was done. \pre it is done
-    std::int64_t end_of(int op, std::int64_t step) const;
+    std::int64_t end_of(schedule::OpId op, std::int64_t step) const;
     /// Records the start of the `index`-th op of the lane, and the dependency that ended last.
     ///
     /// In the order of the lane, the op also had to wait for the op `positions` positions before it, and for
@@ -233,50 +233,50 @@ class Executor final : public comm::BackgroundWork {
     /// Records a stall of the compute lane before its `index`-th op, by the clock of its stream.
     void note_gap(const LaneState& lane, std::size_t index);
     /// Records a stall of the compute lane while its thread worked on `op` of another lane.
-    void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    void note_work(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns);
     /// Records that the thread worked on `op` of any lane.
-    void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
-    void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
+    void note_busy(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns) const;
+    void note_wait(schedule::OpId op, schedule::OpId cause, std::int64_t since_ns, std::int64_t now_ns);
 
     /// Returns true if an issued op, or one that its stream waited for, has failed.
-    bool has_failed(int op) const;
+    bool has_failed(schedule::OpId op) const;
     /// Returns a failed issued op before `op`, on its lane or among its dependencies; -1 without one.
-    int failed_before(int op) const;
+    schedule::OpId failed_before(schedule::OpId op) const;
     /// Returns the failed issued op that caused the failure of `op`: `op` itself, or an op before it.
-    int first_failed(int op) const;
+    schedule::OpId first_failed(schedule::OpId op) const;
     /// Returns a failed issued op of any lane; -1 without one.
-    int any_failed() const;
-    FailedOp failed(int op) const;
+    schedule::OpId any_failed() const;
+    FailedOp failed(schedule::OpId op) const;
     /// Returns true if the whole device has failed: every query of it reports an error.
     bool is_device_lost() const;
     /// Returns true if a device or another thread executes `op`, not the issuing thread.
-    bool is_done_concurrently(int op) const noexcept;
+    bool is_done_concurrently(schedule::OpId op) const noexcept;
     /// Rethrows the current exception, which was raised for `op`.
     ///
     /// If a device or another thread has caused it, it is reported as the error of the op that has failed.
-    [[noreturn]] void throw_failure(int op);
+    [[noreturn]] void throw_failure(schedule::OpId op);
     /// Reports a failure of an issued op that was not reported yet.
     void report_failure() const;
 
     /// Returns the next op of the compute lane and the op that it waits for.
     ///
     /// If the compute lane has no work left, it is the next op of the first other lane that has work.
-    std::pair<int, int> first_wait() const;
+    std::pair<schedule::OpId, schedule::OpId> first_wait() const;
     /// Returns the issued op that blocks `op`; may be `op` itself.
-    int find_blocking_op(int op) const;
+    schedule::OpId find_blocking_op(schedule::OpId op) const;
     /// Returns a description of the wait for `op`, and who must end it: other ranks or an own device.
-    std::pair<std::string_view, comm::WaitTarget> awaited(int op) const;
+    std::pair<std::string_view, comm::WaitTarget> awaited(schedule::OpId op) const;
     /// Returns the reason why an op with all dependencies met must not begin; empty if it is not held.
-    std::string_view hold_reason(int op) const;
+    std::string_view hold_reason(schedule::OpId op) const;
     /// Advances all lanes until `done` returns true.
     template <class Done>
     void run_until(const Done& done);
     void begin_publishing();
     void end_publishing();
-    [[noreturn]] void abort_on_hang(int op, int cause, double seconds) const;
+    [[noreturn]] void abort_on_hang(schedule::OpId op, schedule::OpId cause, double seconds) const;
 
     const schedule::Program& program_;
-    std::vector<Action> actions_;
+    IndexedVector<schedule::OpId, Action> actions_;
     std::size_t num_told_ = 0;  ///< number of records_ of the last run_step or finish
     bool is_in_step_ = false;   ///< run_step or finish is running
     std::function<void()> between_ops_;
@@ -284,18 +284,18 @@ class Executor final : public comm::BackgroundWork {
     double hang_seconds_;
     comm::NodeMemory* node_;
     OpTimes* times_ = nullptr;
-    std::vector<LaneState> lanes_;
-    std::vector<int> compute_lanes_;
-    bool computes_late_ = false;           ///< the compute lane has an asynchronous stream
-    int step_end_ = -1;                    ///< the op step_end; -1: the program has no such op
-    std::vector<int> on_inputs_;           ///< ops on buffers that the caller fills and reads
-    std::size_t num_inputs_done_ = 0;      ///< number of them that are done in the running step
-    std::vector<std::int64_t> completed_;  ///< by op: number of steps in which it is done
-    std::vector<std::int64_t> issued_;     ///< by op: number of steps in which it is issued or done
-    std::vector<std::array<std::int64_t, 2>> ended_ns_;  ///< by op: end time in even and odd steps
-    std::vector<OpEvents> events_;                       ///< by op: events of its last execution
-    std::optional<device::Event> first_event_;           ///< event before all ops of an asynchronous stream
-    std::int64_t num_late_ = 0;                          ///< running ops on lanes of asynchronous streams
+    IndexedVector<schedule::LaneId, LaneState> lanes_;
+    std::vector<schedule::LaneId> compute_lanes_;
+    bool computes_late_ = false;             ///< the compute lane has an asynchronous stream
+    schedule::OpId step_end_ = -1;           ///< the op step_end; -1: the program has no such op
+    std::vector<schedule::OpId> on_inputs_;  ///< ops on buffers that the caller fills and reads
+    std::size_t num_inputs_done_ = 0;        ///< number of them that are done in the running step
+    IndexedVector<schedule::OpId, std::int64_t> completed_;  ///< number of steps in which it is done
+    IndexedVector<schedule::OpId, std::int64_t> issued_;  ///< number of steps in which it is issued or done
+    IndexedVector<schedule::OpId, std::array<std::int64_t, 2>> ended_ns_;  ///< end time in even and odd steps
+    IndexedVector<schedule::OpId, OpEvents> events_;                       ///< events of its last execution
+    std::optional<device::Event> first_event_;  ///< event before all ops of an asynchronous stream
+    std::int64_t num_late_ = 0;                 ///< running ops on lanes of asynchronous streams
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
     std::int64_t step_began_ns_ = 0;

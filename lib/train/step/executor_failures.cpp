@@ -34,18 +34,18 @@ Executor::~Executor() {
     }
 }
 
-bool Executor::is_done_concurrently(int op) const noexcept {
-    return lane_of(op).stream.is_late() || actions_[static_cast<std::size_t>(op)].computes_concurrently;
+bool Executor::is_done_concurrently(schedule::OpId op) const noexcept {
+    return lane_of(op).stream.is_late() || actions_[op].computes_concurrently;
 }
 
-bool Executor::has_failed(int op) const {
-    return reports_error(events_[static_cast<std::size_t>(op)].end);
+bool Executor::has_failed(schedule::OpId op) const {
+    return reports_error(events_[op].end);
 }
 
-int Executor::failed_before(int op) const {
+schedule::OpId Executor::failed_before(schedule::OpId op) const {
     const auto& lane = lane_of(op);
     for (std::size_t position = 0; position < lane.num_issued; ++position) {
-        const int in_front = lane.ops[(lane.next + position) % lane.ops.size()];
+        const schedule::OpId in_front = lane.ops[(lane.next + position) % lane.ops.size()];
         if (in_front == op) {
             break;
         }
@@ -53,23 +53,22 @@ int Executor::failed_before(int op) const {
             return in_front;
         }
     }
-    const auto step = completed_[static_cast<std::size_t>(op)];
-    const auto find = [&](const std::vector<int>& awaited, std::int64_t in_step) {
-        for (const int other : awaited) {
-            const auto number = static_cast<std::size_t>(other);
-            const bool is_issued = completed_[number] <= in_step && issued_[number] > in_step;
+    const auto step = completed_[op];
+    const auto find = [&](const std::vector<schedule::OpId>& awaited, std::int64_t in_step) {
+        for (const auto other : awaited) {
+            const bool is_issued = completed_[other] <= in_step && issued_[other] > in_step;
             if (is_issued && has_failed(other)) {
                 return other;
             }
         }
-        return -1;
+        return schedule::OpId{};
     };
-    const auto& waiting = program_.ops[static_cast<std::size_t>(op)];
-    const int found = find(waiting.waits_for, step);
+    const auto& waiting = program_.ops[op];
+    const auto found = find(waiting.waits_for, step);
     return found >= 0 ? found : find(waiting.waits_for_previous_step, step - 1);
 }
 
-int Executor::first_failed(int op) const {
+schedule::OpId Executor::first_failed(schedule::OpId op) const {
     // The loop terminates: dependencies of an op were issued before it.
     for (int before = failed_before(op); before >= 0; before = failed_before(op)) {
         op = before;
@@ -77,10 +76,10 @@ int Executor::first_failed(int op) const {
     return op;
 }
 
-int Executor::any_failed() const {
+schedule::OpId Executor::any_failed() const {
     for (const auto& lane : lanes_) {
         for (std::size_t position = 0; position < lane.num_issued; ++position) {
-            const int op = lane.ops[(lane.next + position) % lane.ops.size()];
+            const schedule::OpId op = lane.ops[(lane.next + position) % lane.ops.size()];
             if (has_failed(op)) {
                 return op;
             }
@@ -94,18 +93,18 @@ bool Executor::is_device_lost() const {
     return first_event_ && reports_error(*first_event_);
 }
 
-FailedOp Executor::failed(int op) const {
-    return {program_.ops[static_cast<std::size_t>(op)].label, !is_device_lost()};
+FailedOp Executor::failed(schedule::OpId op) const {
+    return {program_.ops[op].label, !is_device_lost()};
 }
 
-void Executor::throw_failure(int op) {
+void Executor::throw_failure(schedule::OpId op) {
     has_failed_ = true;
     const bool is_concurrent = is_done_concurrently(op);
     const int from = is_concurrent ? op : any_failed();
     const int found = from < 0 ? op : first_failed(from);
     if (found != op) {
         try {
-            static_cast<void>(events_[static_cast<std::size_t>(found)].end.is_done());
+            static_cast<void>(events_[found].end.is_done());
         } catch (...) {
             throw_failure_of(failed(found));
         }
@@ -113,7 +112,7 @@ void Executor::throw_failure(int op) {
     if (is_concurrent) {
         throw_failure_of(failed(op));
     }
-    const auto& collective = program_.ops[static_cast<std::size_t>(op)];
+    const auto& collective = program_.ops[op];
     if (collective.group < 0) {
         throw;
     }
@@ -134,7 +133,7 @@ void Executor::report_failure() const {
     }
     const int first = first_failed(any);
     try {
-        static_cast<void>(events_[static_cast<std::size_t>(first)].end.is_done());
+        static_cast<void>(events_[first].end.is_done());
     } catch (...) {
         report_failure_of(failed(first), context_, num_exceptions_);
     }

@@ -23,15 +23,17 @@ std::int64_t seen_ns(const device::Stream& stream, const device::Event& event) {
 
 }  // namespace
 
-int Executor::missing(int op, std::int64_t step, const std::vector<std::int64_t>& counts) const noexcept {
-    const auto& wanted = program_.ops[static_cast<std::size_t>(op)];
+schedule::OpId Executor::missing(schedule::OpId op,
+                                 std::int64_t step,
+                                 const IndexedVector<schedule::OpId, std::int64_t>& counts) const noexcept {
+    const auto& wanted = program_.ops[op];
     for (const int other : wanted.waits_for) {
-        if (counts[static_cast<std::size_t>(other)] <= step) {
+        if (counts[other] <= step) {
             return other;
         }
     }
     for (const int other : wanted.waits_for_previous_step) {
-        if (counts[static_cast<std::size_t>(other)] < step) {
+        if (counts[other] < step) {
             return other;
         }
     }
@@ -45,7 +47,7 @@ bool Executor::advance(LaneState& lane) {
     if (lane.has_any_order) {
         return advance_in_any_order(lane);
     }
-    if (actions_[static_cast<std::size_t>(lane.ops[lane.next])].is_asynchronous()) {
+    if (actions_[lane.ops[lane.next]].is_asynchronous()) {
         return advance_asynchronous(lane);
     }
     const bool has_issued = issue_next(lane);
@@ -57,7 +59,7 @@ bool Executor::advance(LaneState& lane) {
 }
 
 template <class Work>
-auto Executor::do_for(int op, const Work& work) {
+auto Executor::do_for(schedule::OpId op, const Work& work) {
     try {
         return work();
     } catch (...) {
@@ -65,8 +67,8 @@ auto Executor::do_for(int op, const Work& work) {
     }
 }
 
-bool Executor::poll(int op) {
-    return do_for(op, actions_[static_cast<std::size_t>(op)].poll);
+bool Executor::poll(schedule::OpId op) {
+    return do_for(op, actions_[op].poll);
 }
 
 bool Executor::issue_next(LaneState& lane) {
@@ -74,8 +76,8 @@ bool Executor::issue_next(LaneState& lane) {
     if (position.step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
         return false;  // otherwise the op would be issued again before it is done
     }
-    const int op = lane.ops[position.index];
-    const auto number = static_cast<std::size_t>(op);
+    const schedule::OpId op = lane.ops[position.index];
+    const auto number = op;
     const bool is_late = lane.stream.is_late();
     if (actions_[number].is_asynchronous() ||
         missing(op, position.step, is_late ? issued_ : completed_) >= 0) {
@@ -91,8 +93,8 @@ bool Executor::issue_next(LaneState& lane) {
 
 bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
     const auto index = position.index;
-    const int op = lane.ops[index];
-    const auto number = static_cast<std::size_t>(op);
+    const schedule::OpId op = lane.ops[index];
+    const auto number = op;
     auto& action = actions_[number];
     const auto& issued = program_.ops[number];
     auto& [begin, end] = events_[number];
@@ -132,7 +134,7 @@ void Executor::wait_for_issued(const device::Stream& stream,
                                const schedule::Op& op,
                                std::int64_t step) const {
     const auto wait = [&](int other, std::int64_t in_step) {
-        const auto number = static_cast<std::size_t>(other);
+        const auto number = other;
         if (completed_[number] <= in_step) {
             stream.wait_for(events_[number].end);
         }
@@ -153,7 +155,7 @@ bool Executor::end_issued(LaneState& lane) {
 
 bool Executor::end_first_issued(LaneState& lane) {
     const auto index = lane.next;
-    const auto& [begin, end] = events_[static_cast<std::size_t>(lane.ops[index])];
+    const auto& [begin, end] = events_[lane.ops[index]];
     if (!end.is_done()) {
         return false;
     }
@@ -167,7 +169,7 @@ bool Executor::end_first_issued(LaneState& lane) {
 }
 
 bool Executor::advance_asynchronous(LaneState& lane) {
-    const int op = lane.ops[lane.next];
+    const schedule::OpId op = lane.ops[lane.next];
     if (!is_in_flight(lane) && missing(op, lane.step, completed_) >= 0) {
         return false;
     }
@@ -189,8 +191,8 @@ bool Executor::advance_asynchronous(LaneState& lane) {
 }
 
 bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
-    const int op = lane.ops[index];
-    auto& action = actions_[static_cast<std::size_t>(op)];
+    const schedule::OpId op = lane.ops[index];
+    auto& action = actions_[op];
     const bool has_started = do_for(op, [&] {
         if (lane.is_held[index] == 0) {
             note_start(lane, index, step, monotonic_ns(), lane.max_running);
@@ -210,7 +212,7 @@ bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
 
 bool Executor::advance_in_any_order(LaneState& lane) {
     const auto begin_ns = monotonic_ns();
-    const int op = lane.ops[lane.next];
+    const schedule::OpId op = lane.ops[lane.next];
     bool has_moved = start_ahead(lane);
     std::array<std::size_t, schedule::max_in_flight> ended{};
     std::size_t num_ended = 0;
@@ -243,7 +245,7 @@ bool Executor::start_ahead(LaneState& lane) {
         if (lane.is_running[index] != 0 || lane.is_done[index] != 0) {
             continue;
         }
-        const auto& action = actions_[static_cast<std::size_t>(lane.ops[index])];
+        const auto& action = actions_[lane.ops[index]];
         if (action.is_asynchronous() && missing(lane.ops[index], step, completed_) < 0 &&
             start(lane, index, step)) {
             has_started = true;

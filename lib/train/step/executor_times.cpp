@@ -11,11 +11,10 @@ constexpr std::int64_t shortest_noted_ns = 1000;
 
 }  // namespace
 
-std::int64_t Executor::end_of(int op, std::int64_t step) const {
-    const auto number = static_cast<std::size_t>(op);
+std::int64_t Executor::end_of(schedule::OpId op, std::int64_t step) const {
+    const auto number = op;
     // The op may be done but not marked as done yet, because lanes are polled one after another.
-    return completed_[number] > step ? ended_ns_[number][static_cast<std::size_t>(step & 1)]
-                                     : events_[number].end.time_ns();
+    return completed_[number] > step ? ended_ns_[number][step & 1] : events_[number].end.time_ns();
 }
 
 void Executor::note_start(LaneState& lane,
@@ -32,7 +31,7 @@ void Executor::note_start(LaneState& lane,
             after = other;
         }
     };
-    const auto& op = program_.ops[static_cast<std::size_t>(lane.ops[index])];
+    const auto& op = program_.ops[lane.ops[index]];
     for (const int other : op.waits_for) {
         wait(other, end_of(other, step));
     }
@@ -54,8 +53,8 @@ void Executor::note_start(LaneState& lane,
 }
 
 void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns) {
-    const int op = lane.ops[index];
-    const auto number = static_cast<std::size_t>(op);
+    const schedule::OpId op = lane.ops[index];
+    const auto number = op;
     const auto& action = actions_[number];
     const auto& start = lane.starts[index];
     const auto step = index < lane.next ? lane.step + 1 : lane.step;
@@ -67,7 +66,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
         end_ns = action.ended_ns ? std::clamp(action.ended_ns(), start.begin_ns, now_ns) : now_ns;
     }
     issued_[number] = ++completed_[number];
-    ended_ns_[number][static_cast<std::size_t>(step & 1)] = end_ns;
+    ended_ns_[number][step & 1] = end_ns;
     if (times_ != nullptr) {
         times_->ended(op, step, end_ns);
     }
@@ -81,8 +80,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
         lane.is_done[lane.next] = 0;
         const auto& before = lane.passed[in_front(lane, lane.next, 1)];
         const int last = lane.ops[lane.next];
-        const auto last_ns =
-            ended_ns_[static_cast<std::size_t>(last)][static_cast<std::size_t>(lane.step & 1)];
+        const auto last_ns = ended_ns_[last][lane.step & 1];
         lane.passed[lane.next] = before.at_ns > last_ns ? before : Passed{last_ns, last};
         if (++lane.next == lane.ops.size()) {
             lane.next = 0;
@@ -106,9 +104,9 @@ void Executor::note_gap(const LaneState& lane, std::size_t index) {
     }
 }
 
-void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
+void Executor::note_work(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns) {
     const bool is_at_work = std::ranges::any_of(
-        compute_lanes_, [&](int lane) { return is_in_flight(lanes_[static_cast<std::size_t>(lane)]); });
+        compute_lanes_, [&](schedule::LaneId lane) { return is_in_flight(lanes_[lane]); });
     if (end_ns - begin_ns < shortest_noted_ns || is_waiting_ || is_at_work || computes_late_) {
         return;
     }
@@ -122,13 +120,16 @@ void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     }
 }
 
-void Executor::note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const {
+void Executor::note_busy(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns) const {
     if (times_ != nullptr && end_ns - begin_ns >= shortest_noted_ns) {
         times_->was_busy({op, begin_ns, end_ns});
     }
 }
 
-void Executor::note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns) {
+void Executor::note_wait(schedule::OpId op,
+                         schedule::OpId cause,
+                         std::int64_t since_ns,
+                         std::int64_t now_ns) {
     if (records_.size() < records_.capacity()) {
         records_.push_back({op, cause, steps_begun_ - 1, since_ns, now_ns});
     }

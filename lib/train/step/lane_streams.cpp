@@ -32,7 +32,7 @@ const device::Stream& LaneStreams::of(const schedule::Lane& lane) const {
 }
 
 const device::Stream& LaneStreams::of(const schedule::Program& program, const schedule::Op& op) const {
-    return of(program.lanes.at(static_cast<std::size_t>(op.lane)));
+    return of(program.lanes.at(op.lane));
 }
 
 std::vector<device::Stream> LaneStreams::of(const schedule::Program& program) const {

@@ -16,7 +16,7 @@ struct PublishedOp {
 
 std::int64_t bytes_of_rank(std::int64_t num_ops) {
     const auto bytes_of_times = (num_ops + 1) * static_cast<std::int64_t>(sizeof(PublishedOp));
-    return (bytes_of_times + 63) / 64 * 64 + OpTimes::bytes_for(static_cast<std::size_t>(num_ops));
+    return (bytes_of_times + 63) / 64 * 64 + OpTimes::bytes_for(num_ops);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ std::int64_t bytes_of_rank(std::int64_t num_ops) {
 std::vector<schedule::Engine> engines_of(const schedule::Program& program) {
     std::vector<schedule::Engine> engines;
     for (const auto& op : program.ops) {
-        const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
+        const auto engine = program.lanes.at(op.lane).engine;
         const bool is_control = link_of(engine) && !schedule::moves_state(op);
         engines.push_back(is_control ? schedule::Engine::step_end : engine);
     }
@@ -51,14 +51,14 @@ NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const 
     const auto& nodes = node.nodes();
     std::vector<int> world_ranks;
     for (int rank = 0; rank < world.size(); ++rank) {
-        if (nodes.node_of[static_cast<std::size_t>(rank)] == nodes.node) {
+        if (nodes.node_of[rank] == nodes.node) {
             world_ranks.push_back(rank);
         }
     }
     const auto reported_by = [&](std::size_t local) {
         return reinterpret_cast<PublishedOp*>(memory + static_cast<std::int64_t>(local) * bytes);
     };
-    const auto me = static_cast<std::size_t>(node.local_rank_of(world.rank()));
+    const std::size_t me = node.local_rank_of(world.rank());
     const auto my_keys = collective_keys(program);
     const auto my_engines = engines_of(program);
     reported_by(me)[0] = {program.ops.size(), 0};
@@ -71,7 +71,7 @@ NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const 
     std::vector<std::vector<std::uint64_t>> keys;
     for (std::size_t local = 0; local < world_ranks.size(); ++local) {
         const auto* bytes_of_times = reported_by(local);
-        const auto num_ops = static_cast<std::size_t>(bytes_of_times[0].key);
+        const std::size_t num_ops = bytes_of_times[0].key;
         keys.emplace_back();
         std::vector<schedule::Engine> engines;
         for (std::size_t op = 0; op < num_ops; ++op) {
@@ -79,7 +79,7 @@ NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const 
             engines.push_back(static_cast<schedule::Engine>(bytes_of_times[op + 1].engine));
         }
         auto* end = memory + static_cast<std::int64_t>(local + 1) * bytes;
-        const OpTimes times{end - OpTimes::bytes_for(static_cast<std::size_t>(max_ops)), num_ops};
+        const OpTimes times{end - OpTimes::bytes_for(max_ops), num_ops};
         ranks.push_back({world_ranks[local], times, std::move(engines)});
     }
     return {.ranks = std::move(ranks), .me = static_cast<int>(me), .collectives = CollectiveMatch{keys}};

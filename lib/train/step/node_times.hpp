@@ -30,7 +30,7 @@ struct NodeTimes {
     CollectiveMatch collectives;
     std::unique_ptr<device::Arena> own_memory = nullptr;  ///< used if it contains only this rank
 
-    OpTimes& own() noexcept { return ranks[static_cast<std::size_t>(me)].times; }
+    OpTimes& own() noexcept { return ranks[me].times; }
 };
 
 /// Returns by op the engine of its lane; for copies of control values, Engine::step_end. Pure

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t header_bytes = 64;
 constexpr std::int64_t at_once_ns = 1000;
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr auto kept = static_cast<std::size_t>(OpTimes::steps_kept);
+constexpr std::size_t kept = OpTimes::steps_kept;
 
 }  // namespace
 
@@ -24,11 +24,11 @@ OpTimes::OpTimes(std::byte* memory, std::size_t num_ops) noexcept
       work_slots_{reinterpret_cast<WorkSlot*>(memory + header_bytes + kept * num_ops * sizeof(Entry)),
                   work_slots_for(num_ops)} {}
 
-OpTimes::Entry& OpTimes::entry(int op, std::int64_t step) const noexcept {
+OpTimes::Entry& OpTimes::entry(schedule::OpId op, std::int64_t step) const noexcept {
     return entries_[static_cast<std::size_t>(op) * kept + static_cast<std::size_t>(step % steps_kept)];
 }
 
-void OpTimes::began(int op, const Times& times) noexcept {
+void OpTimes::began(schedule::OpId op, const Times& times) noexcept {
     auto& entry = this->entry(op, times.step);
     entry.step_after.store(0, relaxed);
     entry.begin_ns.store(times.begin_ns, relaxed);
@@ -38,12 +38,12 @@ void OpTimes::began(int op, const Times& times) noexcept {
     entry.step_after.store(times.step + 1, std::memory_order_release);
 }
 
-void OpTimes::ended(int op, std::int64_t step, std::int64_t end_ns) noexcept {
+void OpTimes::ended(schedule::OpId op, std::int64_t step, std::int64_t end_ns) noexcept {
     entry(op, step).end_ns.store(end_ns, std::memory_order_release);
 }
 
 OpTimes::WorkSlot& OpTimes::work_slot(std::int64_t work) const noexcept {
-    return work_slots_[static_cast<std::size_t>(work) % work_slots_.size()];
+    return work_slots_[work % work_slots_.size()];
 }
 
 void OpTimes::was_busy(const Work& work) noexcept {
@@ -71,12 +71,12 @@ std::optional<OpTimes::Times> OpTimes::read(const Entry& entry) noexcept {
                  entry.ready_ns.load(relaxed), static_cast<int>(entry.after.load(relaxed))};
 }
 
-std::optional<OpTimes::Times> OpTimes::of(int op, std::int64_t step) const noexcept {
+std::optional<OpTimes::Times> OpTimes::of(schedule::OpId op, std::int64_t step) const noexcept {
     const auto times = read(entry(op, step));
     return times && times->step == step ? times : std::nullopt;
 }
 
-std::optional<OpTimes::Times> OpTimes::latest(int op, std::int64_t time_ns) const noexcept {
+std::optional<OpTimes::Times> OpTimes::latest(schedule::OpId op, std::int64_t time_ns) const noexcept {
     std::optional<Times> found;
     for (std::int64_t step = 0; step < steps_kept; ++step) {
         const auto times = read(entry(op, step));

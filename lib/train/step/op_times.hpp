@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "schedule/ids.hpp"
+
 namespace ziggurat::train {
 
 /// View of memory that the executor of one rank writes and all ranks of its node read for accounting.
@@ -24,11 +26,11 @@ class OpTimes {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;    ///< 0: running
         std::int64_t ready_ns = 0;  ///< time when all dependencies were met
-        int after = -1;             ///< the dependency that was met last; -1: the op has no dependency
+        schedule::OpId after = -1;  ///< the dependency that was met last; -1: the op has no dependency
     };
     /// Period in which the thread of the rank worked on `op`.
     struct Work {
-        int op = -1;
+        schedule::OpId op = -1;
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
@@ -41,16 +43,16 @@ class OpTimes {
 
     // ---- called by the rank's executor
 
-    void began(int op, const Times& times) noexcept;
-    void ended(int op, std::int64_t step, std::int64_t end_ns) noexcept;
+    void began(schedule::OpId op, const Times& times) noexcept;
+    void ended(schedule::OpId op, std::int64_t step, std::int64_t end_ns) noexcept;
     /// Adds a period of work, in order of time; a directly following period of the same op is merged.
     void was_busy(const Work& work) noexcept;
 
     // ---- called by any rank
 
-    std::optional<Times> of(int op, std::int64_t step) const noexcept;
+    std::optional<Times> of(schedule::OpId op, std::int64_t step) const noexcept;
     /// Returns the latest completed execution that had begun at `time_ns`.
-    std::optional<Times> latest(int op, std::int64_t time_ns) const noexcept;
+    std::optional<Times> latest(schedule::OpId op, std::int64_t time_ns) const noexcept;
     /// Returns the number of the first work that ends after `time_ns`; later numbers follow in time.
     std::int64_t first_work_after(std::int64_t time_ns) const noexcept;
     /// Returns the work of this number; nullopt if it does not exist yet.
@@ -70,7 +72,7 @@ class OpTimes {
     static constexpr std::size_t works_per_op = 8;
     static std::size_t work_slots_for(std::size_t num_ops) noexcept { return works_per_op * num_ops + 16; }
 
-    Entry& entry(int op, std::int64_t step) const noexcept;
+    Entry& entry(schedule::OpId op, std::int64_t step) const noexcept;
     WorkSlot& work_slot(std::int64_t work) const noexcept;
     static std::optional<Times> read(const Entry& entry) noexcept;
 

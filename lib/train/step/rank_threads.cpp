@@ -9,7 +9,7 @@
 namespace ziggurat::train {
 
 int share_of_cores(std::span<const RankPlacement> ranks, int self, int core_limit) {
-    const RankPlacement& mine = ranks[static_cast<std::size_t>(self)];
+    const RankPlacement& mine = ranks[self];
     const auto is_concurrent = [&](const RankPlacement& other) { return other.host == mine.host; };
     double share = 0;
     for (const int core : mine.cores) {
@@ -38,12 +38,12 @@ std::vector<int> usable_cores() {
     std::vector<int> cores;
     // The mask must be as long as the kernel's, which is more than the default on large machines.
     for (int capacity = CPU_SETSIZE; capacity <= 1 << 18; capacity *= 2) {
-        cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(capacity));
-        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
+        cpu_set_t* mask = CPU_ALLOC(capacity);
+        const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
         CPU_ZERO_S(bytes, mask);
         const bool is_read = sched_getaffinity(0, bytes, mask) == 0;
         for (int core = 0; is_read && core < capacity; ++core) {
-            if (CPU_ISSET_S(static_cast<std::size_t>(core), bytes, mask)) {
+            if (CPU_ISSET_S(core, bytes, mask)) {
                 cores.push_back(core);
             }
         }

@@ -21,7 +21,7 @@ constexpr int first_source = first_moved + static_cast<int>(schedule::num_links)
 constexpr int num_maxima = 1;
 
 /// Returns the micro-batch whose losses are in `buffer`.
-int microbatch_of(const schedule::Program& program, int buffer) {
+int microbatch_of(const schedule::Program& program, schedule::BufferId buffer) {
     int microbatch = 0;
     while (program.trainer_buffers.of(schedule::BatchTensor::losses, microbatch) != buffer) {
         ++microbatch;

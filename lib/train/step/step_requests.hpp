@@ -1,9 +1,10 @@
 /// Requests that ranks exchange at the end of a step.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/enum_array.hpp"
 
 namespace ziggurat::train {
 
@@ -26,14 +27,10 @@ inline constexpr std::size_t num_step_requests = 8;
 /// Number of ranks with each step_request; before the all-reduce, 0 or 1 each.
 class StepRequests {
   public:
-    std::int64_t& operator[](StepRequest step_request) noexcept {
-        return counts_[static_cast<std::size_t>(step_request)];
-    }
-    std::int64_t operator[](StepRequest step_request) const noexcept {
-        return counts_[static_cast<std::size_t>(step_request)];
-    }
-    std::array<std::int64_t, num_step_requests>& counts() noexcept { return counts_; }
-    const std::array<std::int64_t, num_step_requests>& counts() const noexcept { return counts_; }
+    std::int64_t& operator[](StepRequest step_request) noexcept { return counts_[step_request]; }
+    std::int64_t operator[](StepRequest step_request) const noexcept { return counts_[step_request]; }
+    EnumArray<StepRequest, std::int64_t, num_step_requests>& counts() noexcept { return counts_; }
+    const EnumArray<StepRequest, std::int64_t, num_step_requests>& counts() const noexcept { return counts_; }
 
     /// Returns the highest stop level (stop_signals.hpp) that any rank requests.
     int stop_level() const noexcept {
@@ -47,7 +44,7 @@ class StepRequests {
     }
 
   private:
-    std::array<std::int64_t, num_step_requests> counts_{};
+    EnumArray<StepRequest, std::int64_t, num_step_requests> counts_{};
 };
 
 }  // namespace ziggurat::train

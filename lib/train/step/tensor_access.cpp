@@ -24,7 +24,7 @@ std::vector<float> read_elements(const state::TierMemory& memory,
                                  const schedule::Buffer& buffer,
                                  ElementRange wanted) {
     const auto at = (wanted.begin - buffer.first_element) * schedule::element_bytes(buffer);
-    std::vector<float> values(static_cast<std::size_t>(wanted.size()));
+    std::vector<float> values(wanted.size());
     if (buffer.type == spec::DType::f32) {
         memory.read(buffer, at, std::as_writable_bytes(std::span{values}));
     } else {
@@ -88,7 +88,7 @@ TensorAccess::FoundTensor TensorAccess::find(const std::string& name) const {
     return found;
 }
 
-std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, int unit) const {
+std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, schedule::UnitId unit) const {
     std::vector<const schedule::Buffer*> found;
     for (const auto& buffer : program_.buffers) {
         if (buffer.lifetime == schedule::Lifetime::persistent && buffer.state == kind &&
@@ -102,9 +102,9 @@ std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, in
 void TensorAccess::set(const std::string& name, std::span<const float> values) const {
     const auto found = find(name);
     ZG_EXPECTS(found.unit >= 0 && found.elements == std::ssize(values));
-    std::vector<float> slice(static_cast<std::size_t>(found.range.size()));
+    std::vector<float> slice(found.range.size());
     for (std::size_t i = 0; i < slice.size(); ++i) {
-        slice[i] = values[static_cast<std::size_t>(found.in_tensor(static_cast<std::int64_t>(i)))];
+        slice[i] = values[found.in_tensor(static_cast<std::int64_t>(i))];
     }
     for (const auto kind : layout::state_kinds) {
         if (!layout::is_drawn_at_start(kind)) {
@@ -113,10 +113,8 @@ void TensorAccess::set(const std::string& name, std::span<const float> values) c
         for (const auto* buffer : buffers_of(kind, found.unit)) {
             const auto held = intersection(schedule::elements_of(*buffer), found.range);
             if (!held.empty()) {
-                write_elements(
-                    memory_, *buffer, held.begin,
-                    std::span{slice}.subspan(static_cast<std::size_t>(held.begin - found.range.begin),
-                                             static_cast<std::size_t>(held.size())));
+                write_elements(memory_, *buffer, held.begin,
+                               std::span{slice}.subspan(held.begin - found.range.begin, held.size()));
             }
         }
     }
@@ -126,9 +124,8 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
     const auto found = find(name);
     const auto& range = found.range;
     ZG_EXPECTS(found.unit >= 0);
-    const auto unit = static_cast<std::size_t>(found.unit);
-    const bool is_frozen =
-        !model_.table.units[unit].parameters[static_cast<std::size_t>(found.parameter)].is_trained;
+    const std::size_t unit = found.unit;
+    const bool is_frozen = !model_.table.units[unit].parameters[found.parameter].is_trained;
     ZG_EXPECTS(!is_frozen || kind == StateKind::parameters || kind == StateKind::master);
     const auto buffers = buffers_of(is_frozen ? StateKind::frozen : kind, found.unit);
     const bool is_held = std::ranges::find(model_.units, found.unit) != model_.units.end();
@@ -136,7 +133,7 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
 
     const auto& of_region = is_frozen ? model_.frozen_shards : model_.shards;
     const auto mine = intersection(of_region[unit].shard(model_.spans.data, model_.data_rank), range);
-    std::vector<float> values(static_cast<std::size_t>(found.elements));
+    std::vector<float> values(found.elements);
     for (const auto* buffer : buffers) {
         const auto part = intersection(schedule::elements_of(*buffer), mine);
         if (part.empty() || !model_.counts(found.unit, found.parameter)) {
@@ -144,7 +141,7 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
         }
         auto at = part.begin - range.begin;
         for (const float value : read_elements(memory_, *buffer, part)) {
-            values[static_cast<std::size_t>(found.in_tensor(at++))] = value;
+            values[found.in_tensor(at++)] = value;
         }
     }
     // An integer sum joins the parts: all ranks except one contribute zero bits for an element.

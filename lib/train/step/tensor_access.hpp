@@ -44,7 +44,7 @@ class TensorAccess {
   private:
     /// A tensor and this rank's slice of it.
     struct FoundTensor {
-        int unit = -1;
+        schedule::UnitId unit = -1;
         int parameter = -1;
         layout::ElementRange range;  ///< the slice in its unit's flat range, without padding rows
         std::int64_t elements = 0;   ///< elements of the whole tensor, without padding rows
@@ -60,7 +60,7 @@ class TensorAccess {
     };
     FoundTensor find(const std::string& name) const;
     /// Returns the buffers of a kind; more than one if its home covers several tiers.
-    std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, int unit) const;
+    std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, schedule::UnitId unit) const;
 
     const comm::Context& world_;
     const schedule::ModelLayout& model_;

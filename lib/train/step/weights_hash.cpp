@@ -37,7 +37,7 @@ struct SlicePositions {
 
     SlicePositions(const layout::Parameter& parameter, int tensor, int tensor_rank) {
         const auto local = layout::local_extents(parameter, tensor);
-        const auto first = static_cast<std::size_t>(std::max(parameter.tensor_dim, 0));
+        const std::size_t first = std::max(parameter.tensor_dim, 0);
         for (auto dim = first; dim < local.size(); ++dim) {
             run *= local[dim];
             whole_run *= parameter.extents[dim];
@@ -83,7 +83,7 @@ std::uint64_t hash_of(const schedule::Buffer& buffer,
     std::uint64_t sum = 0;
     for (auto from = first; from < last; from += window_elements) {
         const auto to = std::min(from + window_elements, last);
-        bytes.resize(static_cast<std::size_t>((to - from) * width));
+        bytes.resize((to - from) * width);
         memory.read(buffer, (begin + from - buffer.first_element) * width, bytes);
         for (auto at = from; at < to;) {
             const auto position = positions.position_of(at);
@@ -107,13 +107,13 @@ std::uint64_t weights_hash(const comm::Context& world,
                            const state::TierMemory& memory) {
     std::uint64_t sum = 0;
     for (const auto& saved : schedule::saved_runs(model, program)) {
-        const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto& buffer = program.buffers[saved.buffer];
         if (layout::row_of(buffer.state).piece != layout::PieceKind::weights) {
             continue;
         }
-        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const std::size_t unit = buffer.unit;
         for (const int p : model.flats[unit].ascending()) {
-            const auto& parameter = model.table.units[unit].parameters[static_cast<std::size_t>(p)];
+            const auto& parameter = model.table.units[unit].parameters[p];
             const auto placed = model.flats[unit].parameter(p);
             const auto first = std::max(saved.elements.begin, placed.begin);
             const auto last = std::min(saved.elements.end, placed.end);

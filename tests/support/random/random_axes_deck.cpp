@@ -49,6 +49,15 @@ void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t
     if (family.has_grouped_queries) {
         deck.set("kv_heads", draw.between_divisors(1, static_cast<int>(heads)));
     }
+    if (family.has_own_head_dim && draw.chance(0.3)) {
+        deck.set("head_dim", 2 * draw.between(2, 5));
+    }
+    if (family.no_rope_interval > 0) {
+        deck.set("no_rope_interval", draw.between(1, 3));
+    }
+    if (family.has_optional_biases && draw.chance(0.4)) {
+        deck.set("bias", draw.one_of<std::string>({"{mlp: true}", "{qkv: true, output: true, mlp: true}"}));
+    }
     deck.set("ffn_hidden", degrees.tensor * draw.between(3, 20));
     deck.set("vocab", draw.between(257, 300));
     if (draw.chance(0.5)) {

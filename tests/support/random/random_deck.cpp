@@ -47,6 +47,16 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
     if (family.has_grouped_queries) {
         deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
     }
+    if (family.has_own_head_dim && draw.chance(0.3)) {
+        deck.set("head_dim", 2 * draw.between(2, 5));
+    }
+    if (family.no_rope_interval > 0 && draw.chance(0.7)) {
+        deck.set("no_rope_interval", draw.between(1, 3));
+    }
+    if (family.has_optional_biases && draw.chance(0.3)) {
+        deck.set("bias", draw.one_of<std::string>({"{mlp: true}", "{qkv: true, output: true}",
+                                                   "{qkv: true, output: true, mlp: true}"}));
+    }
     if (family.has_grouped_queries || draw.chance(0.3)) {
         deck.set("ffn_hidden", odd(draw, 5, is_wide ? 601 : 61));
     }

@@ -47,8 +47,13 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     model.kv_heads = tensor * draw.between(1, 2);
     model.heads = model.kv_heads * (family.has_grouped_queries ? draw.between(1, 3) : 1);
     model.head_dim = 2 * draw.between(2, 7);
-    model.hidden = model.heads * model.head_dim;
-    model.ffn_hidden = draw.chance(0.5) ? 4 * model.hidden : tensor * draw.between(5, 40);
+    model.hidden =
+        family.has_own_head_dim && draw.chance(0.3) ? 2 * draw.between(4, 30) : model.heads * model.head_dim;
+    model.no_rope_interval = family.no_rope_interval > 0 ? draw.between(0, 3) : 0;
+    if (family.has_optional_biases && draw.chance(0.3)) {
+        model.bias = {.qkv = draw.chance(0.5), .output = draw.chance(0.5), .mlp = draw.chance(0.5)};
+    }
+    model.ffn_hidden = draw.chance(0.5) ? 4 * model.heads * model.head_dim : tensor * draw.between(5, 40);
     if (family.rotary_fraction < 1) {
         const auto turned = 2 * draw.between(1, model.head_dim / 2);
         model.rotary_fraction = static_cast<double>(turned) / static_cast<double>(model.head_dim);

@@ -97,7 +97,7 @@ TEST(DeckChanges, RefusesWhateverTheTensorsAre) {
                                   "model.max_seq=32", "model.norm_epsilon=1e-6"});
 
     EXPECT_EQ(keys_of(all, DeckChangeClass::refused),
-              (Keys{"model.layers", "model.hidden", "model.ffn_hidden", "model.max_seq",
+              (Keys{"model.layers", "model.hidden", "model.head_dim", "model.ffn_hidden", "model.max_seq",
                     "model.tie_embeddings", "model.norm_epsilon"}));
 }
 
@@ -189,12 +189,14 @@ TEST(DeckChanges, SourcesThatComeOrGoAreNamedOneByOne) {
 TEST(DeckChanges, SaysBothValuesAndWhereTheyComeFrom) {
     const auto all = after(gpt2, {"model.hidden=64", "model.vocab=300"});
 
-    EXPECT_EQ(refusal(all),
-              "the checkpoint is of another model (its tensors have other shapes or another meaning):\n"
-              "  model.hidden is 32 (deck a.yaml:2) in the checkpoint and 64 (command line) now\n"
-              "  model.ffn_hidden is 128 (auto: 4 hidden) in the checkpoint and 256 (auto: 4 hidden) now\n"
-              "  model.vocab is 256 (deck a.yaml:2) in the checkpoint and 300 (command line) now\n"
-              "Set the checkpoint's values in the deck, or train the other model in another run.dir.");
+    EXPECT_EQ(
+        refusal(all),
+        "the checkpoint is of another model (its tensors have other shapes or another meaning):\n"
+        "  model.hidden is 32 (deck a.yaml:2) in the checkpoint and 64 (command line) now\n"
+        "  model.head_dim is 8 (auto: hidden / heads) in the checkpoint and 16 (auto: hidden / heads) now\n"
+        "  model.ffn_hidden is 128 (auto: 4 hidden) in the checkpoint and 256 (auto: 4 hidden) now\n"
+        "  model.vocab is 256 (deck a.yaml:2) in the checkpoint and 300 (command line) now\n"
+        "Set the checkpoint's values in the deck, or train the other model in another run.dir.");
     EXPECT_EQ(refusal(after(gpt2, {"run.seed=3"})), "");
 }
 

@@ -28,6 +28,11 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("llama-1b")).total, 1'235'814'400);
     EXPECT_EQ(count_parameters(preset("llama-8b")).total, 8'030'261'248);
     EXPECT_EQ(count_parameters(preset("llama-70b")).total, 70'553'706'496);
+    EXPECT_EQ(count_parameters(preset("mistral-7b")).total, 7'248'023'552);
+    EXPECT_EQ(count_parameters(preset("qwen2.5-0.5b")).total, 494'032'768);
+    EXPECT_EQ(count_parameters(preset("qwen2.5-7b")).total, 7'615'616'512);
+    EXPECT_EQ(count_parameters(preset("phi-4")).total, 14'659'507'200);
+    EXPECT_EQ(count_parameters(preset("smollm3-3b")).total, 3'075'098'624);
 }
 
 /// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.

@@ -180,7 +180,7 @@ TEST(Family, NamesEachParameterOnceAndUsesIt) {
         for (std::size_t u = 0; u < table.units.size(); ++u) {
             for (const auto& phase : table.units[u].phases) {
                 for (const auto& use : phase.parameters) {
-                    ++used[{use.unit < 0 ? static_cast<int>(u) : use.unit, use.parameter}];
+                    ++used[{use.unit < 0 ? UnitId{static_cast<int>(u)} : use.unit, use.parameter}];
                 }
             }
         }

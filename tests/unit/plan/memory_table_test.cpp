@@ -77,7 +77,7 @@ TEST(MemoryTable, SharesTheBudgetOfANodeAmongItsRanks) {
 
     const auto table = memory_usage(spec, with_a_peak());
 
-    EXPECT_EQ(table.budget, (std::array<std::int64_t, 3>{0, 1000, 2000}));
+    EXPECT_EQ(table.budget, (spec::ByTier<std::int64_t>{0, 1000, 2000}));
 }
 
 TEST(MemoryTable, HasALineForWhatLibrariesKeepOfAGpu) {

@@ -34,17 +34,17 @@ class Ops {
         program.ops.push_back(std::move(op));
     }
     Operand all(int buffer) const { return whole(program, buffer, Role::input); }
-    const std::vector<int>& waits(int op) const {
+    const std::vector<OpId>& waits(int op) const {
         return program.ops[static_cast<std::size_t>(op)].waits_for;
     }
-    const std::vector<int>& waits_before(int op) const {
+    const std::vector<OpId>& waits_before(int op) const {
         return program.ops[static_cast<std::size_t>(op)].waits_for_previous_step;
     }
 
     Program program;
 };
 
-using Waits = std::vector<int>;
+using Waits = std::vector<OpId>;
 
 TEST(DeriveDependencies, LetsAReaderWaitForTheWriter) {
     Ops ops{2, 1};

@@ -306,7 +306,9 @@ TEST(Expand, LeavesTheGradientOfBranchesSideBySideAloneUntilBothHaveReadIt) {
         if (!is_of_layer || d_output == nullptr) {
             continue;
         }
-        gradient = gradient < 0 ? d_output->buffer : gradient;
+        if (gradient < 0) {
+            gradient = d_output->buffer;
+        }
         const auto* d_input = program.find_write(op, Role::d_input);
         if (d_output->buffer == gradient) {
             readers.push_back("reads: " + op.label);

@@ -8,7 +8,7 @@
 namespace ziggurat::schedule {
 namespace {
 
-using Units = std::vector<int>;
+using Units = std::vector<UnitId>;
 
 spec::RunSpec staged(const std::string& family, int layers, int stages, int chunks) {
     auto spec = test::small_spec(family);

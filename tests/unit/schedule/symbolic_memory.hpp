@@ -70,8 +70,9 @@ class SymbolicMemory {
         const auto direction =
             op.direction == schedule::Direction::recompute ? schedule::Direction::forward : op.direction;
         std::uint64_t hash = 1;
-        for (const int part : {static_cast<int>(op.kind), static_cast<int>(direction), op.unit, op.phase,
-                               op.microbatch, static_cast<int>(op.row_begin), op.chunk}) {
+        for (const int part :
+             {static_cast<int>(op.kind), static_cast<int>(direction), static_cast<int>(op.unit), op.phase,
+              op.microbatch, static_cast<int>(op.row_begin), op.chunk}) {
             hash = mixed(hash, static_cast<std::uint64_t>(part));
         }
         return hash;
@@ -167,7 +168,7 @@ inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, s
             idle = 0;
             continue;
         }
-        const auto is_done = [&](const std::vector<int>& waited, int times) {
+        const auto is_done = [&](const std::vector<schedule::OpId>& waited, int times) {
             return std::all_of(waited.begin(), waited.end(),
                                [&](int w) { return times_done[static_cast<std::size_t>(w)] >= times; });
         };

@@ -177,7 +177,8 @@ TEST(TransferPass, ReadsTheNextLayerBesideTheCopyOfThisOne) {
             const auto copy = std::ranges::find_if(
                 program.ops, [&](const Op& op) { return is_of(op, layer - 1, OpKind::copy); });
             ASSERT_TRUE(read != program.ops.end() && copy != program.ops.end());
-            EXPECT_EQ(std::ranges::count(read->waits_for, copy - program.ops.begin()), 0)
+            EXPECT_EQ(std::ranges::count(read->waits_for, OpId{static_cast<int>(copy - program.ops.begin())}),
+                      0)
                 << read->label << ", prefetch " << prefetch;
         }
     }
@@ -202,7 +203,7 @@ TEST(TransferPass, UpdatesTheNextChunkBesideTheWriteOfThisOne) {
     spec.tiers.chunk_elements = 256;
     const auto program = build_program(spec, 0, Variant::train);
 
-    const auto waits_for = [&](int op, int other) {
+    const auto waits_for = [&](OpId op, OpId other) {
         return std::ranges::count(program.ops[static_cast<std::size_t>(op)].waits_for, other) > 0;
     };
     int update = -1;  // the latest; no update waits for the write to its home
@@ -258,7 +259,7 @@ TEST(TransferPass, LetsForwardsReadsWaitForTheirOwnPublicationAlone) {
             const bool is_of_forward = state == StateKind::parameters;
             EXPECT_NE(program.lanes[static_cast<std::size_t>(op.lane)].serves_updates, is_of_forward)
                 << op.label << " would stand behind reads for " << (is_of_forward ? "updates" : "forward");
-            for (const int earlier : is_of_forward ? op.waits_for_previous_step : std::vector<int>{}) {
+            for (const auto earlier : is_of_forward ? op.waits_for_previous_step : std::vector<OpId>{}) {
                 const auto& awaited = program.ops[static_cast<std::size_t>(earlier)];
                 EXPECT_EQ(std::ranges::count(awaited.writes, op.reads.front().buffer, &Operand::buffer), 1)
                     << op.label << " waits for " << awaited.label << " at depth " << optimizer_prefetch;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<bool, num_stalls> any_stall{true, true, true, true, true, true, true, true};
 
-StepLineFacts facts_of(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes = {}) {
+StepLineFacts facts_of(std::int64_t total_steps, const spec::ByTier<std::int64_t>& budget_bytes = {}) {
     return {.total_steps = total_steps, .budget_bytes = budget_bytes, .can_stall = any_stall};
 }
 

@@ -1,0 +1,101 @@
+#include "layout/families/gated_layer.hpp"
+
+#include "layout/families/layer_parts.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+Bias bias_if(bool has_bias) {
+    return has_bias ? Bias::with : Bias::without;
+}
+
+/// Adds one product for gate and up, whose weight consists of two adjacent tensors. Returns its value.
+int gate_and_up(UnitBuilder& unit, int h, bool has_biases) {
+    const auto& model = unit.model();
+    const std::vector<std::int64_t> extents{model.ffn_hidden, model.hidden};
+    std::vector<int> parameters{
+        unit.parameter("mlp.gate.weight", Role::weight, extents, Initial::normal, 0, model.init_std),
+        unit.joined_parameter("mlp.up.weight", Role::weight, extents, Initial::normal, 0, model.init_std)};
+    if (has_biases) {
+        parameters.push_back(
+            unit.parameter("mlp.gate.bias", Role::bias, {model.ffn_hidden}, Initial::zero, 0));
+        parameters.push_back(
+            unit.joined_parameter("mlp.up.bias", Role::bias, {model.ffn_hidden}, Initial::zero, 0));
+    }
+    return unit.column_linear("mlp_in", h, "mlp.gate_up", 2 * model.ffn_hidden, std::move(parameters));
+}
+
+}  // namespace
+
+Unit gated_layer(
+    const spec::Model& model, int layer, int tensor, bool sequence, const GatedLayer& differences) {
+    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
+    const int x = unit.value("x", model.hidden, unit.outside());
+    unit.input(x);
+    const int h1 = unit.norm("attn_norm", NormKind::rms_norm, x);
+    const auto of_qkv = bias_if(differences.bias.qkv);
+    const int qkv = differences.rotates ? rope_phase(unit, qkv_product(unit, h1, "qkv.raw", of_qkv))
+                                        : qkv_product(unit, h1, "qkv", of_qkv);
+    const int attended = attention_phase(unit, qkv);
+    const int a = attention_projection(unit, attended, bias_if(differences.bias.output));
+    const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
+    const int gate_up = gate_and_up(unit, h2, differences.bias.mlp);
+    const int active = activation_phase(unit, PhaseKind::swiglu, gate_up, GradientRule::fresh);
+    unit.output(unit.residual("residual", sum, mlp_down(unit, active, bias_if(differences.bias.mlp))));
+    return unit.take();
+}
+
+std::int64_t gated_ffn_hidden(std::int64_t hidden) {
+    constexpr std::int64_t multiple = 256;
+    return ((8 * hidden + 2) / 3 + multiple - 1) / multiple * multiple;
+}
+
+std::vector<HfTensor> gated_hf_tensors() {
+    return {
+        {"model.embed_tokens.weight", {"embedding.token"}},
+        {"model.layers.{}.input_layernorm.weight", {"layers.{}.attn_norm.gain"}},
+        {"model.layers.{}.self_attn.q_proj.weight", {"layers.{}.attention.q.weight"}},
+        {"model.layers.{}.self_attn.k_proj.weight", {"layers.{}.attention.k.weight"}},
+        {"model.layers.{}.self_attn.v_proj.weight", {"layers.{}.attention.v.weight"}},
+        {"model.layers.{}.self_attn.o_proj.weight", {"layers.{}.attention.out.weight"}},
+        {"model.layers.{}.post_attention_layernorm.weight", {"layers.{}.mlp_norm.gain"}},
+        {"model.layers.{}.mlp.gate_proj.weight", {"layers.{}.mlp.gate.weight"}},
+        {"model.layers.{}.mlp.up_proj.weight", {"layers.{}.mlp.up.weight"}},
+        {"model.layers.{}.mlp.down_proj.weight", {"layers.{}.mlp.down.weight"}},
+        {.name = "model.layers.{}.self_attn.q_proj.bias",
+         .parts = {"layers.{}.attention.q.bias"},
+         .is_optional = true},
+        {.name = "model.layers.{}.self_attn.k_proj.bias",
+         .parts = {"layers.{}.attention.k.bias"},
+         .is_optional = true},
+        {.name = "model.layers.{}.self_attn.v_proj.bias",
+         .parts = {"layers.{}.attention.v.bias"},
+         .is_optional = true},
+        {.name = "model.layers.{}.self_attn.o_proj.bias",
+         .parts = {"layers.{}.attention.out.bias"},
+         .is_optional = true},
+        {.name = "model.layers.{}.mlp.gate_proj.bias",
+         .parts = {"layers.{}.mlp.gate.bias"},
+         .is_optional = true},
+        {.name = "model.layers.{}.mlp.up_proj.bias", .parts = {"layers.{}.mlp.up.bias"}, .is_optional = true},
+        {.name = "model.layers.{}.mlp.down_proj.bias",
+         .parts = {"layers.{}.mlp.down.bias"},
+         .is_optional = true},
+        {"model.norm.weight", {"final_norm.gain"}}};
+}
+
+std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults) {
+    return {{"num_hidden_layers", "model.layers"},
+            {"hidden_size", "model.hidden"},
+            {"num_attention_heads", "model.heads"},
+            {"num_key_value_heads", "model.kv_heads", defaults.kv_heads},
+            {"head_dim", "model.head_dim", "auto"},
+            {"intermediate_size", "model.ffn_hidden"},
+            {"vocab_size", "model.vocab"},
+            {"max_position_embeddings", "model.max_seq"},
+            {"tie_word_embeddings", "model.tie_embeddings", defaults.tie_embeddings},
+            {"rms_norm_eps", "model.norm_epsilon", defaults.norm_epsilon},
+            {"rope_theta", "model.rope_theta", defaults.rope_theta, "rope_theta"}};
+}
+
+}  // namespace ziggurat::layout

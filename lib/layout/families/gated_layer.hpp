@@ -1,0 +1,38 @@
+/// The layer that Llama and its relatives share; only family_*.cpp includes it.
+///
+/// RMSNorm before each branch, rotary positions, grouped queries and a gated MLP (SwiGLU).
+#pragma once
+
+#include "layout/families/family_descriptor.hpp"
+
+namespace ziggurat::layout {
+
+/// Differences between families, or between layers of a model.
+struct GatedLayer {
+    spec::Biases bias = {};
+    bool rotates = true;  ///< false: the layer has no positions
+};
+
+/// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
+Unit gated_layer(
+    const spec::Model& model, int layer, int tensor, bool sequence, const GatedLayer& differences);
+
+/// Returns 8/3 hidden, so that three matrices have the size of two that are 4 hidden wide.
+std::int64_t gated_ffn_hidden(std::int64_t hidden);
+inline constexpr const char* gated_ffn_formula = "8/3 hidden, up to a multiple of 256";
+
+/// Returns the tensors of transformers' Llama: one tensor per projection, no biases.
+std::vector<HfTensor> gated_hf_tensors();
+
+/// Defaults of a class of transformers for keys that config.json does not have, in deck syntax.
+struct ClassDefaults {
+    const char* rope_theta = "10000";
+    const char* norm_epsilon = "1.0e-6";
+    const char* tie_embeddings = "false";
+    const char* kv_heads = "auto";
+};
+
+/// Returns the keys of config.json that these families have in common.
+std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults);
+
+}  // namespace ziggurat::layout
