@@ -53,6 +53,15 @@ struct RopeScaling {
     bool operator==(const RopeScaling&) const = default;
 };
 
+/// Constant factors of a layer's parts; 1: none.
+struct Multipliers {
+    double embedding = 1;  ///< of the token table's rows, not of the tied head's weight
+    double residual = 1;   ///< of both branches of a layer, before they are added to the stream
+    double logits = 1;
+
+    bool operator==(const Multipliers&) const = default;
+};
+
 /// Low-rank adapters (LoRA) of weights, trained instead of them: y = x (W + alpha / rank B A)^T.
 ///
 /// Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021, section 4.1
@@ -99,7 +108,11 @@ struct Model {
     bool is_init_published = false;  ///< true if init_path is a folder in the Hugging Face format
     RopeScaling rope_scaling = {};
     Biases bias = {};
+    double attention_scale = 0;  ///< factor of attention's scores; the usual one is 1 / sqrt(head_dim)
+    Multipliers multiplier = {};
     std::int64_t window = 0;  ///< number of tokens to which a token attends, with itself; 0: all before it
+    /// Layers n, 2n, 3n ... (from 1) have no window; 0: all layers have it.
+    std::int64_t full_attention_interval = 0;
     /// Layers n, 2n, 3n ... (from 1) do not rotate queries and keys; 0: all layers do.
     std::int64_t no_rope_interval = 0;
     Lora lora = {};  ///< if on, train.only lists exactly the adapters' tensors
