@@ -43,6 +43,8 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
                 return bind_linear_tile(binder, phase, operands);
             }
             return bind_linear(binder, phase, operands);
+        case PhaseKind::head_norm:
+            return bind_head_norm(binder, operands);
         case PhaseKind::rope:
             return bind_rope(binder, operands);
         case PhaseKind::attention:

@@ -53,13 +53,17 @@ DECKS = {
         "family": "qwen2", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 67,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0,
     },
+    "qwen3_tiny": {
+        "family": "qwen3", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 73,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0, "head_dim": 10,
+    },
     "smollm3_tiny": {
         "family": "smollm3", "layers": 3, "hidden": 36, "heads": 3, "kv_heads": 1, "ffn_hidden": 36, "vocab": 71,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 10000.0, "no_rope_interval": 2,
     },
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
-         "qwen2_tiny": 20240701, "smollm3_tiny": 20250724}
+         "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724}
 
 
 def initial_weights(model, generator):

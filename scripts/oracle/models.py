@@ -20,6 +20,7 @@ class Family:
     rotary: bool = True  # or a table of positions
     gate: bool = False  # SwiGLU
     gelu: str = "none"  # PyTorch's word for the form
+    head_norms: bool = False  # of each query and key head, before the rotation
     side_by_side: bool = False  # attention and MLP both read the input of the layer
 
 
@@ -29,6 +30,7 @@ FAMILIES = {
     "gpt_neox": Family(side_by_side=True),
     "mistral": Family(layer_norm=False, biases=False, gate=True),
     "qwen2": Family(layer_norm=False, biases=False, gate=True, qkv_bias=True),
+    "qwen3": Family(layer_norm=False, biases=False, gate=True, head_norms=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
 }
@@ -63,6 +65,9 @@ def shapes(model):
         linear(f"{prefix}.attention.q", q, hidden, "qkv")
         linear(f"{prefix}.attention.k", kv, hidden, "qkv")
         linear(f"{prefix}.attention.v", kv, hidden, "qkv")
+        if family.head_norms:
+            for part in ("q", "k"):
+                result[f"{prefix}.attention.{part}_norm.gain"] = (head_dim_of(model),)
         linear(f"{prefix}.attention.out", hidden, q, "output")
         norm(f"{prefix}.mlp_norm")
         if family.gate:
@@ -123,6 +128,8 @@ def logits(model, weights, batch):
         q = split(linear(f"{prefix}.attention.q", y), heads)
         k = split(linear(f"{prefix}.attention.k", y), kv_heads)
         v = split(linear(f"{prefix}.attention.v", y), kv_heads)
+        if family.head_norms:
+            q, k = norm(f"{prefix}.attention.q_norm", q), norm(f"{prefix}.attention.k_norm", k)
         if family.rotary and not (without_rope and (layer + 1) % without_rope == 0):
             fraction = model.get("rotary_fraction", 1.0)
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))

@@ -213,7 +213,7 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Tensor, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+INSTANTIATE_TEST_SUITE_P(Families, Tensor, ::testing::Values("gpt2", "llama", "qwen3"), [](const auto& made) {
     return made.param;
 });
 

@@ -202,7 +202,8 @@ TEST_P(Oracle, WalksTenStepsOfAdamW) {
 }
 
 constexpr auto f32 = spec::DType::f32, bf16 = spec::DType::bf16;
-constexpr auto none = spec::RecomputeKind::none, full = spec::RecomputeKind::full;
+constexpr auto none = spec::RecomputeKind::none, selective = spec::RecomputeKind::selective,
+               full = spec::RecomputeKind::full;
 
 INSTANTIATE_TEST_SUITE_P(Files,
                          Oracle,
@@ -219,6 +220,9 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"llama_biased_tiny", bf16, 1, full},
                                            Case{"qwen2_tiny", f32, 3, none},
                                            Case{"qwen2_tiny", bf16, 3, none},
+                                           Case{"qwen3_tiny", f32, 3, none},
+                                           Case{"qwen3_tiny", f32, 1, selective},
+                                           Case{"qwen3_tiny", bf16, 3, full},
                                            Case{"smollm3_tiny", f32, 1, full},
                                            Case{"smollm3_tiny", bf16, 3, none}),
                          [](const auto& made) { return title(made.param); });

@@ -57,6 +57,9 @@ void apply_preset(Resolution& resolution) {
     if (family.has_grouped_queries) {
         take("model.kv_heads", count(preset->kv_heads));
     }
+    if (preset->head_dim != 0) {
+        take("model.head_dim", count(preset->head_dim));
+    }
     if (preset->ffn_hidden != family.usual_ffn_hidden(preset->hidden)) {
         take("model.ffn_hidden", count(preset->ffn_hidden));
     }

@@ -3,6 +3,7 @@
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rms_row_host.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -11,39 +12,14 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Normalizes a row. Returns 1 / rms.
-template <class T>
-float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t width) {
-    float squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t c = 0; c < width; ++c) {
-        squares = std::fma(float(x[c]), float(x[c]), squares);
-    }
-    const float inv_rms = 1.0f / std::sqrt(squares / float(width) + epsilon);
-#pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-        tensor::store(y[c], float(x[c]) * inv_rms * float(gain[c]));
-    }
-    return inv_rms;
-}
-
 /// Adds the gradient through the norm of one row to dx, and that of gain to its partial row.
 template <class T>
 void backward_row(
     const T* x, const T* dy, const T* gain, float inv_rms, T* dx, float* d_gain, std::int64_t width) {
-    float projection = 0;  // of dy * gain on the normalized row
-#pragma omp simd reduction(+ : projection)
-    for (std::int64_t c = 0; c < width; ++c) {
-        const float g = float(dy[c]);
-        const float normalized = float(x[c]) * inv_rms;
-        d_gain[c] = std::fma(g, normalized, d_gain[c]);
-        projection = std::fma(g * float(gain[c]), normalized, projection);
-    }
-    const float mean_projection = projection / float(width);
+    const float projection = mean_projection(x, dy, gain, inv_rms, d_gain, width);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        const float normalized = float(x[c]) * inv_rms;
-        const float through = std::fma(-normalized, mean_projection, float(dy[c]) * float(gain[c]));
+        const float through = through_norm(float(x[c]), float(dy[c]), float(gain[c]), inv_rms, projection);
         tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
     }
 }

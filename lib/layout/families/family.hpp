@@ -44,6 +44,7 @@ enum class PhaseKind {
     norm,           ///< x -> h
     residual_norm,  ///< x, branch -> x + branch, h
     linear,         ///< y = x w^T + b
+    head_norm,      ///< qkv -> qkv with normalized heads of q and k
     rope,           ///< rotates q and k in place
     attention,      ///< qkv -> out
     gelu,           ///< tanh approximation

@@ -47,13 +47,32 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias) {
     return unit.column_linear("qkv", h, name, qkv_width(unit), std::move(parameters));
 }
 
-int rope_phase(UnitBuilder& unit, int raw) {
+int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
+    const auto head_dim = unit.model().head_dim;
+    const int of_queries = unit.parameter("attention.q_norm.gain", Role::gain, {head_dim}, Initial::one);
+    const int of_keys = unit.joined_parameter("attention.k_norm.gain", Role::gain, {head_dim}, Initial::one);
+    const int normalized = unit.value(name, qkv_width(unit), Placement::split_width);
+    auto& made = unit.phase("head_norm", PhaseKind::head_norm);
+    made.reads = {{raw, Role::input, Placement::split_width}};
+    made.writes = {{normalized, Role::output, Placement::split_width}};
+    made.kept = {{raw, Role::input, Placement::split_width}};
+    for (const int gain : {of_queries, of_keys}) {
+        unit.sum_over_heads(gain);
+        made.parameters.push_back({gain});
+    }
+    made.gradient = GradientRule::in_place;
+    made.redone_by_selective = true;
+    return normalized;
+}
+
+int rope_phase(UnitBuilder& unit, int raw, bool redone) {
     const int qkv = unit.value("qkv", qkv_width(unit), Placement::split_width);
     auto& made = unit.phase("rope", PhaseKind::rope);
     made.reads = {{raw, Role::input, Placement::split_width}};
     made.writes = {{qkv, Role::output, Placement::split_width}};
     made.gradient = GradientRule::in_place;
     made.writes_in_place = true;
+    made.redone_by_selective = redone;
     return qkv;
 }
 

@@ -1,9 +1,30 @@
 #include "layout/families/unit_builder.hpp"
 
+#include <algorithm>
+
 #include "base/contract.hpp"
 #include "layout/families/adapters.hpp"
 
 namespace ziggurat::layout {
+namespace {
+
+/// True if a phase before the last reader of `value` replaces its gradient.
+bool loses_a_gradient(const Unit& unit, int value) {
+    bool has_later_reader = false;
+    for (auto phase = unit.phases.rbegin(); phase != unit.phases.rend(); ++phase) {
+        const auto& reads = phase->reads;
+        if (std::ranges::find(reads, value, &ValueUse::value) == reads.end()) {
+            continue;
+        }
+        if (has_later_reader && phase->kind != PhaseKind::norm) {
+            return true;
+        }
+        has_later_reader = true;
+    }
+    return false;
+}
+
+}  // namespace
 
 UnitBuilder::UnitBuilder(
     const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence)
@@ -55,6 +76,17 @@ void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
     auto& limited = unit_.parameters[parameter];
     limited.max_slices = max;
     limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
+}
+
+void UnitBuilder::sum_over_heads(int parameter) {
+    unit_.parameters[parameter].gradient_is_partial = tensor_ > 1;
+}
+
+Unit UnitBuilder::take() {
+    for (int value = 0; value < std::ssize(unit_.values); ++value) {
+        ZG_ENSURES(!loses_a_gradient(unit_, value));
+    }
+    return std::move(unit_);
 }
 
 Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {

@@ -31,12 +31,14 @@ class UnitBuilder {
                   double std = 0);
     /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
     void limit_slices(int parameter, std::int64_t max);
+    /// Declares that all heads use the parameter: its gradient is a sum over the tensor axis.
+    void sum_over_heads(int parameter);
     /// Adds a parameter that directly follows the previous one.
     int joined_parameter(std::string name,
                          Role role,
                          std::vector<std::int64_t> extents,
                          Initial initial,
-                         int tensor_dim,
+                         int tensor_dim = -1,
                          double std = 0);
 
     Phase& phase(std::string name, PhaseKind kind);
@@ -60,7 +62,12 @@ class UnitBuilder {
 
     void input(int v) { unit_.input = v; }
     void output(int v) { unit_.output = v; }
-    Unit take() { return std::move(unit_); }
+    /// Returns the unit.
+    ///
+    /// Errors: contract, if backward would lose a gradient. Of the phases that read one value, backward
+    /// visits the last one first. Only norms add to the gradient that later readers have left; any other
+    /// phase replaces it.
+    Unit take();
 
     const spec::Model& model() const noexcept { return model_; }
     int tensor() const noexcept { return tensor_; }

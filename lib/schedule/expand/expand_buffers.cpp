@@ -117,6 +117,8 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
+        case PhaseKind::head_norm:
+            return direction == Direction::backward ? workspaces_->column_sum(spec_.model.head_dim) : 0;
         case PhaseKind::embedding:
         case PhaseKind::rope:
         case PhaseKind::gelu:

@@ -60,6 +60,7 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             break;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
+        case PhaseKind::head_norm:
         case PhaseKind::linear:
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:

@@ -15,6 +15,7 @@ import shutil
 import sys
 
 import hf_test
+import safetensors.torch
 import torch
 import transformers
 from trainings import Failure, expect
@@ -50,11 +51,16 @@ MODELS = {
 hf_test.MODELS = MODELS
 hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "qwen2", "phi3_grouped"]
 
-# The transformers of these tests has no SmolLM3: its Llama, in which some layers do not rotate, stands for it.
-WITHOUT_ROPE = {
-    "smollm3": ({"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True}, [1, 1, 1, 0, 1]),
-    "smollm3_untied": ({"num_hidden_layers": 4}, [1, 0, 1, 0]),
-    "smollm3_all_turned": ({"rope_theta": 5e6, "head_dim": 10}, [1, 1]),
+# The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
+STAND_INS = {
+    "smollm3": ("SmolLM3", {"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True},
+                {"no_rope_layers": [1, 1, 1, 0, 1]}),
+    "smollm3_untied": ("SmolLM3", {"num_hidden_layers": 4}, {"no_rope_layers": [1, 0, 1, 0]}),
+    "smollm3_all_turned": ("SmolLM3", {"rope_theta": 5e6, "head_dim": 10}, {"no_rope_layers": [1, 1]}),
+    "qwen3": ("Qwen3", {"head_dim": 10, "rms_norm_eps": 3e-6}, {}),
+    "qwen3_tied": ("Qwen3", {"tie_word_embeddings": True, "num_key_value_heads": 1, "head_dim": 8, "rope_theta": 1e6}, {}),
+    "qwen3_unused_window": ("Qwen3", {"num_hidden_layers": 3, "num_attention_heads": 4, "head_dim": 6},
+                            {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 3}),
 }
 
 
@@ -66,12 +72,36 @@ def turned_by_nothing(forward):
     return call
 
 
-def without_rope(model, turned):
-    """`model`, whose layers with number 0 in `turned` do not rotate."""
-    for layer, is_turned in zip(model.model.layers, turned):
-        if not is_turned:
+def with_head_norms(attention, config):
+    """Normalizes each head of queries and keys behind their products."""
+    for part in ("q", "k"):
+        norm = transformers.models.llama.modeling_llama.LlamaRMSNorm(attention.head_dim, config.rms_norm_eps)
+        attention.add_module(f"{part}_norm", norm)
+        attention.get_submodule(f"{part}_proj").register_forward_hook(
+            lambda _, __, out, norm=norm: norm(out.unflatten(-1, (-1, norm.weight.numel()))).flatten(-2))
+
+
+def stand_in(kind, changes, published):
+    """A Llama that computes as a model of class `kind`."""
+    model = maker("Llama", **changes)()
+    for number, layer in enumerate(model.model.layers):
+        if kind == "Qwen3":
+            with_head_norms(layer.self_attn, model.config)
+        elif published["no_rope_layers"][number] == 0:
             layer.self_attn.forward = turned_by_nothing(layer.self_attn.forward)
     return model.eval()
+
+
+def with_weights_of(model, folder):
+    """`model` with the weights in `folder`, which has exactly its tensors."""
+    weights = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        weights |= safetensors.torch.load_file(file)
+    lacking, unknown = model.load_state_dict(weights, strict=False)
+    tied = ["lm_head.weight"] if model.config.tie_word_embeddings else []
+    expect(list(lacking) == tied and not unknown, f"{folder}: without {lacking}, with {unknown}")
+    model.tie_weights()
+    return model
 
 
 def change_config(folder, **changes):
@@ -81,14 +111,16 @@ def change_config(folder, **changes):
     return config
 
 
-def layers_without_rope(place, name):
-    """As hf_test's two tests, for a model of WITHOUT_ROPE."""
-    changes, turned = WITHOUT_ROPE[name]
-    hf_test.MODELS = MODELS | {name: maker("Llama", **changes)}
-    model = without_rope(hf_test.make_model(place, name), turned)
-    published = {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": turned}
+def as_the_stand_in(place, name):
+    """As hf_test's two tests, for a model of STAND_INS."""
+    kind, changes, published = STAND_INS[name]
+    make = lambda: stand_in(kind, changes, published)
+    hf_test.MODELS = MODELS | {name: make}
+    hf_test.save_model(place, name)
+    model = with_weights_of(make(), place.folder / name)
+    written_by_them = {"model_type": kind.lower(), "architectures": [f"{kind}ForCausalLM"], **published}
     for folder in (name, f"{name}_bf16"):
-        change_config(place.folder / folder, **published)
+        change_config(place.folder / folder, **written_by_them)
     deck, tokens = hf_test.write_deck(place, name, model.config.vocab_size)
     theirs = hf_test.logits_there(model, tokens)
     for ranks, *settings in ((1,), (4, "sharding.zero=3"), (2, "parallel.tensor=2"), (2, "parallel.pipeline=2")):
@@ -96,11 +128,10 @@ def layers_without_rope(place, name):
                              place.logits_here(deck, model.config.vocab_size, ranks, *settings), theirs)
     place.run(*place.mpiexec, "-n", 2, place.binary, "train", deck, "sharding.zero=3")
     place.ziggurat("export", f"runs/{name}", f"{name}_out", "--dtype", "f32")
-    written = change_config(place.folder / f"{name}_out", model_type="llama", architectures=["LlamaForCausalLM"])
-    expect(written["no_rope_layers"] == turned, f"{name}: exported with {written['no_rope_layers']}")
-    tuned, report = transformers.AutoModelForCausalLM.from_pretrained(place.folder / f"{name}_out", output_loading_info=True)
-    expect(not any(report.values()), f"{name}: transformers reports {report}")
-    back = hf_test.logits_there(without_rope(tuned, turned), tokens)
+    written = json.loads((place.folder / f"{name}_out" / "config.json").read_text())
+    for key in ("architectures", *published.keys() & {"no_rope_layers"}):
+        expect(written[key] == written_by_them[key], f"{name}: exported with {key} = {written[key]}")
+    back = hf_test.logits_there(with_weights_of(make(), place.folder / f"{name}_out"), tokens)
     ours = place.logits_here(f"runs/{name}/deck.effective.yaml", model.config.vocab_size, 2,
                              "model.init.from=checkpoint", f"model.init.path=runs/{name}", "sharding.zero=3")
     hf_test.expect_close(f"{name} trained and exported", ours, back)
@@ -141,8 +172,8 @@ def main():
         there = json.loads((place.folder / name / "config.json").read_text())
         expect(back["architectures"] == there["architectures"], f"{name}: exported as {back['architectures']}")
         print(f"  {name}: ok", flush=True)
-    for name in WITHOUT_ROPE:
-        layers_without_rope(place, name)
+    for name in STAND_INS:
+        as_the_stand_in(place, name)
         print(f"  {name}: ok", flush=True)
     what_no_family_has_is_named(place)
 

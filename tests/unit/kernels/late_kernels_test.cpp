@@ -25,6 +25,7 @@
 #include "kernels/gradient_norm.hpp"
 #include "kernels/initial_values.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/residual.hpp"
@@ -134,6 +135,16 @@ void add_norms(Calls& calls) {
                                use.row<T>(width), use.row<float>(rows), use.row<float>(rows),
                                use.matrix<T>(rows, width), use.row<float>(width), {}, Accumulate::no,
                                use.scratch());
+    };
+    static constexpr QkvHeads heads{3, 1, 8};
+    static_assert(heads.width() == width);
+    calls["head_norm_forward"] = [](Operands& use) {
+        head_norm_forward<T>(use.stream, heads, use.matrix<T>(rows, width), use.row<T>(16), 1e-5f,
+                             use.matrix<T>(rows, width));
+    };
+    calls["head_norm_backward"] = [](Operands& use) {
+        head_norm_backward<T>(use.stream, heads, use.matrix<T>(rows, width), use.row<T>(16), 1e-5f,
+                              use.matrix<T>(rows, width), use.row<float>(16), Accumulate::yes, use.scratch());
     };
     calls["rms_norm_forward"] = [](Operands& use) {
         rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.row<T>(width), 1e-5f,

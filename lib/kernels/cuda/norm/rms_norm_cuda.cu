@@ -1,8 +1,8 @@
 #include "kernels/norm/rms_norm.hpp"
 
 #include "kernels/cuda/launch_cuda.hpp"
-#include "kernels/cuda/norm_gradients_cuda.hpp"
-#include "kernels/cuda/norm_rows_cuda.hpp"
+#include "kernels/cuda/norm/norm_gradients_cuda.hpp"
+#include "kernels/cuda/norm/norm_rows_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 

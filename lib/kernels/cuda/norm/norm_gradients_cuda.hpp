@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/cuda/norm_rows_cuda.hpp"
+#include "kernels/cuda/norm/norm_rows_cuda.hpp"
 #include "kernels/cuda/partial_sums_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
