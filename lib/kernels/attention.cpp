@@ -27,7 +27,7 @@ void check(const AttentionShape& shape,
     ZG_EXPECTS((out == std::array{batch * seq, heads * head_dim}));
     ZG_EXPECTS((lse == std::array{batch, heads, seq}));
     ZG_EXPECTS(document_starts.extent(0) == 0 || document_starts.extent(0) == batch * seq);
-    check_dropout(dropout);
+    check_dropout_alone(dropout);
 }
 
 }  // namespace
