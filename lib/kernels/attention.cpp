@@ -1,6 +1,7 @@
 #include "kernels/attention.hpp"
 
 #include <array>
+#include <cmath>
 
 #include "base/contract.hpp"
 #include "kernels/attention_library.hpp"
@@ -18,14 +19,15 @@ void check(const AttentionShape& shape,
            const Dropout& dropout,
            std::array<std::int64_t, 2> out,
            std::array<std::int64_t, 3> lse) {
-    const auto [batch, seq, heads, kv_heads, head_dim, first_head] = shape;
+    const auto [batch, seq, heads, kv_heads, head_dim, first_head, scale] = shape;
     ZG_EXPECTS(batch >= 0 && seq > 0 && head_dim > 0 && kv_heads > 0 && first_head >= 0);
     ZG_EXPECTS(heads % kv_heads == 0);
+    ZG_EXPECTS(scale >= 0 && std::isfinite(scale));
     ZG_EXPECTS((qkv == std::array{batch * seq, (heads + 2 * kv_heads) * head_dim}));
     ZG_EXPECTS((out == std::array{batch * seq, heads * head_dim}));
     ZG_EXPECTS((lse == std::array{batch, heads, seq}));
     ZG_EXPECTS(document_starts.extent(0) == 0 || document_starts.extent(0) == batch * seq);
-    check_dropout(dropout);
+    check_dropout_alone(dropout);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,11 +23,17 @@ struct AttentionShape {
     std::int64_t batch, seq, heads, kv_heads, head_dim;
     /// Global index of query head 0 if heads are sharded over ranks; for dropout.
     std::int64_t first_head = 0;
+    float scale = 0;  ///< factor of the scores; 0: 1 / sqrt(head_dim)
+
+    /// Returns the factor of the scores. All backends take it from here.
+    float score_scale() const noexcept {
+        return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
+    }
 };
 
 /// Computes out = softmax(scale q k^T + causal mask) v for every sequence and head.
 ///
-/// scale = 1 / sqrt(head_dim)
+/// scale = shape.score_scale()
 ///
 /// Source:   Dao et al., "FlashAttention", 2022, algorithm 1 (running maximum and sum over blocks of keys).
 ///

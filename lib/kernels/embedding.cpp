@@ -40,7 +40,7 @@ void embedding_forward(const device::Stream& stream,
     ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
     ZG_EXPECTS(first >= 0 && first + table.extent(0) <= vocab);
     ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
-    check_dropout(dropout, out.extent(0));
+    check_dropout_alone(dropout, out.extent(0));
     launch<embedding_forward<T>>(stream, tokens, positions, table, first, vocab, position_table, dropout,
                                  out);
 }
@@ -61,7 +61,7 @@ void embedding_backward(const device::Stream& stream,
     ZG_EXPECTS(is_gradient(tokens, d_table, d_out.extent(0), d_out.extent(1)));
     ZG_EXPECTS(d_table.empty() || (first >= 0 && first + d_table.extent(0) <= vocab));
     ZG_EXPECTS(is_gradient(positions, d_position_table, d_out.extent(0), d_out.extent(1)));
-    check_dropout(dropout, d_out.extent(0));
+    check_dropout_alone(dropout, d_out.extent(0));
     launch<embedding_backward<T>>(stream, tokens, positions, d_out, dropout, d_table, first, vocab,
                                   accumulate_table, d_position_table, accumulate_position_table, table_scale);
 }
@@ -83,7 +83,7 @@ void embedding_positions_forward(const device::Stream& stream,
                                  const Dropout& dropout,
                                  TensorAddress<T, 2> out) {
     ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
-    check_dropout(dropout, out.extent(0));
+    check_dropout_alone(dropout, out.extent(0));
     launch<embedding_positions_forward<T>>(stream, positions, position_table, dropout, out);
 }
 
@@ -97,7 +97,7 @@ void embedding_tile_backward(const device::Stream& stream,
                              Accumulate accumulate,
                              float scale) {
     ZG_EXPECTS(indices.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
-    check_dropout(dropout, d_out.extent(0));
+    check_dropout_alone(dropout, d_out.extent(0));
     launch<embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate, scale);
 }
 

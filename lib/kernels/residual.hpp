@@ -1,4 +1,4 @@
-/// Residual additions without a norm, and the backward of dropout.
+/// Residual additions without a norm, and the gradient of their branch.
 #pragma once
 
 #include "device/stream.hpp"
@@ -7,7 +7,7 @@
 
 namespace ziggurat::kernels {
 
-/// Computes y = x + dropout(branch).
+/// Computes y = x + dropout(branch), where dropout includes its constant factor.
 ///
 /// Shapes:  x, branch, y [rows, width]
 /// Aliasing: y may be x or branch
@@ -19,7 +19,7 @@ void residual_forward(const device::Stream& stream,
                       const Dropout& dropout,
                       TensorAddress<T, 2> y);
 
-/// Computes dx = dy with the mask and scale of forward; a copy without dropout.
+/// Computes dx = dy with the mask, scale and factor of forward; a copy without any of them.
 ///
 /// Shapes:  dy, dx [rows, width]
 /// Aliasing: dx may be dy

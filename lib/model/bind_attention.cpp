@@ -11,6 +11,14 @@ using schedule::Direction;
 
 namespace {
 
+/// Returns the scale for AttentionShape: 0 for the usual one, which kernels compute in float.
+///
+/// The usual scale rounded from double may differ from the kernels' in the last bit.
+float scale_of(const spec::Model& model) {
+    const auto scale = static_cast<float>(model.attention_scale);
+    return scale == static_cast<float>(model.usual_attention_scale()) ? 0 : scale;
+}
+
 /// \param elements  number of elements of qkv on this rank
 template <class T>
 kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements) {
@@ -22,6 +30,7 @@ kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements)
     shape.kv_heads = layout::local_kv_heads(spec.model, tensor);
     shape.first_head = binder.first_of_slice(spec.model.heads);
     shape.head_dim = spec.model.head_dim;
+    shape.scale = scale_of(spec.model);
     shape.batch = elements / (shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
     return shape;
 }

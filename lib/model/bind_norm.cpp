@@ -21,6 +21,15 @@ std::int64_t first_row(const Binder<T>& binder, const layout::Phase& phase) {
     return is_slice ? binder.first_of_slice(spec.train.micro_batch * spec.data.seq) : 0;
 }
 
+/// Returns the dropout of the branch with its constant factor, which also applies outside of training.
+template <class T>
+kernels::Dropout dropout_of_branch(
+    const Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use, int site) {
+    auto made = use.dropout(binder.spec(), phase.has_dropout, unit.layer, site, first_row(binder, phase));
+    made.factor = static_cast<float>(phase.branch_factor);
+    return made;
+}
+
 template <class T>
 Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
@@ -43,8 +52,7 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
 
     const auto branch = use.matrix_in<T>(Role::branch, width);
     const auto sum = use.matrix_out<T>(Role::sum, width);
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch,
-                                     first_row(binder, phase));
+    const auto dropout = dropout_of_branch(binder, unit, phase, use, dropout_attention_branch);
     if (has_mean) {
         return [=, bias = use.in<T>(Role::bias), mean = use.out<float>(Role::mean)] {
             kernels::residual_layer_norm_forward<T>(stream, x, branch, dropout, gain, bias, epsilon, sum, y,
@@ -84,8 +92,7 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     if (!use.writes(Role::d_branch)) {
         return norm;
     }
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch,
-                                     first_row(binder, phase));
+    const auto dropout = dropout_of_branch(binder, unit, phase, use, dropout_attention_branch);
     return
         [norm = std::move(norm), stream, dx, dropout, d_branch = use.matrix_out<T>(Role::d_branch, width)] {
             norm();
@@ -108,8 +115,7 @@ template <class T>
 Kernel bind_residual(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch,
-                                     first_row(binder, phase));
+    const auto dropout = dropout_of_branch(binder, unit, phase, use, dropout_mlp_branch);
     if (use.op().direction == Direction::backward) {
         return
             [=, dy = use.matrix_in<T>(Role::d_output, width), dx = use.matrix_out<T>(Role::d_branch, width)] {

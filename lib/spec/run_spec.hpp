@@ -108,7 +108,8 @@ struct Model {
     bool is_init_published = false;  ///< true if init_path is a folder in the Hugging Face format
     RopeScaling rope_scaling = {};
     Biases bias = {};
-    double attention_scale = 0;  ///< factor of attention's scores; the usual one is 1 / sqrt(head_dim)
+    /// Factor of attention's scores; the usual one is 1 / sqrt(head_dim), which 0 stands for too.
+    double attention_scale = 0;
     Multipliers multiplier = {};
     std::int64_t window = 0;  ///< number of tokens to which a token attends, with itself; 0: all before it
     /// Layers n, 2n, 3n ... (from 1) have no window; 0: all layers have it.
@@ -121,6 +122,9 @@ struct Model {
     std::int64_t rotary_channels() const {
         return std::llround(static_cast<double>(head_dim) * rotary_fraction);
     }
+
+    /// Returns 1 / sqrt(head_dim), the usual value of attention_scale.
+    double usual_attention_scale() const { return 1 / std::sqrt(static_cast<double>(head_dim)); }
 
     bool operator==(const Model&) const = default;
 };

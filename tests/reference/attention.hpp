@@ -12,6 +12,7 @@ namespace ziggurat::reference {
 /// Rows of queries, keys and values, [seq][head_dim] each, and the mask and dropout.
 struct AttentionHead {
     std::size_t seq, head_dim;
+    double scale;  ///< factor of the scores
     std::vector<double> q, k, v;
     std::function<std::size_t(std::size_t query)> first_key;
     std::function<double(std::size_t query, std::size_t key)> factor;  ///< dropout factor of the weight
@@ -21,7 +22,7 @@ struct AttentionHead {
         for (std::size_t d = 0; d < head_dim; ++d) {
             sum += q[query * head_dim + d] * k[key * head_dim + d];
         }
-        return sum / std::sqrt(double(head_dim));
+        return scale * sum;
     }
 
     /// Returns the log of the sum of exp(score) over the keys that `query` attends to.
@@ -75,7 +76,7 @@ inline AttentionGradient attention_backward(const AttentionHead& head, const std
             mean += weight[key] * d_weight[key];
         }
         for (std::size_t key = head.first_key(query); key <= query; ++key) {
-            const double d_score = weight[key] * (d_weight[key] - mean) / std::sqrt(double(n));
+            const double d_score = weight[key] * (d_weight[key] - mean) * head.scale;
             for (std::size_t i = 0; i < n; ++i) {
                 d.q[query * n + i] += d_score * head.k[key * n + i];
                 d.k[key * n + i] += d_score * head.q[query * n + i];

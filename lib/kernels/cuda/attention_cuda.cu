@@ -1,6 +1,5 @@
 #include "kernels/attention.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -58,7 +57,7 @@ AttentionArguments<T> arguments(const AttentionShape& shape,
             .qkv = qkv.data,
             .document_starts = document_starts.empty() ? nullptr : document_starts.data,
             .dropout = dropout,
-            .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
+            .scale = shape.score_scale(),
             .is_aligned = are_rows_aligned(shape.head_dim, qkv.data, others...)};
 }
 

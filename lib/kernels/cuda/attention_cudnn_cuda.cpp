@@ -131,7 +131,8 @@ struct CudnnAttention::Gpu {
     int capability = 0;
     bool has_stream = false;
     cudaStream_t of_handle = nullptr;
-    std::map<std::array<std::int64_t, 5>, std::unique_ptr<Plan>> plans = {};
+    /// By the sizes of a call and the scale of its scores, which a graph contains.
+    std::map<std::pair<std::array<std::int64_t, 5>, float>, std::unique_ptr<Plan>> plans = {};
 };
 
 CudnnAttention::CudnnAttention() {
@@ -160,7 +161,9 @@ const CudnnAttention::Plan* CudnnAttention::plan_of(const AttentionShape& shape)
     if (gpu_ == nullptr) {
         return nullptr;
     }
-    auto& plan = gpu_->plans[{shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim}];
+    const std::array<std::int64_t, 5> sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads,
+                                            shape.head_dim};
+    auto& plan = gpu_->plans[{sizes, shape.score_scale()}];
     if (plan == nullptr) {
         plan = std::make_unique<Plan>(shape, Target{.handle = gpu_->handle, .capability = gpu_->capability},
                                       true);

@@ -4,7 +4,6 @@
 #include <cudnn.h>
 #include <cudnn_frontend.h>
 
-#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -76,7 +75,7 @@ class PassGraph {
 
     template <class Attributes>
     Attributes common(Attributes attributes) const {
-        attributes.set_attn_scale(1.0f / std::sqrt(static_cast<float>(part_.head_dim)))
+        attributes.set_attn_scale(part_.score_scale())
             .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
             .set_diagonal_band_right_bound(0);
         return attributes;

@@ -14,6 +14,8 @@ class DropoutPacks {
     __device__ explicit DropoutPacks(const DropoutView& dropout) : mask_{dropout}, dropout_{dropout} {}
 
     __device__ bool drops() const { return mask_.drops(); }
+    /// Returns the factor of all values of a call that drops none.
+    __device__ float scale() const { return mask_.scale; }
 
     /// Position of a row in the batch, the same for all of its packs.
     struct Place {

@@ -34,9 +34,10 @@ __global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
             a[i] = std::fma(b[i], factor[i], a[i]);
         }
     } else {
+        const float scale = dropped.scale();  // with 1, the fused sum has the bits of a plain one
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            a[i] = a[i] + b[i];
+            a[i] = std::fma(b[i], scale, a[i]);
         }
     }
     store_some(y + at, part.count, is_aligned, a);
@@ -59,6 +60,12 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             value[i] *= factor[i];
+        }
+    } else {
+        const float scale = dropped.scale();
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            value[i] *= scale;
         }
     }
     store_some(to + at, part.count, is_aligned, value);

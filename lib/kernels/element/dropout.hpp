@@ -1,7 +1,7 @@
 /// Dropout masks: the one definition for every kernel and every memory space.
 ///
-/// A value is kept with probability 1 - p and then multiplied by 1 / (1 - p). One word of Philox over global
-/// coordinates decides:
+/// A value is kept with probability 1 - p and then multiplied by factor / (1 - p). One word of Philox over
+/// global coordinates decides:
 ///
 ///     counter = {channel / 4, position, low half of sample, high half of sample ^ (head << 16)}
 ///     key     = {low half of seed ^ mix(purpose), high half of seed ^ mix(step)}
@@ -25,13 +25,14 @@ namespace ziggurat::kernels {
 struct DropoutMask {
     Philox4x32::Key key{};
     std::uint32_t threshold = 0;  ///< smaller words drop the value
-    float scale = 1;              ///< factor of kept values
+    float scale = 1;              ///< factor of kept values; of all values without dropout
 
     /// Creates a mask that drops nothing.
     DropoutMask() = default;
     /// Reads the step from `dropout.inputs`. \pre check_dropout
     ZG_ELEMENT explicit DropoutMask(const DropoutView& dropout) noexcept {
         if (dropout.probability == 0) {
+            scale = dropout.factor;
             return;
         }
         const auto step = static_cast<std::uint64_t>(dropout.inputs->step);
@@ -40,7 +41,7 @@ struct DropoutMask {
                    (static_cast<std::uint32_t>(step) * 0x85EBCA6Bu) ^
                    (static_cast<std::uint32_t>(step >> 32) * 0xC2B2AE35u)};
         threshold = static_cast<std::uint32_t>(static_cast<double>(dropout.probability) * 0x1p32);
-        scale = 1.0f / (1.0f - dropout.probability);
+        scale = dropout.factor * (1.0f / (1.0f - dropout.probability));
     }
 
     ZG_ELEMENT bool drops() const noexcept { return threshold != 0; }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/contract.hpp"
 #include "kernels/attention.hpp"
@@ -83,7 +82,7 @@ class AttentionHeads {
                 of(key_head(kv_head)),
                 of(value_head(kv_head)),
                 document_starts_.empty() ? nullptr : document_starts_.data + batch * shape_.seq,
-                1.0f / std::sqrt(static_cast<float>(shape_.head_dim)),
+                shape_.score_scale(),
                 mask_,
                 mask_.drops() ? static_cast<std::uint64_t>(samples_[batch]) : 0,
                 static_cast<std::uint32_t>(shape_.first_head + index)};

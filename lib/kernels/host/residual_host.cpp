@@ -28,14 +28,15 @@ void dropout_backward(const device::Stream&,
                       const DropoutView& dropout,
                       TensorRef<T, 2> dx) {
     const DropoutRows dropped{dropout};
-    if (!dropped.drops() && dx.data == dy.data) {
+    const bool is_copy = !dropped.drops() && dropped.scale() == 1;
+    if (is_copy && dx.data == dy.data) {
         return;
     }
     for_rows("ziggurat::dropout_backward", dy.extent(0), [=](std::int64_t row) {
-        if (dropped.drops()) {
-            drop_row(dy.row(row), dropped, row, dx.row(row), dy.extent(1));
-        } else {
+        if (is_copy) {
             std::copy_n(dy.row(row), dy.extent(1), dx.row(row));
+        } else {
+            drop_row(dy.row(row), dropped, row, dx.row(row), dy.extent(1));
         }
     });
 }

@@ -65,9 +65,10 @@ class ArgumentTranslator {
     }
     DropoutView operator()(const Dropout& dropout) const {
         if (dropout.probability == 0) {
-            return {};
+            return {.factor = dropout.factor};
         }
         return {.probability = dropout.probability,
+                .factor = dropout.factor,
                 .seed = dropout.seed,
                 .purpose = dropout.purpose,
                 .samples = (*this)(dropout.samples).first,

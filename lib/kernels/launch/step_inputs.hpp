@@ -18,12 +18,15 @@ struct StepInputs {
     std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
 };
 
-/// Probability and positions of dropout.
+/// Probability and positions of dropout, and a constant factor of the values.
 ///
 /// Uses Philox keyed by (seed, purpose, step) over global coordinates, so the mask is the same on any layout
-/// and in recomputation. If probability is 0, there is no dropout and the other fields are not read.
+/// and in recomputation. If probability is 0, there is no dropout and only `factor` is read.
 struct Dropout {
     float probability = 0;
+    /// Factor of all values, also without dropout. Only kernels that add a branch, and dropout_backward,
+    /// accept one other than 1.
+    float factor = 1;
     std::uint64_t seed = 0;
     std::uint32_t purpose = 0;  ///< unique for each dropout site of the model (layer and site)
     VectorAddress<const std::int64_t> samples{};  ///< [batch] global sample index of each sequence
@@ -37,6 +40,7 @@ struct Dropout {
 /// The same with addresses that a backend can read.
 struct DropoutView {
     float probability = 0;
+    float factor = 1;
     std::uint64_t seed = 0;
     std::uint32_t purpose = 0;
     const std::int64_t* samples = nullptr;

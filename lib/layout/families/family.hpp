@@ -127,6 +127,7 @@ struct Phase {
     bool writes_in_place = false;  ///< the output takes the buffer of the input
     /// Dropout applies to the branch (residual, residual_norm), the weights (attention) or the output.
     bool has_dropout = false;
+    double branch_factor = 1;          ///< residual, residual_norm: constant factor of the branch
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
     std::vector<Adapter> adapters;     ///< linear: for those weights that have one
@@ -135,6 +136,9 @@ struct Phase {
     double adapter_flops_per_token = 0;  ///< the same for adapters
     /// Attention: multiply by the number of keys that a query attends to.
     double flops_per_token_and_key = 0;
+
+    /// True if the gradient of the branch differs from that of the stream, so that it needs its own buffer.
+    bool changes_branch() const noexcept { return has_dropout || branch_factor != 1; }
 };
 
 enum class UnitKind { embedding, layer, head };

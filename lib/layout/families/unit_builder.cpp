@@ -147,6 +147,7 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     }
     made.gradient = GradientRule::add_in_place;
     made.has_dropout = model_.dropout > 0;
+    made.branch_factor = model_.multiplier.residual;
     made.redone_by_selective = true;
     return {sum, h};
 }
@@ -195,6 +196,7 @@ int UnitBuilder::residual(const std::string& name, int x, int branch) {
     made.writes = {{y, Role::output, outside_}};
     made.gradient = GradientRule::pass_through;
     made.has_dropout = model_.dropout > 0;
+    made.branch_factor = model_.multiplier.residual;
     made.redone_by_selective = true;
     return y;
 }

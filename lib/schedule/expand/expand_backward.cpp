@@ -187,13 +187,13 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         op.writes.push_back(whole(program, d_x, Role::d_input));
     }
     BufferId d_branch = d_x;
-    if (has_branch && described.has_dropout) {
+    if (has_branch && described.changes_branch()) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, Role::d_branch));
     }
     add_gradients(op, described);
     add_workspace(op, workspace_bytes(described, Direction::backward));
-    const bool passes = described.gradient == GradientRule::pass_through && !described.has_dropout;
+    const bool passes = described.gradient == GradientRule::pass_through && !described.changes_branch();
     if (!passes && !op.writes.empty()) {
         add(std::move(op));
     }

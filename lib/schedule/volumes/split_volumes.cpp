@@ -72,9 +72,10 @@ bool has_ops_for_inputs(const ModelLayout& model, UnitId unit) {
     for (std::size_t p = 0; p < phases.size(); ++p) {
         const auto& phase = phases[p];
         const auto number = static_cast<int>(p);
-        const bool has_op = phase.kind == layout::PhaseKind::linear
-                                ? model.passes_gradient_on(unit, number)
-                                : phase.gradient != layout::GradientRule::pass_through || phase.has_dropout;
+        const bool has_op =
+            phase.kind == layout::PhaseKind::linear
+                ? model.passes_gradient_on(unit, number)
+                : phase.gradient != layout::GradientRule::pass_through || phase.changes_branch();
         if (model.runs_backward(unit, number) && has_op) {
             return true;
         }

@@ -54,7 +54,7 @@ struct Head {
         return ((batch * shape.seq + i) * shape.heads + head) * shape.head_dim;
     }
     std::int64_t lse(std::int64_t i) const { return (batch * shape.heads + head) * shape.seq + i; }
-    float scale() const { return 1.0F / std::sqrt(static_cast<float>(shape.head_dim)); }
+    float scale() const { return shape.score_scale(); }
 
     float dot(const bfloat16* a, const bfloat16* b) const {
         float sum = 0;

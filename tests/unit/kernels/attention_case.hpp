@@ -121,6 +121,7 @@ struct AttentionCase {
         const auto global_head = static_cast<std::uint32_t>(shape.first_head + head);
         return {static_cast<std::size_t>(shape.seq),
                 static_cast<std::size_t>(shape.head_dim),
+                shape.scale != 0 ? double(shape.scale) : 1 / std::sqrt(double(shape.head_dim)),
                 columns(qkv, batch, head),
                 columns(qkv, batch, shape.heads + kv_head),
                 columns(qkv, batch, shape.heads + shape.kv_heads + kv_head),
@@ -180,7 +181,7 @@ struct AttentionCase {
 
 /// Returns every kind of call once.
 ///
-/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, dropout.
+/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, dropout, scales.
 template <class T>
 std::vector<AttentionCase<T>> attention_cases() {
     std::vector<AttentionCase<T>> cases;
@@ -207,6 +208,11 @@ std::vector<AttentionCase<T>> attention_cases() {
     }
     cases.push_back({.shape = {1, 601, 2, 1, 16, 2}, .document = 150, .probability = 0.1f});
     cases.push_back({.shape = {1, 150, 2, 2, 64}, .spread = 6});
+    // Scales other than 1 / sqrt(head_dim), with and without documents and dropout.
+    cases.push_back({.shape = {2, 67, 4, 2, 32, 0, 0.015625f}, .spread = 3});
+    cases.push_back({.shape = {1, 128, 2, 1, 64, 0, 0.25f}});
+    cases.push_back({.shape = {2, 77, 2, 2, 48, 0, 0.3f}, .document = 30});
+    cases.push_back({.shape = {1, 131, 4, 2, 128, 3, 0.0078125f}, .probability = 0.2f, .spread = 4});
     for (auto& c : cases) {
         c.fill();
     }

@@ -14,7 +14,7 @@ std::string described(const AttentionCase<T>& c) {
     return "batch " + std::to_string(c.shape.batch) + ", seq " + std::to_string(c.shape.seq) + ", heads " +
            std::to_string(c.shape.heads) + ", kv heads " + std::to_string(c.shape.kv_heads) + ", head dim " +
            std::to_string(c.shape.head_dim) + ", documents of " + std::to_string(c.document) + ", dropout " +
-           std::to_string(c.probability);
+           std::to_string(c.probability) + ", scale " + std::to_string(c.shape.scale);
 }
 
 template <class T>

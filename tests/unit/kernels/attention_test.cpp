@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/unit/kernels/attention_checks.hpp"
 
 namespace ziggurat::kernels {
@@ -21,6 +23,24 @@ TYPED_TEST(AttentionTest, IsTheSoftmaxOfTheReferenceAndItsGradient) {
 
 TYPED_TEST(AttentionTest, HasTheSameBitsForAnyNumberOfThreads) {
     test::expect_same_bits_for_any_threads(this->attention);
+}
+
+TYPED_TEST(AttentionTest, HasTheSameBitsWithTheUsualScaleAndWithout) {
+    test::AttentionCase<TypeParam> usual{.shape = {2, 45, 4, 2, 24}};
+    usual.fill();
+    auto given = usual;
+    given.shape.scale = 1.0f / std::sqrt(24.0f);
+    auto doubled = usual;
+    doubled.shape.scale = 2.0f / std::sqrt(24.0f);
+
+    const auto expected = usual.run(this->attention, 2);
+    const auto same = given.run(this->attention, 2);
+    const auto other = doubled.run(this->attention, 2);
+
+    EXPECT_TRUE(test::same_bits(same.out, expected.out));
+    EXPECT_TRUE(test::same_bits(same.d_qkv, expected.d_qkv));
+    EXPECT_FALSE(test::same_bits(other.out, expected.out));
+    EXPECT_FALSE(test::same_bits(other.d_qkv, expected.d_qkv));
 }
 
 TYPED_TEST(AttentionTest, DropsTheSameWeightsWhereHeadsAndSequencesAreSpreadOverRanks) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
 #include "base/error.hpp"
@@ -60,6 +62,42 @@ TYPED_TEST(Residual, AddsTheBranchAlsoInPlace) {
     }
 }
 
+TYPED_TEST(Residual, MultipliesTheBranchAndItsGradientByTheFactor) {
+    constexpr float factor = 0.22f;
+    for (const auto [rows, width] : odd_extents) {
+        auto x = normal_values<TypeParam>(rows * width, 1);
+        auto branch = normal_values<TypeParam>(rows * width, 2);
+        std::vector<TypeParam> expected, expected_gradient, gradient(branch.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            expected.push_back(TypeParam(std::fma(float(branch[i]), factor, float(x[i]))));
+            expected_gradient.push_back(TypeParam(float(branch[i]) * factor));
+        }
+
+        residual_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
+                                    {.factor = factor}, matrix(x, rows, width));
+        dropout_backward<TypeParam>(test_stream(), matrix(branch, rows, width), {.factor = factor},
+                                    matrix(gradient, rows, width));
+        dropout_backward<TypeParam>(test_stream(), matrix(branch, rows, width), {.factor = factor},
+                                    matrix(branch, rows, width));
+
+        EXPECT_TRUE(same_bits(x, expected));
+        EXPECT_TRUE(same_bits(gradient, expected_gradient));
+        EXPECT_TRUE(same_bits(branch, expected_gradient)) << "in place";
+    }
+}
+
+TYPED_TEST(Residual, MultipliesKeptValuesByTheFactorToo) {
+    constexpr std::int64_t width = 37;
+    auto halved = for_samples(a_tenth);
+    halved.factor = 0.5f;
+    const auto whole = factors<TypeParam>(for_samples(a_tenth), 3, width);
+    const auto half = factors<TypeParam>(halved, 3, width);
+
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        ASSERT_EQ(float(half[i]), float(whole[i]) / 2) << i;
+    }
+}
+
 TYPED_TEST(Residual, DropsWhatTheDocumentedWordsSay) {
     constexpr std::int64_t width = 37;
     const auto got = factors<TypeParam>(for_samples(a_tenth), 3, width);
@@ -91,27 +129,32 @@ TYPED_TEST(Residual, ForwardDropsWhatBackwardDrops) {
     EXPECT_TRUE(same_bits(ones, mask));
 }
 
-TYPED_TEST(Residual, NormsWithAResidualDropTheSame) {
-    constexpr std::int64_t width = 261;
-    const auto rows = 3 * sequence;
-    auto x = normal_values<TypeParam>(rows * width, 1);
-    auto branch = normal_values<TypeParam>(rows * width, 2);
-    std::vector<TypeParam> expected(x.size()), sum(x.size()), sum_rms(x.size()), y(x.size());
-    std::vector<TypeParam> gain(width);
-    std::vector<float> statistic(static_cast<std::size_t>(rows));
-    const auto dropout = for_samples(a_tenth);
+TYPED_TEST(Residual, NormsWithAResidualAddTheSame) {
+    auto scaled = for_samples(a_tenth);
+    scaled.factor = 0.22f;
+    for (const auto& dropout : {for_samples(a_tenth), scaled, Dropout{.factor = 0.22f}}) {
+        for (const std::int64_t width : {261, 256}) {
+            const auto rows = 3 * sequence;
+            auto x = normal_values<TypeParam>(rows * width, 1);
+            auto branch = normal_values<TypeParam>(rows * width, 2);
+            std::vector<TypeParam> expected(x.size()), sum(x.size()), sum_rms(x.size()), y(x.size());
+            std::vector<TypeParam> gain(static_cast<std::size_t>(width));
+            std::vector<float> statistic(static_cast<std::size_t>(rows));
 
-    residual_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width), dropout,
-                                matrix(expected, rows, width));
-    residual_layer_norm_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
-                                           dropout, row(gain), row(gain), 1e-5f, matrix(sum, rows, width),
-                                           matrix(y, rows, width), row(statistic), row(statistic));
-    residual_rms_norm_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
-                                         dropout, row(gain), 1e-5f, matrix(sum_rms, rows, width),
-                                         matrix(y, rows, width), row(statistic));
+            residual_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
+                                        dropout, matrix(expected, rows, width));
+            residual_layer_norm_forward<TypeParam>(test_stream(), matrix(x, rows, width),
+                                                   matrix(branch, rows, width), dropout, row(gain), row(gain),
+                                                   1e-5f, matrix(sum, rows, width), matrix(y, rows, width),
+                                                   row(statistic), row(statistic));
+            residual_rms_norm_forward<TypeParam>(
+                test_stream(), matrix(x, rows, width), matrix(branch, rows, width), dropout, row(gain), 1e-5f,
+                matrix(sum_rms, rows, width), matrix(y, rows, width), row(statistic));
 
-    EXPECT_TRUE(same_bits(sum, expected));
-    EXPECT_TRUE(same_bits(sum_rms, expected));
+            EXPECT_TRUE(same_bits(sum, expected)) << width;
+            EXPECT_TRUE(same_bits(sum_rms, expected)) << width;
+        }
+    }
 }
 
 TEST(Dropout, KeepsItsRate) {
@@ -197,6 +240,14 @@ TEST(Dropout, OfProbabilityZeroIsACopyAndReadsNothingElse) {
     dropout_backward<float>(test_stream(), matrix(dy, 1, 37), {}, matrix(dx, 1, 37));
 
     EXPECT_TRUE(same_bits(dx, dy));
+}
+
+TEST(Dropout, IsRefusedWithAFactorThatIsNoNumber) {
+    std::vector<float> x(37);
+    EXPECT_THROW(
+        dropout_backward<float>(test_stream(), matrix(x, 1, 37),
+                                {.factor = std::numeric_limits<float>::infinity()}, matrix(x, 1, 37)),
+        Error);
 }
 
 TEST(Dropout, RefusesWhatHasNoSamplesOrNoProbability) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.hpp"
 #include "kernels/residual.hpp"
 #include "tests/reference/rms_norm.hpp"
@@ -111,21 +113,23 @@ TYPED_TEST(RmsNorm, GivesTheSameBitsWhereTheGainIsFrozen) {
 
 TYPED_TEST(RmsNorm, ResidualFormIsAdditionThenNorm) {
     for (const auto extents : norm_extents()) {
-        Data<TypeParam> data{extents};
-        Data<TypeParam> plain{extents};
-        for (std::size_t i = 0; i < data.x.size(); ++i) {
-            plain.x[i] = TypeParam(float(data.x[i]) + float(data.branch[i]));
+        for (const float factor : {1.0f, 0.22f}) {
+            Data<TypeParam> data{extents};
+            Data<TypeParam> plain{extents};
+            for (std::size_t i = 0; i < data.x.size(); ++i) {
+                plain.x[i] = TypeParam(std::fma(float(data.branch[i]), factor, float(data.x[i])));
+            }
+            plain.forward(test_stream());
+            const auto x = matrix(data.x, data.rows, data.width);
+
+            residual_rms_norm_forward<TypeParam>(test_stream(), x, matrix(data.branch, data.rows, data.width),
+                                                 {.factor = factor}, row(data.gain), epsilon, x,
+                                                 matrix(data.y, data.rows, data.width), row(data.inv_rms));
+
+            EXPECT_TRUE(same_bits(data.x, plain.x));
+            EXPECT_TRUE(same_bits(data.y, plain.y));
+            EXPECT_TRUE(same_bits(data.inv_rms, plain.inv_rms));
         }
-        plain.forward(test_stream());
-        const auto x = matrix(data.x, data.rows, data.width);
-
-        residual_rms_norm_forward<TypeParam>(test_stream(), x, matrix(data.branch, data.rows, data.width), {},
-                                             row(data.gain), epsilon, x,
-                                             matrix(data.y, data.rows, data.width), row(data.inv_rms));
-
-        EXPECT_TRUE(same_bits(data.x, plain.x));
-        EXPECT_TRUE(same_bits(data.y, plain.y));
-        EXPECT_TRUE(same_bits(data.inv_rms, plain.inv_rms));
     }
 }
 

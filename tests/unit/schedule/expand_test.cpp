@@ -161,6 +161,20 @@ TEST(Expand, GivesBranchesOwnGradientsUnderDropout) {
               std::string::npos);
 }
 
+TEST(Expand, GivesBranchesOwnGradientsIfTheyHaveAFactor) {
+    auto spec = one_microbatch("llama");
+    spec.model.multiplier.residual = 0.22;
+    const auto program = expanded(spec);
+
+    const auto& residual = op_of(program, "layers.0.residual backward 0");
+    EXPECT_EQ(operands(program, residual.reads), "d_output=d head.x");
+    EXPECT_EQ(operands(program, residual.writes), "d_branch=d layers.0.mlp.branch");
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.mlp_out backward_weight 0").reads),
+              "input=layers.0.mlp.active d_output=d layers.0.mlp.branch");
+    const auto norm = operands(program, op_of(program, "layers.0.mlp_norm backward 0").writes);
+    EXPECT_NE(norm.find("d_input=d head.x d_branch=d layers.0.attention.branch"), std::string::npos) << norm;
+}
+
 TEST(Expand, TurnsQueriesAndKeysInTheirBuffer) {
     const auto program = expanded(one_microbatch("llama"));
     const auto& forward = op_of(program, "layers.0.rope forward 0");

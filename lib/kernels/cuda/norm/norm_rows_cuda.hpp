@@ -163,6 +163,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
         float branch[pack];
         from_branch.to_floats(branch);
         const bool drops = !is_plain && dropped.drops();
+        const float scale = dropped.scale();  // with 1, the fused sum has the bits of a plain one
         float factor[pack];
         if (drops) {
             dropped.factors(element_position, begin, factor);
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             T sum;
-            tensor::store(sum, drops ? std::fma(branch[i], factor[i], to[i]) : to[i] + branch[i]);
+            tensor::store(sum, std::fma(branch[i], drops ? factor[i] : scale, to[i]));
             to[i] = float(sum);
         }
         store_some(of.x_out + at + begin, count, is_aligned, to);
