@@ -19,9 +19,9 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias);
 /// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
 int rope_phase(UnitBuilder& unit, int raw);
 
-/// Adds causal attention over qkv without stored attention weights. Returns its value.
+/// Adds causal attention over qkv, within the layer's window, without stored attention weights.
 ///
-/// The value's width is heads * head_dim.
+/// Returns its value, whose width is heads * head_dim.
 int attention_phase(UnitBuilder& unit, int qkv);
 
 /// Adds the output projection of attention. Returns the value of the branch.
