@@ -47,15 +47,17 @@ Kernel bind_attention(Binder<T>& binder,
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
-    // If documents never reset attention, every sequence starts at 0. Then kernels without document support
-    // can run.
-    const auto batch_starts = use.in<std::int32_t>(Role::document_starts);
-    const auto starts = binder.spec().data.reset_at_document ? batch_starts : decltype(batch_starts){};
+    const auto batch_starts =
+        use.in<std::int32_t>(phase.window > 0 ? Role::window_starts : Role::document_starts);
+    // Without a window, and if documents never reset attention, every query starts at 0. Then kernels without
+    // starts can run.
+    const bool has_starts = phase.window > 0 || binder.spec().data.reset_at_document;
+    const auto starts = has_starts ? batch_starts : decltype(batch_starts){};
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
     binder.count_attention(kernels::prepare_attention<T>(
-        stream, shape, layout::attention_use(binder.spec(), use.is_training())));
+        stream, shape, layout::attention_use(binder.spec(), use.is_training(), phase.window)));
 
     if (use.op().direction == Direction::backward) {
         const auto lse = use.in<float>(Role::lse).template reshaped<3>(lse_extents);

@@ -136,9 +136,16 @@ struct Phase {
     double adapter_flops_per_token = 0;  ///< the same for adapters
     /// Attention: multiply by the number of keys that a query attends to.
     double flops_per_token_and_key = 0;
+<<<<<<< HEAD
 
     /// True if the gradient of the branch differs from that of the stream, so that it needs its own buffer.
     bool changes_branch() const noexcept { return has_dropout || branch_factor != 1; }
+=======
+    /// Attention: maximum number of keys of a query, with its own; 0: all keys before it.
+    ///
+    /// family_table(run) sets it to 0 if the run's sequences do not reach it.
+    std::int64_t window = 0;
+>>>>>>> 848552ad64011501cf7f003f8361f70328fad1bd
 };
 
 enum class UnitKind { embedding, layer, head };
@@ -166,7 +173,7 @@ struct FamilyTable {
 /// kv_heads nor is a multiple of it. The deck's rules reject such decks first.
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
 
-/// Returns the table of a run, in which tensors may be frozen.
+/// Returns the table of a run, in which tensors may be frozen and windows may be out of reach.
 FamilyTable family_table(const spec::RunSpec& run);
 
 /// Returns the number of key/value heads that a rank of a tensor axis of that degree uses.

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "layout/families/attention_window.hpp"
+
 namespace ziggurat::layout {
 
 namespace {
@@ -90,6 +92,7 @@ int attention_phase(UnitBuilder& unit, int qkv) {
     made.has_dropout = model.dropout > 0;
     made.redone_by_selective = true;
     made.flops_per_token_and_key = 4.0 * static_cast<double>(width) / unit.tensor();
+    made.window = window_of_layer(model, unit.layer());
     return out;
 }
 

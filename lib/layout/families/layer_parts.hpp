@@ -26,9 +26,9 @@ int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name);
 /// \param redone  true if `raw` can be redone by recompute.kind selective
 int rope_phase(UnitBuilder& unit, int raw, bool redone = false);
 
-/// Adds causal attention over qkv without stored attention weights. Returns its value.
+/// Adds causal attention over qkv, within the layer's window, without stored attention weights.
 ///
-/// The value's width is heads * head_dim.
+/// Returns its value, whose width is heads * head_dim.
 int attention_phase(UnitBuilder& unit, int qkv);
 
 /// Adds the output projection of attention. Returns the value of the branch.

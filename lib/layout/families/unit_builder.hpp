@@ -71,6 +71,7 @@ class UnitBuilder {
 
     const spec::Model& model() const noexcept { return model_; }
     int tensor() const noexcept { return tensor_; }
+    int layer() const noexcept { return unit_.layer; }
 
   private:
     std::vector<int> norm_parameters(const std::string& name, NormKind kind);

@@ -246,10 +246,11 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
         case PhaseKind::attention: {
             const auto sizes = layout::attention_sizes(spec_);
             const bool trains = program_.variant == schedule::Variant::train;
-            return attention_kernels(use, sizes,
-                                     layout::choose_attention(layout::attention_use(spec_, trains), sizes,
-                                                              layout::any_capability, has_cudnn_)
-                                         .kernel);
+            return attention_kernels(
+                use, sizes,
+                layout::choose_attention(layout::attention_use(spec_, trains, phase.window), sizes,
+                                         layout::any_capability, has_cudnn_)
+                    .kernel);
         }
         case PhaseKind::gelu:
             return {{is_forward(op) ? "gelu_forward" : "gelu_backward", 1, use.all_but()}};

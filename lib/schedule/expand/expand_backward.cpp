@@ -178,7 +178,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     } else if (described.kind == PhaseKind::rope) {
         add_rotations(op);
     } else if (described.kind == PhaseKind::attention) {
-        op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
+        add_starts(op, described);
     }
     if (described.has_dropout) {
         add_dropout_reads(op);

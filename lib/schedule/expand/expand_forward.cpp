@@ -56,7 +56,7 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             add_rotations(op);
             break;
         case PhaseKind::attention:
-            op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
+            add_starts(op, described);
             break;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:

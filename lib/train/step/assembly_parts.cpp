@@ -7,6 +7,7 @@
 
 #include "comm/node/event_count.hpp"
 #include "kernels/rope.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/rotary_frequencies.hpp"
 #include "spec/budgets.hpp"
 #include "train/ops/bind_state_ops.hpp"
@@ -120,6 +121,10 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
         products = agree_on_products(world, tuner.get(), known);
     }
     fill_rotations();
+    if (layout::num_windowed_layers(spec) > 0) {
+        train_executor.before_step([this] { fill_window_starts(train_slots, spec); });
+        evaluate_executor.before_step([this] { fill_window_starts(evaluate_slots, spec); });
+    }
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }
