@@ -36,13 +36,14 @@ void embedding_forward(const device::Stream& stream,
                        std::int64_t vocab,
                        TensorAddress<const T, 2> position_table,
                        const Dropout& dropout,
-                       TensorAddress<T, 2> out) {
+                       TensorAddress<T, 2> out,
+                       float table_factor) {
     ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
     ZG_EXPECTS(first >= 0 && first + table.extent(0) <= vocab);
     ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
     check_dropout_alone(dropout, out.extent(0));
-    launch<embedding_forward<T>>(stream, tokens, positions, table, first, vocab, position_table, dropout,
-                                 out);
+    launch<embedding_forward<T>>(stream, tokens, positions, table, first, vocab, position_table, dropout, out,
+                                 table_factor);
 }
 
 template <class T>
@@ -71,9 +72,10 @@ void embedding_tile_forward(const device::Stream& stream,
                             VectorAddress<const std::int32_t> tokens,
                             TensorAddress<const T, 2> table,
                             std::int64_t first,
-                            TensorAddress<T, 2> out) {
+                            TensorAddress<T, 2> out,
+                            float table_factor) {
     ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
-    launch<embedding_tile_forward<T>>(stream, tokens, table, first, out);
+    launch<embedding_tile_forward<T>>(stream, tokens, table, first, out, table_factor);
 }
 
 template <class T>

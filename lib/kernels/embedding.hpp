@@ -9,7 +9,9 @@
 
 namespace ziggurat::kernels {
 
-/// Computes out[r] = dropout(table[tokens[r]] + position_table[positions[r]]).
+/// Computes out[r] = dropout(table_factor * table[tokens[r]] + position_table[positions[r]]).
+///
+/// The product with the factor is rounded to T.
 ///
 /// `table` may be a slice of a table of `vocab` rows: the rows from `first` on. Other rows count as zeros, so
 /// the sum over all slices is the lookup.
@@ -27,13 +29,15 @@ void embedding_forward(const device::Stream& stream,
                        std::int64_t vocab,
                        TensorAddress<const T, 2> position_table,
                        const Dropout& dropout,
-                       TensorAddress<T, 2> out);
+                       TensorAddress<T, 2> out,
+                       float table_factor = 1);
 
 /// Adds the gradient of each row, with dropout, to the table rows that it was looked up from.
 ///
 /// Accumulate::no zeroes a table first. Accumulate::yes is for a tied table whose gradient the head has
 /// already written. Summands of d_table are multiplied by `table_scale`: values below 1 keep large models
-/// stable (GLM-130B, arXiv:2210.02414, section 3.1: embedding gradient shrink).
+/// stable (GLM-130B, arXiv:2210.02414, section 3.1: embedding gradient shrink). It includes the factor of
+/// forward.
 ///
 /// Shapes:  as forward; d_table [at most vocab - first, width] and d_position_table [max_seq, width]; empty
 ///          if not requested
@@ -55,7 +59,7 @@ void embedding_backward(const device::Stream& stream,
                         Accumulate accumulate_position_table,
                         float table_scale = 1);
 
-/// Copies the rows of a tile of the table to the rows of `out` whose tokens select them.
+/// Copies the scaled rows of a tile of the table to the rows of `out` whose tokens select them.
 ///
 /// Other rows do not change. A last call adds positions and dropout for all rows; the bits are those of
 /// embedding_forward.
@@ -66,7 +70,8 @@ void embedding_tile_forward(const device::Stream& stream,
                             VectorAddress<const std::int32_t> tokens,
                             TensorAddress<const T, 2> table,
                             std::int64_t first,
-                            TensorAddress<T, 2> out);
+                            TensorAddress<T, 2> out,
+                            float table_factor = 1);
 template <class T>
 void embedding_positions_forward(const device::Stream& stream,
                                  VectorAddress<const std::int32_t> positions,

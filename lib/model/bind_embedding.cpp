@@ -16,6 +16,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, -1, dropout_embedding);
     const auto vocab = binder.spec().model.vocab_padded;
     const auto first = binder.first_of_slice(vocab);
+    const auto factor = static_cast<float>(binder.spec().model.multiplier.embedding);
 
     if (use.op().direction == Direction::forward || use.op().direction == Direction::recompute) {
         const auto learned = use.reads(Role::position_table) ? use.matrix_in<T>(Role::position_table, width)
@@ -23,7 +24,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
         return
             [=, table = use.matrix_in<T>(Role::table, width), out = use.matrix_out<T>(Role::output, width)] {
                 kernels::embedding_forward<T>(stream, tokens, positions, table, first, vocab, learned,
-                                              dropout, out);
+                                              dropout, out, factor);
             };
     }
     const auto d_out = use.matrix_in<T>(Role::d_output, width);
@@ -31,7 +32,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto d_learned = use.gradient(Role::d_position_table, width);
     // If a tied head on this rank has already written the table's gradient, this gradient is added to it.
     const auto accumulate = use.accumulate();
-    const auto scale = static_cast<float>(binder.spec().model.embedding_gradient);
+    const auto scale = static_cast<float>(binder.spec().model.embedding_gradient) * factor;
     return [=] {
         kernels::embedding_backward<T>(stream, tokens, positions, d_out, dropout, d_table, first, vocab,
                                        accumulate, d_learned, accumulate, scale);

@@ -93,10 +93,11 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
         use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
     const bool drops = phase.has_dropout && !(is_forward && is_tile);
     const auto dropout = use.dropout(binder.spec(), drops, -1, dropout_embedding);
+    const auto factor = static_cast<float>(binder.spec().model.multiplier.embedding);
     if (is_forward && is_tile) {
         return
             [=, table = use.matrix_in<T>(Role::table, width), out = use.matrix_out<T>(Role::output, width)] {
-                kernels::embedding_tile_forward<T>(stream, indices, table, first, out);
+                kernels::embedding_tile_forward<T>(stream, indices, table, first, out, factor);
             };
     }
     if (is_forward) {
@@ -109,7 +110,7 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
     const auto d_out = use.matrix_in<T>(Role::d_output, width);
     const auto d_table = use.gradient(is_tile ? Role::d_table : Role::d_position_table, width);
     const auto accumulate = use.accumulate();
-    const auto scale = is_tile ? static_cast<float>(binder.spec().model.embedding_gradient) : 1.0f;
+    const auto scale = is_tile ? static_cast<float>(binder.spec().model.embedding_gradient) * factor : 1.0f;
     return [=] {
         kernels::embedding_tile_backward<T>(stream, indices, first, d_out, dropout, d_table, accumulate,
                                             scale);

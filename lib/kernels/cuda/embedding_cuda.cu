@@ -46,7 +46,18 @@ struct Looked {
     bool is_aligned;
 };
 
-/// Computes to = (to, or the token's table row) + the position's table row, then dropout.
+/// Multiplies a pack by a factor and rounds the products to T. A factor of 1 changes nothing.
+template <class T>
+__device__ void scale_rounded(float factor, float (&values)[pack]) {
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        T product;
+        tensor::store(product, values[i] * factor);
+        values[i] = float(product);
+    }
+}
+
+/// Computes to = (to, or the token's scaled table row) + the position's table row, then dropout.
 template <class T>
 __global__ void __launch_bounds__(256) look_up(Looked of,
                                                // nullptr: `to` already holds the token's row
@@ -55,6 +66,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
                                                const std::int32_t* positions,
                                                TablePart<T> position_table,
                                                DropoutView dropout,
+                                               float table_factor,
                                                T* to) {
     const auto part = row_pack(of.width);
     if (part.row >= of.rows) {
@@ -73,6 +85,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
         if (is_present) {
             load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned,
                       value);
+            scale_rounded<T>(table_factor, value);
         }
     }
     if (position_table.data != nullptr) {
@@ -108,10 +121,12 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
     store_some(to + at, part.count, of.is_aligned, value);
 }
 
-/// Copies rows of the table to the rows of `to` whose tokens select them; the others do not change.
+/// Copies scaled rows of the table to the rows of `to` whose tokens select them.
+///
+/// The other rows do not change.
 template <class T>
 __global__ void __launch_bounds__(256)
-    look_up_some(Looked of, const std::int32_t* tokens, TablePart<T> table, T* to) {
+    look_up_some(Looked of, const std::int32_t* tokens, TablePart<T> table, float table_factor, T* to) {
     const auto part = row_pack(of.width);
     if (part.row >= of.rows) {
         return;
@@ -122,6 +137,7 @@ __global__ void __launch_bounds__(256)
     }
     float value[pack];
     load_some(table.data + element_position * of.width + part.begin, part.count, of.is_aligned, value);
+    scale_rounded<T>(table_factor, value);
     store_some(to + part.row * of.width + part.begin, part.count, of.is_aligned, value);
 }
 
@@ -157,12 +173,13 @@ void embedding_forward(const device::Stream& stream,
                        std::int64_t vocab,
                        TensorRef<const T, 2> position_table,
                        const DropoutView& dropout,
-                       TensorRef<T, 2> out) {
+                       TensorRef<T, 2> out,
+                       float table_factor) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, position_table.data, out.data)};
     launch_grid(stream, "embedding_forward", a_thread_each_pack(of.rows, width), look_up<T>, of, tokens.data,
                 part_of(table, first, vocab), positions.data,
-                part_of(position_table, 0, position_table.extent(0)), dropout, out.data);
+                part_of(position_table, 0, position_table.extent(0)), dropout, table_factor, out.data);
 }
 
 template <class T>
@@ -191,11 +208,12 @@ void embedding_tile_forward(const device::Stream& stream,
                             Indices tokens,
                             TensorRef<const T, 2> table,
                             std::int64_t first,
-                            TensorRef<T, 2> out) {
+                            TensorRef<T, 2> out,
+                            float table_factor) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, out.data)};
     launch_grid(stream, "embedding_tile_forward", a_thread_each_pack(of.rows, width), look_up_some<T>, of,
-                tokens.data, part_of(table, first, 0), out.data);
+                tokens.data, part_of(table, first, 0), table_factor, out.data);
 }
 
 template <class T>
@@ -208,7 +226,7 @@ void embedding_positions_forward(const device::Stream& stream,
     const Looked of{out.extent(0), width, are_rows_aligned(width, position_table.data, out.data)};
     launch_grid(stream, "embedding_positions_forward", a_thread_each_pack(of.rows, width), look_up<T>, of,
                 static_cast<const std::int32_t*>(nullptr), TablePart<T>{}, positions.data,
-                part_of(position_table, 0, position_table.extent(0)), dropout, out.data);
+                part_of(position_table, 0, position_table.extent(0)), dropout, 1.0F, out.data);
 }
 
 template <class T>

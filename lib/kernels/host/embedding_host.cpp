@@ -28,6 +28,19 @@ void add_rows(const T* a, const T* b, T* to, std::int64_t width) {
     }
 }
 
+/// Computes to = factor * from. A factor of 1 copies.
+template <class T>
+void copy_scaled(const T* from, float factor, T* to, std::int64_t width) {
+    if (factor == 1) {
+        std::copy_n(from, width, to);
+        return;
+    }
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        tensor::store(to[c], float(from[c]) * factor);
+    }
+}
+
 template <class T>
 void copy_or_clear(const T* from, T* to, std::int64_t width) {
     if (from != nullptr) {
@@ -112,7 +125,8 @@ void embedding_forward(const device::Stream&,
                        std::int64_t vocab,
                        TensorRef<const T, 2> position_table,
                        const DropoutView& dropout,
-                       TensorRef<T, 2> out) {
+                       TensorRef<T, 2> out,
+                       float table_factor) {
     ZG_EXPECTS(are_rows_of(tokens, vocab));
     const bool has_positions = !position_table.empty();
     if (has_positions) {
@@ -126,10 +140,13 @@ void embedding_forward(const device::Stream&,
         T* to = out.row(row);
         if (index < 0 || index >= table.extent(0)) {
             copy_or_clear(has_positions ? position_table.row(positions.data[row]) : nullptr, to, width);
-        } else if (has_positions) {
+        } else if (has_positions && table_factor == 1) {
             add_rows(table.row(index), position_table.row(positions.data[row]), to, width);
         } else {
-            std::copy_n(table.row(index), width, to);
+            copy_scaled(table.row(index), table_factor, to, width);
+            if (has_positions) {
+                add_rows(static_cast<const T*>(to), position_table.row(positions.data[row]), to, width);
+            }
         }
         if (dropped.drops()) {
             drop_row<T>(to, dropped, row, to, width);
@@ -166,11 +183,12 @@ void embedding_tile_forward(const device::Stream&,
                             Indices tokens,
                             TensorRef<const T, 2> table,
                             std::int64_t first,
-                            TensorRef<T, 2> out) {
+                            TensorRef<T, 2> out,
+                            float table_factor) {
     for_rows("ziggurat::embedding_tile_forward", out.extent(0), [=](std::int64_t row) {
         const auto index = tokens.data[row] - first;
         if (0 <= index && index < table.extent(0)) {
-            std::copy_n(table.row(index), out.extent(1), out.row(row));
+            copy_scaled(table.row(index), table_factor, out.row(row), out.extent(1));
         }
     });
 }

@@ -29,7 +29,9 @@ void layer_norm_forward(const device::Stream& stream,
                         VectorAddress<float> mean,
                         VectorAddress<float> inv_std);
 
-/// Computes x_out = x + dropout(branch) and y = layer_norm(x_out) in one pass, as residual_forward does.
+/// Computes x_out = x + dropout(branch) and y = layer_norm(x_out) in one pass.
+///
+/// The sum is that of residual_forward, with the constant factor of `dropout`.
 ///
 /// Shapes, numerics, errors: as layer_norm_forward; branch, x_out [rows, width]. Statistics are those of the
 /// rounded x_out, which backward reads.

@@ -25,7 +25,9 @@ void rms_norm_forward(const device::Stream& stream,
                       TensorAddress<T, 2> y,
                       VectorAddress<float> inv_rms);
 
-/// Computes x_out = x + dropout(branch) and y = rms_norm(x_out) in one pass, as residual_forward does.
+/// Computes x_out = x + dropout(branch) and y = rms_norm(x_out) in one pass.
+///
+/// The sum is that of residual_forward, with the constant factor of `dropout`.
 ///
 /// Shapes, numerics, errors: as rms_norm_forward; branch, x_out [rows, width]. The statistic is that of the
 /// rounded x_out, which backward reads.

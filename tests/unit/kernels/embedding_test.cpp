@@ -51,10 +51,10 @@ struct Data {
                 .sequence = sequence,
                 .inputs = &inputs};
     }
-    void forward(const Dropout& dropout) {
+    void forward(const Dropout& dropout, float table_factor = 1) {
         embedding_forward<T>(test_stream(), row(tokens), row(positions), matrix(table, vocab, width), 0,
                              vocab, matrix(position_table, sequence, width), dropout,
-                             matrix(out, rows, width));
+                             matrix(out, rows, width), table_factor);
     }
     /// Returns an empty tensor if the table is frozen.
     tensor::TensorRef<float, 2> of(std::vector<float>& gradient, std::int64_t table_rows) const {
@@ -98,6 +98,31 @@ TYPED_TEST(Embedding, WithoutPositionsCopiesRowsOfTheTable) {
     EXPECT_EQ(doubles(data.out), reference::lookup(data.tokens, doubles(data.table), 37));
 }
 
+TYPED_TEST(Embedding, MultipliesRowsOfTheTokenTableByTheFactor) {
+    constexpr float factor = 12.3f;
+    for (const std::int64_t width : {1, 37, 129, 300, 304}) {
+        Data<TypeParam> data{width};
+        const auto columns = static_cast<std::size_t>(width);
+        std::vector<TypeParam> scaled_table;
+        for (const auto value : data.table) {
+            scaled_table.push_back(TypeParam(float(value) * factor));
+        }
+        const auto expected = reference::lookup(data.tokens, doubles(scaled_table), columns);
+        const auto positions = reference::lookup(data.positions, doubles(data.position_table), columns);
+        auto sums = expected;
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            sums[i] = double(float(TypeParam(float(expected[i]) + float(positions[i]))));
+        }
+
+        data.forward({}, factor);
+        EXPECT_EQ(doubles(data.out), sums) << width;
+
+        embedding_forward<TypeParam>(test_stream(), row(data.tokens), {}, matrix(data.table, vocab, width), 0,
+                                     vocab, {}, {}, matrix(data.out, data.rows, width), factor);
+        EXPECT_EQ(doubles(data.out), expected) << width;
+    }
+}
+
 TYPED_TEST(Embedding, SlicesOfTheTableAddUpToTheLookup) {
     constexpr std::int64_t width = 37;
     constexpr std::int64_t cut = 9;
@@ -139,11 +164,11 @@ TYPED_TEST(Embedding, SlicesOfTheTableAddUpToTheLookup) {
 
 TYPED_TEST(Embedding, ByTilesOfTheTableHasTheBitsOfTheWhole) {
     constexpr std::int64_t width = 37;
-    for (const float probability : {0.0f, 0.3f}) {
+    for (const auto& [probability, factor] : {std::pair{0.0f, 1.0f}, {0.3f, 1.0f}, {0.3f, 12.3f}}) {
         Data<TypeParam> whole{width};
         auto tiled = whole;
         const auto dropout = whole.dropout(probability);
-        whole.forward(dropout);
+        whole.forward(dropout, factor);
         whole.backward(test_stream(), dropout, Accumulate::yes, Accumulate::no);
 
         const auto tiled_dropout = tiled.dropout(probability);
@@ -151,7 +176,7 @@ TYPED_TEST(Embedding, ByTilesOfTheTableHasTheBitsOfTheWhole) {
             const auto at = begin * width;
             embedding_tile_forward<TypeParam>(test_stream(), row(tiled.tokens),
                                               {tiled.table.data() + at, {end - begin, width}}, begin,
-                                              matrix(tiled.out, tiled.rows, width));
+                                              matrix(tiled.out, tiled.rows, width), factor);
             embedding_tile_backward<TypeParam>(
                 test_stream(), row(tiled.tokens), begin, matrix(tiled.d_out, tiled.rows, width),
                 tiled_dropout, {tiled.d_table.data() + at, {end - begin, width}}, Accumulate::yes);
