@@ -14,12 +14,19 @@ using tensor::TensorRef;
 
 /// Adds the gradient through the norm of one row to dx, and that of gain to its partial row.
 template <class T>
-void backward_row(
-    const T* x, const T* dy, const T* gain, float inv_rms, T* dx, float* d_gain, std::int64_t width) {
-    const float projection = mean_projection(x, dy, gain, inv_rms, d_gain, width);
+void backward_row(const T* x,
+                  const T* dy,
+                  const T* gain,
+                  float gain_offset,
+                  float inv_rms,
+                  T* dx,
+                  float* d_gain,
+                  std::int64_t width) {
+    const float projection = mean_projection(x, dy, gain, gain_offset, inv_rms, d_gain, width);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        const float through = through_norm(float(x[c]), float(dy[c]), float(gain[c]), inv_rms, projection);
+        const float through =
+            through_norm(float(x[c]), float(dy[c]), gain_offset + float(gain[c]), inv_rms, projection);
         tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
     }
 }
@@ -30,11 +37,13 @@ template <class T>
 void rms_norm_forward(const device::Stream&,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 1> gain,
+                      float gain_offset,
                       float epsilon,
                       TensorRef<T, 2> y,
                       TensorRef<float, 1> inv_rms) {
     for_rows("ziggurat::rms_norm_forward", x.extent(0), [=](std::int64_t row) {
-        inv_rms.data[row] = normalize_row(x.row(row), gain.data, epsilon, y.row(row), x.extent(1));
+        inv_rms.data[row] =
+            normalize_row(x.row(row), gain.data, gain_offset, epsilon, y.row(row), x.extent(1));
     });
 }
 
@@ -44,6 +53,7 @@ void residual_rms_norm_forward(const device::Stream&,
                                TensorRef<const T, 2> branch,
                                const DropoutView& dropout,
                                TensorRef<const T, 1> gain,
+                               float gain_offset,
                                float epsilon,
                                TensorRef<T, 2> x_out,
                                TensorRef<T, 2> y,
@@ -53,7 +63,7 @@ void residual_rms_norm_forward(const device::Stream&,
         const auto width = x.extent(1);
         T* sum = x_out.row(row);
         add_branch_row(x.row(row), branch.row(row), dropped, row, sum, width);
-        inv_rms.data[row] = normalize_row<T>(sum, gain.data, epsilon, y.row(row), width);
+        inv_rms.data[row] = normalize_row<T>(sum, gain.data, gain_offset, epsilon, y.row(row), width);
     });
 }
 
@@ -62,6 +72,7 @@ void rms_norm_backward(const device::Stream&,
                        TensorRef<const T, 2> x,
                        TensorRef<const T, 2> dy,
                        TensorRef<const T, 1> gain,
+                       float gain_offset,
                        TensorRef<const float, 1> inv_rms,
                        TensorRef<T, 2> dx,
                        TensorRef<float, 1> d_gain,
@@ -71,8 +82,8 @@ void rms_norm_backward(const device::Stream&,
     blocks.for_each("ziggurat::rms_norm_backward",
                     [=](std::int64_t begin, std::int64_t end, float* gain_sums, float*) {
                         for (auto row = begin; row < end; ++row) {
-                            backward_row(x.row(row), dy.row(row), gain.data, inv_rms.data[row], dx.row(row),
-                                         gain_sums, x.extent(1));
+                            backward_row(x.row(row), dy.row(row), gain.data, gain_offset, inv_rms.data[row],
+                                         dx.row(row), gain_sums, x.extent(1));
                         }
                     });
     if (!d_gain.empty()) {

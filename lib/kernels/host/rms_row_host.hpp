@@ -21,33 +21,40 @@ float inverse_rms(const T* x, float epsilon, std::int64_t width) {
 
 /// Normalizes a row. Returns 1 / rms.
 template <class T>
-float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t width) {
+float normalize_row(const T* x, const T* gain, float gain_offset, float epsilon, T* y, std::int64_t width) {
     const float inv_rms = inverse_rms(x, epsilon, width);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        tensor::store(y[c], float(x[c]) * inv_rms * float(gain[c]));
+        tensor::store(y[c], float(x[c]) * inv_rms * (gain_offset + float(gain[c])));
     }
     return inv_rms;
 }
 
 /// Adds the gradient of gain from one row to its partial row.
 ///
-/// Returns the mean of dy * gain * n, where n is the normalized row.
+/// Returns the mean of dy * (gain_offset + gain) * n, where n is the normalized row.
 template <class T>
-float mean_projection(
-    const T* x, const T* dy, const T* gain, float inv_rms, float* d_gain, std::int64_t width) {
+float mean_projection(const T* x,
+                      const T* dy,
+                      const T* gain,
+                      float gain_offset,
+                      float inv_rms,
+                      float* d_gain,
+                      std::int64_t width) {
     float projection = 0;
 #pragma omp simd reduction(+ : projection)
     for (std::int64_t c = 0; c < width; ++c) {
         const float g = float(dy[c]);
         const float normalized = float(x[c]) * inv_rms;
         d_gain[c] = std::fma(g, normalized, d_gain[c]);
-        projection = std::fma(g * float(gain[c]), normalized, projection);
+        projection = std::fma(g * (gain_offset + float(gain[c])), normalized, projection);
     }
     return projection / float(width);
 }
 
 /// Returns the gradient of one normalized element, before its factor inv_rms.
+///
+/// \param gain  with its offset
 inline float through_norm(float x, float dy, float gain, float inv_rms, float projection) {
     return std::fma(-(x * inv_rms), projection, dy * gain);
 }

@@ -11,11 +11,12 @@ void head_norm_forward(const device::Stream& stream,
                        const QkvHeads& shape,
                        TensorAddress<const T, 2> x,
                        VectorAddress<const T> gain,
+                       float gain_offset,
                        float epsilon,
                        TensorAddress<T, 2> y) {
     ZG_EXPECTS(x.extent(1) == shape.width() && y.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == 2 * shape.head_dim);
-    launch<head_norm_forward<T>>(stream, shape, x, gain, epsilon, y);
+    launch<head_norm_forward<T>>(stream, shape, x, gain, gain_offset, epsilon, y);
 }
 
 template <class T>
@@ -23,6 +24,7 @@ void head_norm_backward(const device::Stream& stream,
                         const QkvHeads& shape,
                         TensorAddress<const T, 2> x,
                         VectorAddress<const T> gain,
+                        float gain_offset,
                         float epsilon,
                         TensorAddress<T, 2> dx,
                         VectorAddress<float> d_gain,
@@ -31,7 +33,8 @@ void head_norm_backward(const device::Stream& stream,
     ZG_EXPECTS(x.extent(1) == shape.width() && dx.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == 2 * shape.head_dim);
     ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == gain.extent(0));
-    launch<head_norm_backward<T>>(stream, shape, x, gain, epsilon, dx, d_gain, accumulate, workspace);
+    launch<head_norm_backward<T>>(stream, shape, x, gain, gain_offset, epsilon, dx, d_gain, accumulate,
+                                  workspace);
 }
 
 template decltype(head_norm_forward<float>) head_norm_forward<float>;

@@ -20,7 +20,7 @@ struct QkvHeads {
 /// Largest head that head_norm supports on a GPU.
 inline constexpr std::int64_t max_head_norm_channels = 256;
 
-/// Computes y = gain * x / sqrt(mean(x^2) + epsilon) over the channels of each query and key head.
+/// Computes y = (gain_offset + gain) * x / sqrt(mean(x^2) + epsilon) for each query and key head.
 ///
 /// Copies the value heads. All query heads share one gain, and all key heads another.
 ///
@@ -36,6 +36,7 @@ void head_norm_forward(const device::Stream& stream,
                        const QkvHeads& shape,
                        TensorAddress<const T, 2> x,
                        VectorAddress<const T> gain,
+                       float gain_offset,
                        float epsilon,
                        TensorAddress<T, 2> y);
 
@@ -50,6 +51,7 @@ void head_norm_backward(const device::Stream& stream,
                         const QkvHeads& shape,
                         TensorAddress<const T, 2> x,
                         VectorAddress<const T> gain,
+                        float gain_offset,
                         float epsilon,
                         TensorAddress<T, 2> dx,
                         VectorAddress<float> d_gain,

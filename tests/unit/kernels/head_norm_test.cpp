@@ -12,6 +12,7 @@ namespace {
 using namespace test;
 
 constexpr float epsilon = 1e-6f;
+constexpr float gain_offset = 0.75f;
 
 struct Case {
     std::int64_t rows;
@@ -39,12 +40,20 @@ struct Data {
     std::vector<std::byte> workspace = column_sum_workspace(heads.head_dim);
 
     void forward(const device::Stream& stream) {
-        head_norm_forward<T>(stream, heads, matrix(x, rows, heads.width()), row(gain), epsilon,
+        head_norm_forward<T>(stream, heads, matrix(x, rows, heads.width()), row(gain), gain_offset, epsilon,
                              matrix(y, rows, heads.width()));
     }
     void backward(const device::Stream& stream, Accumulate accumulate) {
-        head_norm_backward<T>(stream, heads, matrix(x, rows, heads.width()), row(gain), epsilon,
+        head_norm_backward<T>(stream, heads, matrix(x, rows, heads.width()), row(gain), gain_offset, epsilon,
                               matrix(dx, rows, heads.width()), row(d_gain), accumulate, workspace);
+    }
+    /// Returns the gains of the reference, which has no offset.
+    std::vector<double> gains() const {
+        auto gains = doubles(gain);
+        for (double& each : gains) {
+            each += gain_offset;
+        }
+        return gains;
     }
     reference::Heads as_reference() const {
         return {static_cast<std::size_t>(heads.heads), static_cast<std::size_t>(heads.kv_heads),
@@ -75,7 +84,7 @@ TYPED_TEST(HeadNorm, ForwardIsTheReference) {
         data.forward(test_stream());
 
         const auto expected =
-            reference::head_norm(doubles(data.x), doubles(data.gain), data.as_reference(), epsilon);
+            reference::head_norm(doubles(data.x), data.gains(), data.as_reference(), epsilon);
         EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>) << of.rows << 'x' << of.heads.head_dim;
         EXPECT_EQ(data.values_of(data.y, data.heads), data.values_of(data.x, data.heads)) << "not copied";
     }
@@ -85,8 +94,8 @@ TYPED_TEST(HeadNorm, BackwardIsTheReference) {
     for (const auto& of : cases) {
         Data<TypeParam> data{of};
         const auto before = data.dx;
-        const auto expected = reference::head_norm_backward(doubles(data.x), doubles(data.dx),
-                                                            doubles(data.gain), data.as_reference(), epsilon);
+        const auto expected = reference::head_norm_backward(doubles(data.x), doubles(data.dx), data.gains(),
+                                                            data.as_reference(), epsilon);
 
         data.backward(test_stream(), Accumulate::no);
 

@@ -22,6 +22,7 @@ struct HeadRows {
     int lanes;  ///< of a group; a power of two
     bool is_aligned;
     float epsilon;
+    float gain_offset;
 
     __device__ int all_heads() const { return heads + 2 * kv_heads; }
     __device__ int normalized() const { return heads + kv_heads; }
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(head_threads)
                       own_gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            values[i] = values[i] * inverse * own_gain[i];
+            values[i] = values[i] * inverse * (of.gain_offset + own_gain[i]);
         }
     }
     if (count > 0) {
@@ -112,6 +113,7 @@ __global__ void __launch_bounds__(head_threads)
         for (int i = 0; i < pack; ++i) {
             const float normalized = values[i] * inverse;
             const float part = dy[i] * normalized;
+            own_gain[i] += of.gain_offset;
             d_gain[0][i] += is_key ? 0.0F : part;
             d_gain[1][i] += is_key ? part : 0.0F;
             projection = std::fma(dy[i] * own_gain[i], normalized, projection);
@@ -148,7 +150,8 @@ __global__ void __launch_bounds__(head_threads)
 }
 
 template <class... T>
-HeadRows head_rows(std::int64_t rows, const QkvHeads& shape, float epsilon, const T*... addresses) {
+HeadRows head_rows(
+    std::int64_t rows, const QkvHeads& shape, float epsilon, float gain_offset, const T*... addresses) {
     ZG_EXPECTS(shape.head_dim <= max_head_norm_channels);
     int lanes = 1;
     while (lanes * pack < shape.head_dim) {
@@ -160,7 +163,8 @@ HeadRows head_rows(std::int64_t rows, const QkvHeads& shape, float epsilon, cons
             .head_dim = static_cast<int>(shape.head_dim),
             .lanes = lanes,
             .is_aligned = are_rows_aligned(shape.head_dim, addresses...),
-            .epsilon = epsilon};
+            .epsilon = epsilon,
+            .gain_offset = gain_offset};
 }
 
 }  // namespace
@@ -170,9 +174,10 @@ void head_norm_forward(const device::Stream& stream,
                        const QkvHeads& shape,
                        TensorRef<const T, 2> x,
                        TensorRef<const T, 1> gain,
+                       float gain_offset,
                        float epsilon,
                        TensorRef<T, 2> y) {
-    const auto of = head_rows(x.extent(0), shape, epsilon, x.data, gain.data, y.data);
+    const auto of = head_rows(x.extent(0), shape, epsilon, gain_offset, x.data, gain.data, y.data);
     const auto heads = of.rows * (of.heads + 2 * of.kv_heads);
     launch_grid(stream, "head_norm_forward", a_thread_each(heads * of.lanes, head_threads),
                 normalize_heads<T>, of, x.data, gain.data, y.data);
@@ -183,12 +188,13 @@ void head_norm_backward(const device::Stream& stream,
                         const QkvHeads& shape,
                         TensorRef<const T, 2> x,
                         TensorRef<const T, 1> gain,
+                        float gain_offset,
                         float epsilon,
                         TensorRef<T, 2> dx,
                         TensorRef<float, 1> d_gain,
                         Accumulate accumulate,
                         std::span<std::byte> workspace) {
-    const auto of = head_rows(x.extent(0), shape, epsilon, x.data, gain.data, dx.data);
+    const auto of = head_rows(x.extent(0), shape, epsilon, gain_offset, x.data, gain.data, dx.data);
     const auto width = shape.head_dim;
     // Each group gets at least four heads, because each block costs one more sum.
     const auto blocks =

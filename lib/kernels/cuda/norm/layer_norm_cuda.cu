@@ -73,7 +73,7 @@ void layer_norm_backward(const device::Stream& stream,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
                          std::span<std::byte> workspace) {
-    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
+    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, 0, mean, inv_std, dx, d_gain, d_bias,
                            accumulate, workspace);
 }
 
