@@ -75,24 +75,25 @@ Kernel bind_attention(Binder<T>& binder,
 }
 
 template <class T>
-Kernel bind_head_norm(Binder<T>& binder, Operands& use) {
+Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto& model = binder.spec().model;
     const int tensor = binder.spec().parallel.tensor;
     const kernels::QkvHeads heads{model.heads / tensor, layout::local_kv_heads(model, tensor),
                                   model.head_dim};
     const auto epsilon = static_cast<float>(model.norm_epsilon);
+    const auto offset = static_cast<float>(phase.gain_offset);
     const auto x = use.matrix_in<T>(Role::input, heads.width());
     const auto gain = use.in<T>(Role::gain);
     if (use.op().direction == Direction::backward) {
         return [=, dx = use.matrix_out<T>(Role::d_input, heads.width()), d_gain = use.gradient(Role::d_gain),
                 accumulate = use.accumulate(), workspace = use.workspace()] {
-            kernels::head_norm_backward<T>(stream, heads, x, gain, epsilon, dx, d_gain, accumulate,
+            kernels::head_norm_backward<T>(stream, heads, x, gain, offset, epsilon, dx, d_gain, accumulate,
                                            workspace);
         };
     }
     return [=, y = use.matrix_out<T>(Role::output, heads.width())] {
-        kernels::head_norm_forward<T>(stream, heads, x, gain, epsilon, y);
+        kernels::head_norm_forward<T>(stream, heads, x, gain, offset, epsilon, y);
     };
 }
 
@@ -115,7 +116,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
 
 #define ZG_INSTANTIATE(T)                                                                                \
     template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&); \
-    template Kernel bind_head_norm<T>(Binder<T>&, Operands&);                                            \
+    template Kernel bind_head_norm<T>(Binder<T>&, const layout::Phase&, Operands&);                      \
     template Kernel bind_rope<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)

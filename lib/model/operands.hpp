@@ -122,7 +122,7 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Phase& phase,
                       Operands& operands);
 template <class T>
-Kernel bind_head_norm(Binder<T>& binder, Operands& operands);
+Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>
 Kernel bind_rope(Binder<T>& binder, Operands& operands);
 template <class T>

@@ -19,7 +19,9 @@ class Family:
     qkv_bias: bool = False  # of queries, keys and values, whatever the model says
     rotary: bool = True  # or a table of positions
     gate: bool = False  # SwiGLU
-    gelu: str = "none"  # PyTorch's word for the form
+    gelu: str = "none"  # PyTorch's word for the form; with a gate: GEGLU instead of SwiGLU
+    gain_offset: int = 0  # added to the gains of norms
+    scales_embedding: bool = False  # by sqrt(hidden)
     head_norms: bool = False  # of each query and key head, before the rotation
     side_by_side: bool = False  # attention and MLP both read the input of the layer
 
@@ -31,6 +33,7 @@ FAMILIES = {
     "mistral": Family(layer_norm=False, biases=False, gate=True),
     "qwen2": Family(layer_norm=False, biases=False, gate=True, qkv_bias=True),
     "qwen3": Family(layer_norm=False, biases=False, gate=True, head_norms=True),
+    "gemma": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
 }
@@ -110,7 +113,7 @@ def logits(model, weights, batch):
     def norm(name, x):
         if family.layer_norm:
             return F.layer_norm(x, x.shape[-1:], weights[f"{name}.gain"], weights[f"{name}.bias"], eps)
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weights[f"{name}.gain"]
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * (family.gain_offset + weights[f"{name}.gain"])
 
     def linear(name, x):
         return F.linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
@@ -119,6 +122,8 @@ def logits(model, weights, batch):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
     x = weights["embedding.token"][tokens]
+    if family.scales_embedding:
+        x = x * torch.tensor(model["hidden"] ** 0.5, dtype=x.dtype)
     if not family.rotary:
         x = x + weights["embedding.position"][positions]
     for layer in range(model["layers"]):
@@ -141,7 +146,8 @@ def logits(model, weights, batch):
         y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
-            inner = F.silu(linear(f"{prefix}.mlp.gate", y)) * up
+            gate = linear(f"{prefix}.mlp.gate", y)
+            inner = (F.silu(gate) if family.gelu == "none" else F.gelu(gate, approximate=family.gelu)) * up
         else:
             inner = F.gelu(up, approximate=family.gelu)
         x = x + linear(f"{prefix}.mlp.down", inner)

@@ -223,6 +223,8 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"qwen3_tiny", f32, 3, none},
                                            Case{"qwen3_tiny", f32, 1, selective},
                                            Case{"qwen3_tiny", bf16, 3, full},
+                                           Case{"gemma_tiny", f32, 3, none},
+                                           Case{"gemma_tiny", bf16, 1, full},
                                            Case{"smollm3_tiny", f32, 1, full},
                                            Case{"smollm3_tiny", bf16, 3, none}),
                          [](const auto& made) { return title(made.param); });

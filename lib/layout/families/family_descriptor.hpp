@@ -31,10 +31,13 @@ struct FamilyDescriptor {
     const char* name;  ///< `model.family`
     const char* doc;   ///< short description of its layers, for the deck's reference
     NormKind norm = NormKind::layer_norm;
+    double gain_offset = 0;  ///< added to each gain of its norms, whose initial value is then 1 - gain_offset
     Positions positions = Positions::learned;
     double rotary_fraction = 1;        ///< default of model.rotary_fraction
     bool has_grouped_queries = false;  ///< model.kv_heads may be fewer than model.heads
     bool has_dropout = false;
+    /// The rows of the token table are multiplied by sqrt(hidden), rounded to precision.compute.
+    bool scales_embedding = false;
     bool ties_embeddings = false;      ///< default of model.tie_embeddings
     bool has_optional_biases = false;  ///< model.bias may be set
     bool has_window = false;           ///< model.window may be set

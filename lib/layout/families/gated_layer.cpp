@@ -46,7 +46,7 @@ Unit gated_layer(
     const int a = attention_projection(unit, attended, bias_if(differences.bias.output));
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
     const int gate_up = gate_and_up(unit, h2, differences.bias.mlp);
-    const int active = activation_phase(unit, PhaseKind::swiglu, gate_up, GradientRule::fresh);
+    const int active = activation_phase(unit, differences.activation, gate_up, GradientRule::fresh);
     unit.output(unit.residual("residual", sum, mlp_down(unit, active, bias_if(differences.bias.mlp))));
     return unit.take();
 }

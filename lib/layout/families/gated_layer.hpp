@@ -10,7 +10,8 @@ namespace ziggurat::layout {
 /// Differences between families, or between layers of a model.
 struct GatedLayer {
     spec::Biases bias = {};
-    bool rotates = true;            ///< false: the layer has no positions
+    bool rotates = true;                       ///< false: the layer has no positions
+    PhaseKind activation = PhaseKind::swiglu;  ///< or geglu
     bool normalizes_heads = false;  ///< QK-norm: a norm of each query and key head before the rotation
 };
 

@@ -51,8 +51,9 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias) {
 
 int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
     const auto head_dim = unit.model().head_dim;
-    const int of_queries = unit.parameter("attention.q_norm.gain", Role::gain, {head_dim}, Initial::one);
-    const int of_keys = unit.joined_parameter("attention.k_norm.gain", Role::gain, {head_dim}, Initial::one);
+    const int of_queries = unit.gain("attention.q_norm.gain", head_dim);
+    const int of_keys = unit.gain("attention.k_norm.gain", head_dim);
+    unit.join_to_previous(of_keys);
     const int normalized = unit.value(name, qkv_width(unit), Placement::split_width);
     auto& made = unit.phase("head_norm", PhaseKind::head_norm);
     made.reads = {{raw, Role::input, Placement::split_width}};
@@ -63,6 +64,7 @@ int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
         made.parameters.push_back({gain});
     }
     made.gradient = GradientRule::in_place;
+    made.gain_offset = unit.gain_offset();
     made.redone_by_selective = true;
     return normalized;
 }

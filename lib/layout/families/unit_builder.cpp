@@ -4,6 +4,7 @@
 
 #include "base/contract.hpp"
 #include "layout/families/adapters.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::layout {
 namespace {
@@ -67,9 +68,13 @@ int UnitBuilder::joined_parameter(std::string name,
                                   int tensor_dim,
                                   double std) {
     const int index = parameter(std::move(name), role, std::move(extents), initial, tensor_dim, std);
-    ZG_EXPECTS(index > 0);
-    unit_.parameters.back().joined_to_previous = true;
+    join_to_previous(index);
     return index;
+}
+
+void UnitBuilder::join_to_previous(int parameter) {
+    ZG_EXPECTS(parameter > 0);
+    unit_.parameters[parameter].joined_to_previous = true;
 }
 
 void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
@@ -96,8 +101,16 @@ Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
     return unit_.phases.back();
 }
 
+int UnitBuilder::gain(std::string name, std::int64_t width) {
+    return parameter(std::move(name), Role::gain, {width}, gain_offset() == 0 ? Initial::one : Initial::zero);
+}
+
+double UnitBuilder::gain_offset() const {
+    return family_of(model_).gain_offset;
+}
+
 std::vector<int> UnitBuilder::norm_parameters(const std::string& name, NormKind kind) {
-    std::vector<int> added{parameter(name + ".gain", Role::gain, {model_.hidden}, Initial::one)};
+    std::vector<int> added{gain(name + ".gain", model_.hidden)};
     if (kind == NormKind::layer_norm) {
         added.push_back(parameter(name + ".bias", Role::bias, {model_.hidden}, Initial::zero));
     }
@@ -124,6 +137,7 @@ int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
     made.reads = {{x, Role::input, outside_}};
     made.writes = {{h, Role::output, outside_}};
     made.kept = {{x, Role::input, outside_}};
+    made.gain_offset = gain_offset();
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});
@@ -141,6 +155,7 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
     made.writes = {{sum, Role::sum, outside_}, {h, Role::output, outside_}};
     made.kept = {{sum, Role::sum, outside_}};
+    made.gain_offset = gain_offset();
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});

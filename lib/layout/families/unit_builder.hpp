@@ -29,6 +29,10 @@ class UnitBuilder {
                   Initial initial,
                   int tensor_dim = -1,
                   double std = 0);
+    /// Adds the gain of a norm, with the initial value of the family.
+    int gain(std::string name, std::int64_t width);
+    /// Returns the number that norms of the family add to their gains.
+    double gain_offset() const;
     /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
     void limit_slices(int parameter, std::int64_t max);
     /// Declares that all heads use the parameter: its gradient is a sum over the tensor axis.
@@ -38,8 +42,10 @@ class UnitBuilder {
                          Role role,
                          std::vector<std::int64_t> extents,
                          Initial initial,
-                         int tensor_dim = -1,
+                         int tensor_dim,
                          double std = 0);
+    /// Stores a parameter directly after the previous one, so that both form one vector or matrix.
+    void join_to_previous(int parameter);
 
     Phase& phase(std::string name, PhaseKind kind);
 

@@ -258,6 +258,8 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
             return {{is_forward(op) ? "gelu_erf_forward" : "gelu_erf_backward", 1, use.all_but()}};
         case PhaseKind::swiglu:
             return {{is_forward(op) ? "swiglu_forward" : "swiglu_backward", 1, use.all_but()}};
+        case PhaseKind::geglu:
+            return {{is_forward(op) ? "geglu_forward" : "geglu_backward", 1, use.all_but()}};
         case PhaseKind::residual:
             return {{is_forward(op) ? "residual_forward" : "dropout_backward", 1, use.all_but()}};
         case PhaseKind::loss:

@@ -126,6 +126,7 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
+        case PhaseKind::geglu:
         case PhaseKind::residual:
         case PhaseKind::logits:  // see expand_head.cpp
         case PhaseKind::loss:

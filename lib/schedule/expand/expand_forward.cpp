@@ -65,6 +65,7 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
+        case PhaseKind::geglu:
         case PhaseKind::residual:
         case PhaseKind::logits:
         case PhaseKind::loss:

@@ -43,13 +43,16 @@ MODELS = {
     "qwen2_tied": maker("Qwen2", tie_word_embeddings=True, num_attention_heads=3, num_key_value_heads=1),
     "qwen2_unused_window": maker("Qwen2", use_sliding_window=False, sliding_window=8, max_window_layers=1,
                                  num_hidden_layers=3, intermediate_size=52),
+    "gemma": maker("Gemma", head_dim=10, hidden_activation="gelu_pytorch_tanh"),
+    "gemma_old": maker("Gemma", head_dim=12, num_key_value_heads=1, hidden_act="gelu", hidden_activation=None),
+    "gemma_untied": maker("Gemma", head_dim=8, num_key_value_heads=6, tie_word_embeddings=False, num_hidden_layers=3),
     "phi3": maker("Phi3", sliding_window=None),
     "phi3_grouped": maker("Phi3", sliding_window=64, num_attention_heads=4, num_key_value_heads=1, rope_theta=250000.0,
                           num_hidden_layers=3),
     "phi3_tied": maker("Phi3", num_attention_heads=3, num_key_value_heads=3, tie_word_embeddings=True),
 }
 hf_test.MODELS = MODELS
-hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "qwen2", "phi3_grouped"]
+hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "qwen2", "gemma", "phi3_grouped"]
 
 # The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
 STAND_INS = {

@@ -187,12 +187,8 @@ struct AttentionCase {
 
 /// Returns every kind of call once.
 ///
-<<<<<<< HEAD
-/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, dropout, scales.
-=======
 /// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, windows,
-/// dropout.
->>>>>>> 848552ad64011501cf7f003f8361f70328fad1bd
+/// dropout and scales.
 template <class T>
 std::vector<AttentionCase<T>> attention_cases() {
     std::vector<AttentionCase<T>> cases;
