@@ -113,6 +113,7 @@ TEST(AttentionWindow, BalancesStages) {
 TEST(AttentionWindow, NeedsNoWorkspaceOfCudnn) {
     auto run = run_with(64);
     run.data.seq = 128;
+    run.train.micro_batch = 2;
     run.tiers.device = spec::DeviceKind::cuda;
     run.precision.compute = spec::DType::bf16;
     const auto sizes = attention_sizes(run);
