@@ -49,6 +49,11 @@ DECKS = {
         "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "head_dim": 8,
         "bias": {"qkv": True, "output": True, "mlp": True},
     },
+    "mistral_window_tiny": {
+        "family": "mistral", "layers": 2, "hidden": 36, "heads": 6, "kv_heads": 2, "ffn_hidden": 36, "vocab": 73,
+        "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "window": 7,
+        "full_attention_interval": 2,
+    },
     "qwen2_tiny": {
         "family": "qwen2", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 67,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0,
@@ -67,7 +72,8 @@ DECKS = {
     },
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
-         "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724, "gemma_tiny": 20240221}
+         "mistral_window_tiny": 20231010, "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724,
+         "gemma_tiny": 20240221}
 
 
 def initial_weights(model, generator):

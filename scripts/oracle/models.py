@@ -103,12 +103,14 @@ def logits(model, weights, batch):
     family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
     head_dim, without_rope = head_dim_of(model), model.get("no_rope_interval", 0)
+    window, without_window = model.get("window", 0), model.get("full_attention_interval", 0)
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
     num_seq, seq = tokens.shape
 
-    # Query t sees keys from the start of its document up to itself.
+    # Query t sees keys from the start of its document up to itself; within a window, the last `window` of them.
     index = torch.arange(seq)
-    visible = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
+    in_document = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
+    in_window = in_document & (index[:, None] - index[None, :] < window)[None]
 
     def norm(name, x):
         if family.layer_norm:
@@ -140,6 +142,8 @@ def logits(model, weights, batch):
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
         scores = q @ k.transpose(-1, -2) / math.sqrt(head_dim)
+        has_window = window and not (without_window and (layer + 1) % without_window == 0)
+        visible = in_window if has_window else in_document
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
         x = x + linear(f"{prefix}.attention.out", mixed)

@@ -59,6 +59,8 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.rope_theta = model.value("rope_theta", 10000.0);
     run.model.rotary_fraction = model.value("rotary_fraction", 1.0);
     run.model.no_rope_interval = model.value("no_rope_interval", std::int64_t{0});
+    run.model.window = model.value("window", std::int64_t{0});
+    run.model.full_attention_interval = model.value("full_attention_interval", std::int64_t{0});
     if (const auto bias = model.find("bias"); bias != model.end()) {
         run.model.bias = {bias->at("qkv"), bias->at("output"), bias->at("mlp")};
     }
@@ -218,6 +220,9 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"gpt_neox_tiny", bf16, 3, none},
                                            Case{"llama_biased_tiny", f32, 3, none},
                                            Case{"llama_biased_tiny", bf16, 1, full},
+                                           Case{"mistral_window_tiny", f32, 3, none},
+                                           Case{"mistral_window_tiny", f32, 1, full},
+                                           Case{"mistral_window_tiny", bf16, 3, none},
                                            Case{"qwen2_tiny", f32, 3, none},
                                            Case{"qwen2_tiny", bf16, 3, none},
                                            Case{"qwen3_tiny", f32, 3, none},

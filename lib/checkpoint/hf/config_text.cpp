@@ -1,9 +1,13 @@
 #include "checkpoint/hf/config_text.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -66,6 +70,34 @@ void write_layers(Json& document, const layout::HfLayerList& list, const spec::M
     document[list.interval] = interval;
 }
 
+/// Writes which layers have a window, with the keys that the class reads.
+void write_windows(Json& document, const layout::FamilyDescriptor& family, const spec::Model& model) {
+    const auto& published = family.published;
+    const bool has_window = model.window > 0;
+    if (published.window_switch != nullptr) {
+        document[published.window_switch] = has_window;
+    }
+    if (published.full_layers != nullptr) {
+        document[published.full_layers] = has_window ? 0 : model.layers;
+    }
+    const auto interval = model.full_attention_interval;
+    if (!has_window || interval == 0 || interval > model.layers) {
+        return;
+    }
+    if (!published.has_layer_types) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("cannot write config.json (model.full_attention_interval = {}): {} of "
+                                "transformers has one window for all layers. Train with "
+                                "model.full_attention_interval: none to export the model.",
+                                interval, published.architecture)};
+    }
+    auto types = Json::array();
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+        types.push_back(layout::window_of_layer(model, layer) > 0 ? "sliding_attention" : "full_attention");
+    }
+    document["layer_types"] = std::move(types);
+}
+
 }  // namespace
 
 std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage) {
@@ -80,6 +112,9 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     }
     for (const auto& list : published.layer_lists) {
         write_layers(document, list, model);
+    }
+    if (family.has_window) {
+        write_windows(document, family, model);
     }
     for (const auto& fact : published.facts) {
         document[fact.name] = Json::parse(fact.values.front());

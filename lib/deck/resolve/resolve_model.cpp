@@ -198,8 +198,13 @@ void resolve_parts(Resolution& resolution) {
     }
     if (!family.has_window) {
         resolution.erase_default("model.window");
-    } else if (!values.is_keyword("model.window", "none")) {
-        model.window = values.integer("model.window");
+        resolution.erase_default("model.full_attention_interval");
+    } else {
+        const auto number_of = [&](const char* key) {
+            return values.is_keyword(key, "none") ? 0 : values.integer(key);
+        };
+        model.window = number_of("model.window");
+        model.full_attention_interval = number_of("model.full_attention_interval");
     }
     if (family.no_rope_interval < 0) {
         resolution.erase_default("model.no_rope_interval");

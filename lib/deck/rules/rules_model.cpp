@@ -124,15 +124,17 @@ void parts_are_those_of_the_family(const Resolution& at) {
         const char* key;
         const char* what;
         bool (*has)(const Family&);
-    } parts[] = {{"model.bias.qkv", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.bias.output", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.bias.mlp", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
-                 {"model.no_rope_interval", "has the same positions in all layers",
-                  [](const Family& f) { return f.no_rope_interval >= 0; }}};
+    } parts[] = {
+        {"model.bias.qkv", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.bias.output", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.bias.mlp", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
+        {"model.full_attention_interval", "has no window", [](const Family& f) { return f.has_window; }},
+        {"model.no_rope_interval", "has the same positions in all layers",
+         [](const Family& f) { return f.no_rope_interval >= 0; }}};
     const auto& family = layout::family_of(at.run.model);
     for (const auto& part : parts) {
         if (at.values.is_written(part.key) && !part.has(family)) {
@@ -148,6 +150,16 @@ void parts_are_those_of_the_family(const Resolution& at) {
                                    at.run.model.bias.output, at.run.model.bias.qkv),
                        fmt::format("{} sets both by one key of its config.json", family.name),
                        "Give both the same value.");
+    }
+}
+
+void layers_without_a_window_have_neighbours_with_one(const Resolution& at) {
+    const auto& model = at.run.model;
+    if (layout::family_of(model).has_window && model.full_attention_interval > 0 && model.window == 0) {
+        at.found.error(at.values.location("model.full_attention_interval"),
+                       fmt::format("model.full_attention_interval = {} without model.window",
+                                   model.full_attention_interval),
+                       "no layer has a window", "Set model.window, or remove model.full_attention_interval.");
     }
 }
 
@@ -214,7 +226,9 @@ constexpr std::array rules = {
     Rule{heads_divide_the_width, "model.hidden model.heads model.head_dim model.family"},
     Rule{rotary_channels_come_in_pairs,
          "model.hidden model.heads model.head_dim model.family model.rotary_fraction"},
-    Rule{parts_are_those_of_the_family, "model.family model.bias model.window model.no_rope_interval"},
+    Rule{parts_are_those_of_the_family,
+         "model.family model.bias model.window model.full_attention_interval model.no_rope_interval"},
+    Rule{layers_without_a_window_have_neighbours_with_one, "model.window model.full_attention_interval"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{the_tokenizer_fits_the_vocabulary, "model.vocab data.tokenizer"},

@@ -155,6 +155,9 @@ FamilyTexts make() {
     texts.window = fmt::format(
         "Number of tokens to which a token attends, with itself; none is all tokens before it. {} only.",
         joined(names_of(has_window), "and"));
+    texts.full_attention_interval =
+        fmt::format("Layers n, 2n, 3n ... (from 1) have no window; none: all layers have it. {} only.",
+                    joined(names_of(has_window), "and"));
     texts.bias = fmt::format(
         "The products of queries, keys and values add a bias; {} only. Other families have a fixed choice.",
         joined(names_of(has_optional_biases), "and"));

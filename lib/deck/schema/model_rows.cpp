@@ -66,6 +66,8 @@ std::span<const Row> model_rows() {
      .max = 10000, .on_resume = refused, .doc = family_texts().no_rope_interval.c_str()},
     {.path = "model.window", .type = Type::integer, .fallback = "none", .keywords = "none", .min = 1,
      .max = max_elements, .on_resume = refused, .doc = family_texts().window.c_str()},
+    {.path = "model.full_attention_interval", .type = Type::integer, .fallback = "none", .keywords = "none", .min = 2,
+     .max = 10000, .on_resume = refused, .doc = family_texts().full_attention_interval.c_str()},
     {.path = "model.bias", .doc = "Biases of a layer's products, for families that leave the choice."},
     {.path = "model.bias.qkv", .type = Type::boolean, .fallback = "false", .on_resume = refused,
      .doc = family_texts().bias.c_str()},

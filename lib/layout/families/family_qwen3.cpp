@@ -41,17 +41,20 @@ Preset qwen_8b() {
 
 /// Source: Qwen3ForCausalLM and Qwen3Config of transformers.
 Published published() {
+    auto keys = gated_hf_keys({.kv_heads = "32", .head_dim = "128"});
+    keys.push_back({"sliding_window", "model.window", "4096"});
     return {
         .model_type = "qwen3",
         .architecture = "Qwen3ForCausalLM",
         .prefix = "model.",
         .tensors = gated_hf_tensors(),
         .head = "lm_head.weight",
-        .keys = gated_hf_keys({.kv_heads = "32", .head_dim = "128"}),
-        .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}},
-                  {"attention_bias", {"false"}},
-                  {"use_sliding_window", {"false"}}},
+        .keys = keys,
+        .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}, {"attention_bias", {"false"}}},
         .window_switch = "use_sliding_window",
+        .full_layers = "max_window_layers",
+        .usual_full_layers = 28,
+        .has_layer_types = true,
     };
 }
 
@@ -60,10 +63,11 @@ Published published() {
 const FamilyDescriptor& qwen3_family() {
     static const FamilyDescriptor described{
         .name = "qwen3",
-        .doc = "layers of llama, with a norm of each query and key head (QK-norm)",
+        .doc = "layers of llama, with a norm of each query and key head (QK-norm); model.window",
         .norm = NormKind::rms_norm,
         .positions = Positions::rotary,
         .has_grouped_queries = true,
+        .has_window = true,
         .has_own_head_dim = true,
         .usual_ffn_hidden = gated_ffn_hidden,
         .usual_ffn_formula = gated_ffn_formula,

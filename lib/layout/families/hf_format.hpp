@@ -63,6 +63,10 @@ struct Published {
     std::vector<HfLayerList> layer_lists = {};
     /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.
     const char* window_switch = nullptr;
+    /// Key of the number of first layers without a window; nullptr: all layers have it.
+    const char* full_layers = nullptr;
+    int usual_full_layers = 0;     ///< that number if config.json does not have the key
+    bool has_layer_types = false;  ///< the class reads `layer_types`, a list with an entry for each layer
 };
 
 }  // namespace ziggurat::layout

@@ -37,6 +37,8 @@ MODELS = {
     "llama_wide_heads": maker("Llama", head_dim=12, num_key_value_heads=6),
     "mistral": maker("Mistral", sliding_window=None, rope_theta=1e6),
     "mistral_wide_heads": maker("Mistral", sliding_window=16, head_dim=14, num_hidden_layers=3),
+    "mistral_window": maker("Mistral", sliding_window=5, num_hidden_layers=3),
+    "mistral_window_of_one": maker("Mistral", sliding_window=1),
     "mistral_tied": maker("Mistral", sliding_window=4096, num_attention_heads=4, num_key_value_heads=4,
                           tie_word_embeddings=True),
     "qwen2": maker("Qwen2", rope_theta=1e6, rms_norm_eps=3e-6),
@@ -46,13 +48,16 @@ MODELS = {
     "gemma": maker("Gemma", head_dim=10, hidden_activation="gelu_pytorch_tanh"),
     "gemma_old": maker("Gemma", head_dim=12, num_key_value_heads=1, hidden_act="gelu", hidden_activation=None),
     "gemma_untied": maker("Gemma", head_dim=8, num_key_value_heads=6, tie_word_embeddings=False, num_hidden_layers=3),
+    "qwen2_window": maker("Qwen2", use_sliding_window=True, sliding_window=6, max_window_layers=0),
     "phi3": maker("Phi3", sliding_window=None),
+    "phi3_window": maker("Phi3", sliding_window=7, num_attention_heads=4, num_key_value_heads=1),
     "phi3_grouped": maker("Phi3", sliding_window=64, num_attention_heads=4, num_key_value_heads=1, rope_theta=250000.0,
                           num_hidden_layers=3),
     "phi3_tied": maker("Phi3", num_attention_heads=3, num_key_value_heads=3, tie_word_embeddings=True),
 }
 hf_test.MODELS = MODELS
-hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "qwen2", "gemma", "phi3_grouped"]
+hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "mistral_window", "qwen2", "gemma",
+                        "phi3_grouped"]
 
 # The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
 STAND_INS = {
@@ -147,9 +152,10 @@ def as_the_stand_in(place, name):
 def what_no_family_has_is_named(place):
     """Each change of a configuration is refused with the key and its value."""
     for name, change, said_of_it in (
-            ("qwen2", {"use_sliding_window": True}, "use_sliding_window = true is not implemented"),
+            ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
+             "max_window_layers = 1 is not implemented"),
             ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = ["),
-            ("mistral", {"sliding_window": 8}, "attention within a window shorter than data.seq is not implemented"),
+            ("mistral_window", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}, "layer_types = ["),
             ("phi3", {"resid_pdrop": 0.1}, "resid_pdrop = 0.1 is not implemented"),
             ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
         folder = place.folder / "changed"

@@ -53,6 +53,12 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
     if (family.no_rope_interval > 0 && draw.chance(0.7)) {
         deck.set("no_rope_interval", draw.between(1, 3));
     }
+    if (family.has_window && draw.chance(0.7)) {
+        deck.set("window", draw.between(1, seq));
+        if (draw.chance(0.4)) {
+            deck.set("full_attention_interval", draw.between(2, 3));
+        }
+    }
     if (family.has_optional_biases && draw.chance(0.3)) {
         deck.set("bias", draw.one_of<std::string>({"{mlp: true}", "{qkv: true, output: true}",
                                                    "{qkv: true, output: true, mlp: true}"}));

@@ -101,6 +101,20 @@ TEST(DeckChanges, RefusesWhateverTheTensorsAre) {
                     "model.tie_embeddings", "model.norm_epsilon"}));
 }
 
+TEST(DeckChanges, RefusesOtherWindows) {
+    const auto with = [](const std::vector<std::string>& overrides) {
+        auto all = overrides;
+        all.emplace_back("model.family=mistral");
+        return effective(llama, all);
+    };
+
+    EXPECT_EQ(keys_of(changes(with({}), with({"model.window=8", "model.full_attention_interval=2"})),
+                      DeckChangeClass::refused),
+              (Keys{"model.window", "model.full_attention_interval"}));
+    EXPECT_EQ(keys_of(changes(with({"model.window=8"}), with({"model.window=9"})), DeckChangeClass::refused),
+              Keys{"model.window"});
+}
+
 TEST(DeckChanges, RefusesAnotherTokenizerWhereBothAreKnown) {
     const std::vector<std::string> numbers{"data.tokenizer=none",
                                            "data.train=[{format: llmc, path: TOKENS}]"};
