@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::layout {
 
 /// Order of the rows of several Ziggurat tensors in one Hugging Face tensor.
@@ -63,6 +65,13 @@ struct Published {
     std::vector<HfLayerList> layer_lists = {};
     /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.
     const char* window_switch = nullptr;
+    /// Kinds of scaled positions that its class of transformers accepts; empty: all.
+    std::vector<spec::RopeScalingKind> scalings = {};
+    /// Types of scaling in older files that are longrope.
+    std::vector<const char*> older_longrope = {};
+    /// Default of `original_max_position_embeddings`, if it is outside of the map, which then has only the
+    /// type and the lists of factors; nullptr: it is in the map.
+    const char* original_max_seq = nullptr;
 };
 
 }  // namespace ziggurat::layout
