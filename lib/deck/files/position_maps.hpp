@@ -1,7 +1,6 @@
 /// The maps of config.json that describe rotary positions, and lookups in them.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
