@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -9,6 +10,8 @@
 #include "base/error.hpp"
 #include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "layout/families/rope_scalings.hpp"
+#include "layout/rotary_frequencies.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {
@@ -45,15 +48,42 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
     return nullptr;
 }
 
-Json scaling_of(const spec::RopeScaling& scaling) {
+/// Returns the map of scaled positions; null if they are not scaled.
+///
+/// Values that transformers computes itself are left out.
+Json scaling_of(const spec::Model& model) {
+    const auto& scaling = model.rope_scaling;
     if (scaling.kind == spec::RopeScalingKind::none) {
         return nullptr;
     }
-    Json written{{"rope_type", layout::name_of(scaling.kind)}, {"factor", scaling.factor}};
-    if (scaling.kind == spec::RopeScalingKind::by_parts) {
+    const auto uses = [&](const char* key) { return layout::uses_key(scaling.kind, key); };
+    const bool is_original_outside = layout::family_of(model).published.original_max_seq != nullptr;
+    Json written{{is_original_outside ? "type" : "rope_type", layout::name_of(scaling.kind)}};
+    const auto ratio =
+        std::max(1.0, static_cast<double>(model.max_seq) / static_cast<double>(scaling.original_max_seq));
+    if (!is_original_outside || scaling.factor != ratio) {
+        written["factor"] = scaling.factor;
+    }
+    if (uses("low_freq_factor")) {
         written["low_freq_factor"] = scaling.low_freq_factor;
         written["high_freq_factor"] = scaling.high_freq_factor;
+    }
+    if (uses("original_max_seq") && !is_original_outside) {
         written["original_max_position_embeddings"] = scaling.original_max_seq;
+    }
+    if (uses("beta_fast")) {
+        written["beta_fast"] = scaling.beta_fast;
+        written["beta_slow"] = scaling.beta_slow;
+    }
+    if (uses("truncate") && !scaling.truncate) {
+        written["truncate"] = false;
+    }
+    if (scaling.attention_factor != layout::usual_attention_factor(scaling)) {
+        written["attention_factor"] = scaling.attention_factor;
+    }
+    if (uses("short_factors")) {
+        written["short_factor"] = scaling.short_factors;
+        written["long_factor"] = scaling.long_factors;
     }
     return written;
 }
@@ -120,7 +150,11 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
         document[fact.name] = Json::parse(fact.values.front());
     }
     if (family.has_rotary_positions()) {
-        document["rope_scaling"] = scaling_of(model.rope_scaling);
+        document["rope_scaling"] = scaling_of(model);
+        if (published.original_max_seq != nullptr &&
+            model.rope_scaling.kind == spec::RopeScalingKind::longrope) {
+            document["original_max_position_embeddings"] = model.rope_scaling.original_max_seq;
+        }
     }
     const auto more = Json::parse(usage);
     for (const auto& [name, value] : more.items()) {

@@ -163,19 +163,6 @@ void layers_without_a_window_have_neighbours_with_one(const Resolution& at) {
     }
 }
 
-void rope_scaling_has_parts(const Resolution& at) {
-    const auto& scaling = at.run.model.rope_scaling;
-    if (scaling.kind == spec::RopeScalingKind::by_parts &&
-        scaling.low_freq_factor >= scaling.high_freq_factor) {
-        at.found.error(
-            at.values.location("model.rope_scaling.low_freq_factor"),
-            fmt::format("model.rope_scaling.low_freq_factor = {} is not below high_freq_factor = {}",
-                        scaling.low_freq_factor, scaling.high_freq_factor),
-            "low frequencies are scaled, high ones are not, and medium ones in part",
-            "Use 1 and 4, or the values of the published model.");
-    }
-}
-
 void document_token_is_in_the_vocabulary(const Resolution& at) {
     if (at.run.data.document_token >= at.run.model.vocab) {
         at.found.error(
@@ -235,7 +222,6 @@ constexpr std::array rules = {
     Rule{dropout_has_a_place, "model.family model.dropout"},
     Rule{rotary_positions_are_those_of_the_family,
          "model.family model.rope_theta model.rotary_fraction model.rope_scaling"},
-    Rule{rope_scaling_has_parts, "model.rope_scaling"},
     Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers parallel.pipeline"},
     Rule{what_is_cut_has_copies, "recompute.split parallel.tensor.degree parallel.sequence"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},

@@ -37,20 +37,10 @@ const FamilyDescriptor& family_of(const spec::Model& model) {
     return *family;
 }
 
-const char* name_of(spec::RopeScalingKind kind) {
-    switch (kind) {
-        case spec::RopeScalingKind::none:
-            return "none";
-        case spec::RopeScalingKind::linear:
-            return "linear";
-        case spec::RopeScalingKind::by_parts:
-            for (const auto* family : families()) {
-                if (family->scaling_by_parts != nullptr) {
-                    return family->scaling_by_parts;
-                }
-            }
-    }
-    return "";
+bool FamilyDescriptor::scales_by(spec::RopeScalingKind kind) const {
+    const auto& kinds = published.scalings;
+    return kind == spec::RopeScalingKind::none ||
+           (has_rotary_positions() && (kinds.empty() || std::ranges::find(kinds, kind) != kinds.end()));
 }
 
 const spec::Model* find_preset(std::string_view name) {

@@ -55,6 +55,9 @@ struct FamilyDescriptor {
     Published published;  ///< its Hugging Face format
 
     bool has_rotary_positions() const noexcept { return positions == Positions::rotary; }
+
+    /// Returns true if models of this family can scale their positions by `kind`.
+    bool scales_by(spec::RopeScalingKind kind) const;
 };
 
 /// Returns all families, in the order in which they are listed.
@@ -67,9 +70,6 @@ const FamilyDescriptor* find_family(std::string_view name);
 ///
 /// Errors: contract, if it does not exist
 const FamilyDescriptor& family_of(const spec::Model& model);
-
-/// Returns the keyword of model.rope_scaling.kind, which config.json also uses: `none`, `linear` ...
-const char* name_of(spec::RopeScalingKind kind);
 
 /// Returns the model of a preset of any family; nullptr if the preset does not exist.
 const spec::Model* find_preset(std::string_view name);

@@ -147,7 +147,8 @@ void Assembly::Parts::fill_rotations() const {
         }
         const std::array<std::int64_t, 3> extents{spec.data.seq, spec.model.rotary_channels() / 2, 2};
         std::vector<float> table(extents[0] * extents[1] * extents[2]);
-        kernels::rope_table(layout::rotary_frequencies(spec.model), {table.data(), extents});
+        kernels::rope_table(layout::rotary_frequencies(spec.model, spec.data.seq),
+                            spec.model.rope_scaling.attention_factor, {table.data(), extents});
         memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
     }
 }

@@ -25,6 +25,9 @@ SIZES = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6, "n
          "pad_token_id": None}
 
 
+LONGROPE = {"type": "longrope", "short_factor": [1.0, 1.25, 1.5, 2.5], "long_factor": [1.5, 3.0, 7.0, 20.0]}
+
+
 def maker(kind, **changes):
     """Makes a model of transformers' class `kind`."""
     config = getattr(transformers, f"{kind}Config")
@@ -54,10 +57,21 @@ MODELS = {
     "phi3_grouped": maker("Phi3", sliding_window=64, num_attention_heads=4, num_key_value_heads=1, rope_theta=250000.0,
                           num_hidden_layers=3),
     "phi3_tied": maker("Phi3", num_attention_heads=3, num_key_value_heads=3, tie_word_embeddings=True),
+    # transformers 4.46 takes the maximum length for yarn's original one, so the configurations have no other.
+    "llama_yarn": maker("Llama", rope_theta=100.0, rope_scaling={"rope_type": "yarn", "factor": 4.0}),
+    "qwen2_yarn": maker("Qwen2", rope_theta=500.0, rope_scaling={
+        "type": "yarn", "factor": 8.0, "attention_factor": 1.25, "beta_fast": 2.0, "beta_slow": 0.5,
+        "original_max_position_embeddings": 64}),
+    "gpt_neox_yarn": maker("GPTNeoX", rotary_pct=0.5, rotary_emb_base=100, hidden_size=96, rope_scaling={
+        "rope_type": "yarn", "factor": 4.0}),
+    "llama_dynamic": maker("Llama", rope_scaling={"rope_type": "dynamic", "factor": 2.0}),
+    # The sequences of all tests are within the original length, or all of them are longer.
+    "phi3_longrope_short": maker("Phi3", original_max_position_embeddings=32, rope_scaling=LONGROPE),
+    "phi3_longrope_long": maker("Phi3", original_max_position_embeddings=8, rope_scaling=LONGROPE),
 }
 hf_test.MODELS = MODELS
 hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "mistral_window", "qwen2", "gemma",
-                        "phi3_grouped"]
+                        "phi3_grouped", "qwen2_yarn", "phi3_longrope_long"]
 
 # The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
 STAND_INS = {
@@ -149,6 +163,20 @@ def as_the_stand_in(place, name):
     expect(read[0] == read[1], f"{name}_back/model.safetensors is not that of {name}_bf16")
 
 
+def older_names_of_longrope_are_read(place):
+    """Files with the types of older versions describe the model of the newer file."""
+    name = "phi3_longrope_long"
+    config = json.loads((place.folder / name / "config.json").read_text())
+    folder = place.folder / "older"
+    shutil.copytree(place.folder / name, folder)
+    decks = []
+    for kind in ("longrope", "su", "yarn"):
+        change_config(folder, rope_scaling=config["rope_scaling"] | {"type": kind})
+        said = place.ziggurat("check", f"{name}.yaml", "--print", "model.init.path=older", "run.dir=another")
+        decks.append([line.split("#")[0] for line in said.splitlines() if "factor" in line or "kind: longrope" in line])
+    expect(len(decks[0]) >= 5 and decks[0] == decks[1] == decks[2], f"{decks}")
+
+
 def what_no_family_has_is_named(place):
     """Each change of a configuration is refused with the key and its value."""
     for name, change, said_of_it in (
@@ -157,6 +185,8 @@ def what_no_family_has_is_named(place):
             ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = ["),
             ("mistral_window", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}, "layer_types = ["),
             ("phi3", {"resid_pdrop": 0.1}, "resid_pdrop = 0.1 is not implemented"),
+            ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, 'rope type "linear" is not implemented'),
+            ("qwen2", {"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "rope_scaling.mscale = 0.7 is not used"),
             ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
         folder = place.folder / "changed"
         shutil.rmtree(folder, ignore_errors=True)
@@ -184,6 +214,7 @@ def main():
     for name in STAND_INS:
         as_the_stand_in(place, name)
         print(f"  {name}: ok", flush=True)
+    older_names_of_longrope_are_read(place)
     what_no_family_has_is_named(place)
 
 

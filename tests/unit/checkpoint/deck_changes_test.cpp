@@ -147,6 +147,27 @@ TEST(DeckChanges, LongerSequencesAreNoOtherTensorsWherePositionsAreNotLearned) {
     EXPECT_EQ(keys_of(all, DeckChangeClass::noted), Keys{"model.max_seq"});
 }
 
+TEST(DeckChanges, RefusesPositionsThatAreScaledInAnotherWay) {
+    const auto scaled = [](const std::string& keys) {
+        return effective(llama, {"model.rope_scaling={original_max_seq: 8, " + keys + "}"});
+    };
+    const auto refused = [](const std::string& before, const std::string& after) {
+        return keys_of(changes(before, after), DeckChangeClass::refused);
+    };
+    const auto yarn = scaled("kind: yarn, factor: 4");
+    EXPECT_EQ(refused(effective(llama, {}), yarn),
+              (Keys{"model.rope_scaling.kind", "model.rope_scaling.factor",
+                    "model.rope_scaling.original_max_seq"}));
+    EXPECT_EQ(refused(yarn, scaled("kind: yarn, factor: 8")),
+              (Keys{"model.rope_scaling.factor", "model.rope_scaling.attention_factor"}));
+    EXPECT_EQ(refused(yarn, scaled("kind: yarn, factor: 4, truncate: false, beta_fast: 16")),
+              (Keys{"model.rope_scaling.beta_fast", "model.rope_scaling.truncate"}));
+    const std::string longrope = "kind: longrope, factor: 2, short_factors: [1, 1, 1, 2], long_factors: ";
+    EXPECT_EQ(refused(scaled(longrope + "[1, 2, 3, 4]"), scaled(longrope + "[1, 2, 3, 5]")),
+              Keys{"model.rope_scaling.long_factors"});
+    EXPECT_EQ(refused(scaled(longrope + "[1, 2, 3, 4]"), scaled(longrope + "[1.0, 2.0, 3, 4]")), Keys{});
+}
+
 TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {
     const auto all = after(gpt2, {"run.seed=5", "data.shuffle=false", "train.steps=20",
                                   "train.global_batch=24", "train.only=[layers.*]", "precision.compute=fp32",

@@ -231,7 +231,9 @@ TEST_P(Family, HasItsConfiguration) {
     model.norm_epsilon = 3e-6;
     model.rope_theta = 12345;
     model.tie_embeddings = !model.tie_embeddings;
-    model.rope_scaling = {spec::RopeScalingKind::by_parts, 8, 1, 4, 64};
+    if (layout::family_of(model).scales_by(spec::RopeScalingKind::by_parts)) {
+        model.rope_scaling = {spec::RopeScalingKind::by_parts, 8, 1, 4, 64};
+    }
     std::ofstream{folder.file("config.json")} << config_text(model, spec::DType::bf16);
     const auto config = deck::read_published_config(folder.path());
     EXPECT_TRUE(config.reasons.empty()) << config.reasons.front().problem;
@@ -249,6 +251,8 @@ TEST_P(Family, HasItsConfiguration) {
     EXPECT_EQ(std::stod(printed["model.norm_epsilon"]), 3e-6);
     if (layout::family_of(model).has_rotary_positions()) {
         EXPECT_EQ(std::stod(printed["model.rope_theta"]), 12345);
+    }
+    if (model.rope_scaling.kind == spec::RopeScalingKind::by_parts) {
         EXPECT_EQ(std::stod(printed["model.rope_scaling.factor"]), 8);
         EXPECT_EQ(printed["model.rope_scaling.original_max_seq"], "64");
     }
