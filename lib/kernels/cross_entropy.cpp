@@ -1,5 +1,7 @@
 #include "kernels/cross_entropy.hpp"
 
+#include <cmath>
+
 #include "base/contract.hpp"
 #include "kernels/launch/launch.hpp"
 #include "tensor/bfloat16.hpp"
@@ -14,6 +16,10 @@ bool are_of_rows(VectorAddress<const std::int32_t> targets,
     return targets.extent(0) == rows && (mask.empty() || mask.extent(0) == rows);
 }
 
+bool is_factor(float logit_factor) {
+    return logit_factor > 0 && std::isfinite(logit_factor);
+}
+
 }  // namespace
 
 template <class T>
@@ -23,11 +29,13 @@ void cross_entropy(const device::Stream& stream,
                    VectorAddress<const std::int32_t> targets,
                    VectorAddress<const std::uint8_t> mask,
                    ObjectAddress<const StepInputs> inputs,
-                   VectorAddress<float> losses) {
+                   VectorAddress<float> losses,
+                   float logit_factor) {
+    ZG_EXPECTS(is_factor(logit_factor));
     ZG_EXPECTS(losses.extent(0) == logits.extent(0) && !inputs.empty());
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses);
+    launch<cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses, logit_factor);
 }
 
 template <class T>
@@ -36,11 +44,13 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              std::int64_t vocab,
                              VectorAddress<const std::int32_t> targets,
                              VectorAddress<const std::uint8_t> mask,
-                             VectorAddress<float> losses) {
+                             VectorAddress<float> losses,
+                             float logit_factor) {
+    ZG_EXPECTS(is_factor(logit_factor));
     ZG_EXPECTS(losses.extent(0) == logits.extent(0));
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses);
+    launch<cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses, logit_factor);
 }
 
 template <class T>
@@ -51,10 +61,13 @@ void cross_entropy_tile(const device::Stream& stream,
                         VectorAddress<const std::int32_t> targets,
                         VectorAddress<const std::uint8_t> mask,
                         Accumulate accumulate,
-                        VectorAddress<LossStatistics> statistics) {
+                        VectorAddress<LossStatistics> statistics,
+                        float logit_factor) {
+    ZG_EXPECTS(is_factor(logit_factor));
     ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0);
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy_tile<T>>(stream, logits, first, vocab, targets, mask, accumulate, statistics);
+    launch<cross_entropy_tile<T>>(stream, logits, first, vocab, targets, mask, accumulate, statistics,
+                                  logit_factor);
 }
 
 void merge_statistics(const device::Stream& stream,
@@ -81,10 +94,13 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  VectorAddress<const std::int32_t> targets,
                                  VectorAddress<const std::uint8_t> mask,
                                  VectorAddress<const LossStatistics> statistics,
-                                 ObjectAddress<const StepInputs> inputs) {
+                                 ObjectAddress<const StepInputs> inputs,
+                                 float logit_factor) {
+    ZG_EXPECTS(is_factor(logit_factor));
     ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0 && !inputs.empty());
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics, inputs);
+    launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics, inputs,
+                                           logit_factor);
 }
 
 template decltype(cross_entropy<float>) cross_entropy<float>;

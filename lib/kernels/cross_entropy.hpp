@@ -12,14 +12,14 @@ namespace ziggurat::kernels {
 
 /// Computes the loss of each row and overwrites logits with gradients.
 ///
-/// losses[r] = log(sum(exp(logits[r]))) - logits[r][targets[r]]. The gradient is that of the scaled sum of
-/// losses: inputs->loss_scale * (softmax(logits[r]) - onehot(targets[r])).
+/// losses[r] = log(sum(exp(z[r]))) - z[r][targets[r]] with z = logit_factor * logits. The gradient is that of
+/// the scaled sum of losses: inputs->loss_scale * logit_factor * (softmax(z[r]) - onehot(targets[r])).
 ///
 /// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty. Columns from `vocab`
 ///          on are padding: excluded from the sum, gradient 0. Rows whose mask is 0 do not count: loss 0,
 ///          gradient 0, and their target is not read.
 /// Numerics: in float, relative to the row's maximum; a non-finite logit gives a non-finite loss
-/// Errors:  Error{internal} if shapes disagree. The host also rejects loss_scale < 0 and counted targets
+/// Errors:  Error{internal} if shapes disagree or the factor is not positive. The host also rejects loss_scale < 0 and counted targets
 ///          outside [0, vocab). A GPU cannot check values: it does not read such a target, and its row's loss
 ///          is NaN.
 template <class T>
@@ -29,7 +29,8 @@ void cross_entropy(const device::Stream& stream,
                    VectorAddress<const std::int32_t> targets,
                    VectorAddress<const std::uint8_t> mask,
                    ObjectAddress<const StepInputs> inputs,
-                   VectorAddress<float> losses);
+                   VectorAddress<float> losses,
+                   float logit_factor = 1);
 
 /// Computes the same losses, bit for bit, without gradients. Logits do not change.
 template <class T>
@@ -38,13 +39,16 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              std::int64_t vocab,
                              VectorAddress<const std::int32_t> targets,
                              VectorAddress<const std::uint8_t> mask,
-                             VectorAddress<float> losses);
+                             VectorAddress<float> losses,
+                             float logit_factor = 1);
 
 /// Adds columns [first, first + width of logits) of each row to its statistics.
 ///
 /// The first tile of a row uses Accumulate::no. Tiles must be added in ascending order, and the size of all
 /// but the last must be a multiple of 1024 columns. Losses and gradients then have the same bits as
 /// cross_entropy.
+///
+/// All calls for a row must have the same logit_factor.
 ///
 /// Shapes:  logits [rows, any]; targets, statistics [rows]; mask [rows] or empty
 /// Errors:  as cross_entropy
@@ -56,7 +60,8 @@ void cross_entropy_tile(const device::Stream& stream,
                         VectorAddress<const std::int32_t> targets,
                         VectorAddress<const std::uint8_t> mask,
                         Accumulate accumulate,
-                        VectorAddress<LossStatistics> statistics);
+                        VectorAddress<LossStatistics> statistics,
+                        float logit_factor = 1);
 
 /// Merges the statistics of slices of columns into the statistics of rows, in the order of the slices.
 ///
@@ -82,6 +87,7 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  VectorAddress<const std::int32_t> targets,
                                  VectorAddress<const std::uint8_t> mask,
                                  VectorAddress<const LossStatistics> statistics,
-                                 ObjectAddress<const StepInputs> inputs);
+                                 ObjectAddress<const StepInputs> inputs,
+                                 float logit_factor = 1);
 
 }  // namespace ziggurat::kernels

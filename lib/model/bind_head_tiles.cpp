@@ -71,6 +71,7 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
         };
     }
     const auto vocab = model.vocab;
+    const auto factor = static_cast<float>(model.multiplier.logits);
     const bool is_tile = use.op().column_end > 0;
     const auto width = is_tile ? use.op().column_end - use.op().column_begin
                                : model.vocab_padded / binder.spec().parallel.tensor;
@@ -81,14 +82,15 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
                 logits = use.matrix_out<T>(Role::d_input, width)] {
             kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, statistics,
-                                                    inputs);
+                                                    inputs, factor);
         };
     }
     // Later columns are accumulated onto the statistics of earlier columns.
     const auto accumulate = use.reads(Role::statistics) ? Accumulate::yes : Accumulate::no;
     return [=, statistics = use.out<kernels::LossStatistics>(Role::statistics),
             logits = use.matrix_in<T>(Role::input, width)] {
-        kernels::cross_entropy_tile<T>(stream, logits, first, vocab, targets, mask, accumulate, statistics);
+        kernels::cross_entropy_tile<T>(stream, logits, first, vocab, targets, mask, accumulate, statistics,
+                                       factor);
     };
 }
 

@@ -56,12 +56,14 @@ __global__ void activations(const float* x, const float* dy, float* y) {
 
 __global__ void losses(const float* x, float* y) {
     const auto i = threadIdx.x;
+    const float slope = slope_of(0.5f);
     LossStatistics kept = no_columns;
     const float before = kept.top;
-    kept.top = x[i];
-    add_powers(kept, before, relative_power(x[i], pivot_of(kept.top)));
+    kept.top = x[i] * slope;
+    add_powers(kept, before, relative_power(x[i], slope, kept.top));
     const float of_all = log2_sum(kept);
-    y[i] = target_gradient(loss_of(x[i], of_all), 0.5f) + relative_power(x[i], gradient_pivot(of_all, 0.5f));
+    y[i] = target_gradient(loss_of(x[i] * slope, of_all), 0.5f) +
+           relative_power(x[i], slope, gradient_pivot(of_all, 0.5f));
 }
 
 }  // namespace ziggurat::kernels

@@ -58,7 +58,7 @@ struct Chunks {
 
 /// Returns the maximum and the sum of powers of up to `chunk` columns, with equal bits in all lanes.
 template <class T>
-__device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned) {
+__device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned, float slope) {
     const int lane_begin = static_cast<int>(threadIdx.x) % warp_size * pack;
     RawPack<T> raw[packs_of_lane];
     int left[packs_of_lane];
@@ -70,7 +70,7 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
             raw[k] = load_raw(x + first, left[k], is_aligned);
         }
     }
-    float top = no_columns.top;
+    float top = lowest_logit;
 #pragma unroll
     for (int k = 0; k < packs_of_lane; ++k) {
 #pragma unroll
@@ -78,17 +78,16 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
             top = i < left[k] ? fmaxf(top, raw[k][i]) : top;
         }
     }
-    top = warp_max(top);
-    const float pivot = pivot_of(top);
+    const float pivot = warp_max(top) * slope;
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < packs_of_lane; ++k) {
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            sum += i < left[k] ? relative_power(raw[k][i], pivot) : 0.0f;
+            sum += i < left[k] ? relative_power(raw[k][i], slope, pivot) : 0.0f;
         }
     }
-    return {top, warp_sum(sum), 0};
+    return {pivot, warp_sum(sum), 0};
 }
 
 /// Adds `count` columns chunk by chunk, with the same bits as merge().
@@ -97,14 +96,14 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
 /// All threads of the block must call it with the same `kept`; all get the result.
 template <class T>
 __device__ void add_columns(
-    const T* x, std::int64_t count, bool is_aligned, Chunks& chunks, LossStatistics& kept) {
+    const T* x, std::int64_t count, bool is_aligned, float slope, Chunks& chunks, LossStatistics& kept) {
     const auto all = (count + chunk - 1) / chunk;
     for (std::int64_t first = 0; first < all; first += chunks_at_once) {
         const auto some = static_cast<int>(all - first < chunks_at_once ? all - first : chunks_at_once);
         for (int c = threadIdx.x / warp_size; c < some; c += warps_of_block()) {
             const auto begin = (first + c) * chunk;
             const auto left = static_cast<int>(count - begin < chunk ? count - begin : chunk);
-            const auto of = statistics_of_chunk(x + begin, left, is_aligned);
+            const auto of = statistics_of_chunk(x + begin, left, is_aligned, slope);
             if (threadIdx.x % warp_size == 0) {
                 chunks.top[c] = of.top;
                 chunks.sum[c] = of.sum;
@@ -141,7 +140,7 @@ __device__ void fill_with_zeros(T* x, std::int64_t count, bool is_aligned) {
     }
 }
 
-/// Computes x = scale * (softmax(x) - onehot(target)) for the first `valid` columns, 0 for the padding.
+/// Computes x = scale * (softmax(factor x) - onehot(target)); 0 for columns from `valid` on.
 ///
 /// Same as the host's gradient_row.
 template <class T>
@@ -149,6 +148,7 @@ __device__ void gradient_row(T* x,
                              std::int64_t valid,
                              std::int64_t padded,
                              std::int64_t target,
+                             float slope,
                              float log2_of_sum,
                              float scale,
                              bool is_aligned) {
@@ -179,9 +179,9 @@ __device__ void gradient_row(T* x,
 #pragma unroll
             for (int i = 0; i < pack; ++i) {
                 if (first + i == target) {
-                    value[i] = target_gradient(loss_of(value[i], log2_of_sum), scale);
+                    value[i] = target_gradient(loss_of(value[i] * slope, log2_of_sum), scale);
                 } else {
-                    value[i] = first + i < valid ? relative_power(value[i], pivot) : 0.0F;
+                    value[i] = first + i < valid ? relative_power(value[i], slope, pivot) : 0.0F;
                 }
             }
             store_some(x + first, static_cast<int>(padded - first < pack ? padded - first : pack), is_aligned,
@@ -197,6 +197,7 @@ __global__ void __launch_bounds__(max_threads) whole_rows(LossRow of,
                                                           std::int64_t padded,
                                                           bool is_aligned,
                                                           const StepInputs* inputs,
+                                                          float logit_factor,
                                                           float* losses) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
@@ -210,15 +211,17 @@ __global__ void __launch_bounds__(max_threads) whole_rows(LossRow of,
         }
         return;
     }
+    const float slope = slope_of(logit_factor);
     LossStatistics kept = no_columns;
-    add_columns<T>(x, of.vocab, is_aligned, chunks, kept);
+    add_columns<T>(x, of.vocab, is_aligned, slope, chunks, kept);
     const float log2_of_sum = of.has_target(row) ? log2_sum(kept) : NAN;
     if (threadIdx.x == 0) {
-        losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) : 0.0f, log2_of_sum);
+        losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) * slope : 0.0f, log2_of_sum);
     }
     __syncthreads();  // all have read the target's logit
     if constexpr (!std::is_const_v<Logits>) {
-        gradient_row(x, of.vocab, padded, of.targets[row], log2_of_sum, inputs->loss_scale, is_aligned);
+        gradient_row(x, of.vocab, padded, of.targets[row], slope, log2_of_sum,
+                     inputs->loss_scale * logit_factor, is_aligned);
     }
 }
 
@@ -229,6 +232,7 @@ __global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
                                                         std::int64_t width,
                                                         bool is_aligned,
                                                         Accumulate accumulate,
+                                                        float slope,
                                                         LossStatistics* statistics) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
@@ -241,12 +245,12 @@ __global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
         const T* x = logits + row * width;
         const auto to_end = of.vocab > first ? of.vocab - first : 0;
         const auto valid = to_end < width ? to_end : width;
-        add_columns<T>(x, valid, is_aligned, chunks, kept);
+        add_columns<T>(x, valid, is_aligned, slope, chunks, kept);
         const auto target = of.targets[row] - first;
         if (!of.has_target(row)) {
             kept.sum = NAN;
         } else if (0 <= target && target < valid) {
-            kept.at_target = float(x[target]);
+            kept.at_target = float(x[target]) * slope;
         }
     }
     if (threadIdx.x == 0) {
@@ -261,7 +265,8 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
                                                              std::int64_t width,
                                                              bool is_aligned,
                                                              const LossStatistics* statistics,
-                                                             const StepInputs* inputs) {
+                                                             const StepInputs* inputs,
+                                                             float logit_factor) {
     const std::int64_t row = blockIdx.x;
     T* x = logits + row * width;
     if (!of.is_counted(row)) {
@@ -269,8 +274,8 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
         return;
     }
     const auto to_end = of.vocab > first ? of.vocab - first : 0;
-    gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first,
-                 log2_sum(statistics[row]), inputs->loss_scale, is_aligned);
+    gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first, slope_of(logit_factor),
+                 log2_sum(statistics[row]), inputs->loss_scale * logit_factor, is_aligned);
 }
 
 __global__ void __launch_bounds__(threads) merge_slices(const LossStatistics* slices,
@@ -306,7 +311,8 @@ void cross_entropy(const device::Stream& stream,
                    TensorRef<const std::int32_t, 1> targets,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
-                   TensorRef<float, 1> losses) {
+                   TensorRef<float, 1> losses,
+                   float logit_factor) {
     if constexpr (sizeof(T) == 2) {
         const auto columns = logits.extent(1);
         if (are_rows_aligned(columns, logits.data) && columns <= KeptRows::max_columns) {
@@ -315,14 +321,14 @@ void cross_entropy(const device::Stream& stream,
                 by.is_short ? kept_rows<KeptRows::short_threads, 2> : kept_rows<KeptRows::long_threads, 1>;
             launch_grid(stream, "cross_entropy", by.grid(logits.extent(0)), kernel,
                         row_of(vocab, targets, mask), logits.data, logits.extent(0), columns, by.kept_chunks,
-                        inputs, losses.data);
+                        inputs, logit_factor, losses.data);
             return;
         }
     }
     launch_grid(stream, "cross_entropy",
                 whole_rows_grid(logits.extent(0), logits.extent(1) * static_cast<std::int64_t>(sizeof(T))),
                 whole_rows<T, T>, row_of(vocab, targets, mask), logits.data, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), inputs, losses.data);
+                are_rows_aligned(logits.extent(1), logits.data), inputs, logit_factor, losses.data);
 }
 
 template <class T>
@@ -331,11 +337,12 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              std::int64_t vocab,
                              TensorRef<const std::int32_t, 1> targets,
                              TensorRef<const std::uint8_t, 1> mask,
-                             TensorRef<float, 1> losses) {
+                             TensorRef<float, 1> losses,
+                             float logit_factor) {
     launch_grid(stream, "cross_entropy_loss_only", {logits.extent(0), threads}, whole_rows<T, const T>,
                 row_of(vocab, targets, mask), logits.data, logits.extent(1),
                 are_rows_aligned(logits.extent(1), logits.data), static_cast<const StepInputs*>(nullptr),
-                losses.data);
+                logit_factor, losses.data);
 }
 
 template <class T>
@@ -346,10 +353,12 @@ void cross_entropy_tile(const device::Stream& stream,
                         TensorRef<const std::int32_t, 1> targets,
                         TensorRef<const std::uint8_t, 1> mask,
                         Accumulate accumulate,
-                        std::span<LossStatistics> statistics) {
+                        std::span<LossStatistics> statistics,
+                        float logit_factor) {
     launch_grid(stream, "cross_entropy_tile", {logits.extent(0), threads}, tile_of_rows<T>,
                 row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), accumulate, statistics.data());
+                are_rows_aligned(logits.extent(1), logits.data), accumulate, slope_of(logit_factor),
+                statistics.data());
 }
 
 void merge_statistics(const device::Stream& stream,
@@ -377,10 +386,11 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  TensorRef<const std::int32_t, 1> targets,
                                  TensorRef<const std::uint8_t, 1> mask,
                                  std::span<const LossStatistics> statistics,
-                                 const StepInputs* inputs) {
+                                 const StepInputs* inputs,
+                                 float logit_factor) {
     launch_grid(stream, "cross_entropy_tile_gradient", {logits.extent(0), threads}, gradients_of_tile<T>,
                 row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), statistics.data(), inputs);
+                are_rows_aligned(logits.extent(1), logits.data), statistics.data(), inputs, logit_factor);
 }
 
 ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile<float>);

@@ -122,8 +122,8 @@ __device__ inline void copy_chunk(bfloat16* to, const bfloat16* from, int count)
 ///
 /// \tparam is_whole  `count` is `chunk`.
 template <bool is_whole>
-__device__ inline LossStatistics statistics_of_columns(const ChunkOfLane& of, int count) {
-    float top = no_columns.top;
+__device__ inline LossStatistics statistics_of_columns(const ChunkOfLane& of, int count, float slope) {
+    float top = lowest_logit;
 #pragma unroll
     for (int k = 0; k < packs_of_lane; ++k) {
         const int left = count - ChunkOfLane::begin(k);
@@ -132,26 +132,27 @@ __device__ inline LossStatistics statistics_of_columns(const ChunkOfLane& of, in
             top = is_whole || i < left ? fmaxf(top, of.raw[k][i]) : top;
         }
     }
-    top = warp_max(top);
-    const float pivot = pivot_of(top);
+    const float pivot = warp_max(top) * slope;
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < packs_of_lane; ++k) {
         const int left = count - ChunkOfLane::begin(k);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            sum += is_whole || i < left ? relative_power(of.raw[k][i], pivot) : 0.0f;
+            sum += is_whole || i < left ? relative_power(of.raw[k][i], slope, pivot) : 0.0f;
         }
     }
-    return {top, warp_sum(sum), 0};
+    return {pivot, warp_sum(sum), 0};
 }
 
-__device__ inline LossStatistics statistics_of(const ChunkOfLane& of, int count) {
-    return count == chunk ? statistics_of_columns<true>(of, count) : statistics_of_columns<false>(of, count);
+__device__ inline LossStatistics statistics_of(const ChunkOfLane& of, int count, float slope) {
+    return count == chunk ? statistics_of_columns<true>(of, count, slope)
+                          : statistics_of_columns<false>(of, count, slope);
 }
 
 /// Gradients of a row.
 struct RowGradients {
+    float slope;      ///< see slope_of; the same in all rows
     float pivot;      ///< see gradient_pivot
     float of_target;  ///< the gradient of the target's logit
 };
@@ -173,12 +174,13 @@ __device__ inline void store_gradients(
         if (is_plain) {
 #pragma unroll
             for (int i = 0; i < pack; ++i) {
-                value[i] = relative_power(value[i], gradients.pivot);
+                value[i] = relative_power(value[i], gradients.slope, gradients.pivot);
             }
         } else {
 #pragma unroll
             for (int i = 0; i < pack; ++i) {
-                const float power = first + i < valid ? relative_power(value[i], gradients.pivot) : 0.0F;
+                const float power =
+                    first + i < valid ? relative_power(value[i], gradients.slope, gradients.pivot) : 0.0F;
                 value[i] = first + i == target ? gradients.of_target : power;
             }
         }
@@ -235,6 +237,7 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
                                                                               std::int64_t padded,
                                                                               int kept_chunks,
                                                                               const StepInputs* inputs,
+                                                                              float logit_factor,
                                                                               float* losses) {
     constexpr int delay = 2;
     constexpr int warps = threads_of_block / warp_size;
@@ -245,7 +248,8 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
     const int num_chunks = static_cast<int>((padded + chunk - 1) / chunk);
     const int num_counted = static_cast<int>((of.vocab + chunk - 1) / chunk);
     const int rounds = (num_chunks + warps - 1) / warps;
-    const float scale = inputs->loss_scale;
+    const float slope = slope_of(logit_factor);
+    const float scale = inputs->loss_scale * logit_factor;
 
     const auto up_to_chunk = [](std::int64_t left) { return static_cast<int>(left < chunk ? left : chunk); };
     const auto start_copy = [&](std::int64_t row, int c) {
@@ -260,7 +264,7 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
     };
     const auto compute_statistics = [&](std::int64_t row, int c) {
         if (row < rows && c < num_counted && of.is_counted(row)) {
-            const auto found = statistics_of(load(row, c), up_to_chunk(of.vocab - c * chunk));
+            const auto found = statistics_of(load(row, c), up_to_chunk(of.vocab - c * chunk), slope);
             if (lane == 0) {
                 chunks.top[c] = found.top;
                 chunks.sum[c] = found.sum;
@@ -281,7 +285,7 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
         const int target = is_counted ? of.targets[row] : -1;
         bfloat16* const x = logits + row * padded;
         const bool has_target = is_counted && of.has_target(row);
-        const float at_target = warp == 0 && has_target ? float(x[target]) : 0.0F;
+        const float at_target = warp == 0 && has_target ? float(x[target]) * slope : 0.0F;
         __syncthreads();
         if (warp == 0) {
             float log2_of_sum = 0, loss = 0;
@@ -291,6 +295,7 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
                 loss = loss_of(at_target, log2_of_sum);
             }
             if (lane == 0) {
+                chunks.gradients.slope = slope;
                 chunks.gradients.pivot = is_counted && scale != 0 ? gradient_pivot(log2_of_sum, scale) : 0.0F;
                 chunks.gradients.of_target = target_gradient(loss, scale);
                 losses[row] = loss;

@@ -9,30 +9,37 @@
 namespace ziggurat::kernels {
 
 /// Statistics of a row of logits from which its loss follows, for logits computed in tiles of columns.
+///
+/// A logit x counts as the exponent of 2 that exp(factor * x) has: slope_of(factor) * x.
 struct LossStatistics {
-    float top;        ///< the largest logit so far
-    float sum;        ///< sum of exponentials, relative to the largest logit
-    float at_target;  ///< the logit of the target
+    float top;        ///< the largest exponent so far
+    float sum;        ///< sum of exponentials, relative to the largest
+    float at_target;  ///< the exponent of the target
 };
 
-/// Statistics of an empty set of columns.
-inline constexpr LossStatistics no_columns{-1e30f, 0, 0};
+/// Maximum of no logits: below all logits.
+inline constexpr float lowest_logit = -1e30f;
 
-/// Returns exp(x) as a power of two relative to `pivot`, with one fused operation before the power.
+/// Statistics of an empty set of columns.
+inline constexpr LossStatistics no_columns{lowest_logit * log2_of_e, 0, 0};
+
+/// Returns the number by which a logit is multiplied to get its exponent of 2.
 ///
-/// The pivot does not have to be the exact maximum; it only has to be the same in all terms.
-ZG_ELEMENT inline float relative_power(float x, float pivot) noexcept {
-    return exp2_not_large(std::fma(x, log2_of_e, -pivot));
+/// \param factor  constant factor of the logits; with 1, the slope is log2(e) exactly
+ZG_ELEMENT inline float slope_of(float factor) noexcept {
+    return factor * log2_of_e;
 }
 
-/// Returns the pivot of powers relative to the maximum `top`.
-ZG_ELEMENT inline float pivot_of(float top) noexcept {
-    return top * log2_of_e;
+/// Returns the exponential of a logit relative to 2^pivot, with one fused operation before the power.
+///
+/// The pivot does not have to be the exact maximum; it only has to be the same in all terms.
+ZG_ELEMENT inline float relative_power(float x, float slope, float pivot) noexcept {
+    return exp2_not_large(std::fma(x, slope, -pivot));
 }
 
 /// Adds the sum of powers of some columns, relative to kept.top, which they have raised from `before`.
 ZG_ELEMENT inline void add_powers(LossStatistics& kept, float before, float sum) noexcept {
-    kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(before) - pivot_of(kept.top)), sum);
+    kept.sum = std::fma(kept.sum, exp2_not_large(before - kept.top), sum);
 }
 
 /// Returns the larger of two maxima.
@@ -50,8 +57,8 @@ struct SumChange {
 
 /// \param top  maximum of the changed sum, before the change
 ZG_ELEMENT inline SumChange change_by(float other_top, float other_sum, float top) noexcept {
-    const float pivot = pivot_of(merged_top(top, other_top));
-    return {exp2_not_large(pivot_of(top) - pivot), other_sum * exp2_not_large(pivot_of(other_top) - pivot)};
+    const float pivot = merged_top(top, other_top);
+    return {exp2_not_large(top - pivot), other_sum * exp2_not_large(other_top - pivot)};
 }
 
 /// \param other_top  maximum of the columns that caused the change
@@ -68,20 +75,20 @@ ZG_ELEMENT inline void merge(LossStatistics& kept, const LossStatistics& other) 
     kept.at_target += other.at_target;
 }
 
-/// Returns log2(sum(exp(x))). Gradients use base 2 too.
+/// Returns log2(sum(exp(factor * x))). Gradients use base 2 too.
 ZG_ELEMENT inline float log2_sum(const LossStatistics& kept) noexcept {
-    return pivot_of(kept.top) + std::log2(kept.sum);
+    return kept.top + std::log2(kept.sum);
 }
 
-/// Returns -log of the probability of a token with this logit.
+/// Returns -log of the probability of a token whose logit has this exponent.
 ///
-/// The product is rounded as the pivot was, so a probability of 1 gives exactly 0.
-ZG_ELEMENT inline float loss_of(float logit, float log2_of_sum) noexcept {
+/// The exponent is rounded as the maximum was, so a probability of 1 gives exactly 0.
+ZG_ELEMENT inline float loss_of(float exponent, float log2_of_sum) noexcept {
     constexpr float ln_2 = 0.693147181f;
-    return (log2_of_sum - logit * log2_of_e) * ln_2;
+    return (log2_of_sum - exponent) * ln_2;
 }
 
-/// Returns the pivot with which relative_power(x, pivot) is scale * softmax(x). \pre scale > 0
+/// Returns the pivot with which relative_power is scale * softmax. \pre scale > 0
 ZG_ELEMENT inline float gradient_pivot(float log2_of_sum, float scale) noexcept {
     return log2_of_sum - std::log2(scale);
 }

@@ -13,8 +13,8 @@ namespace {
 using tensor::TensorRef;
 
 template <class T>
-float largest(const T* x, std::int64_t count, float start) {
-    float top = start;
+float largest(const T* x, std::int64_t count) {
+    float top = lowest_logit;
 #pragma omp simd reduction(max : top)
     for (std::int64_t i = 0; i < count; ++i) {
         top = std::max(top, float(x[i]));
@@ -23,50 +23,55 @@ float largest(const T* x, std::int64_t count, float start) {
 }
 
 template <class T>
-float sum_of_powers(const T* x, std::int64_t count, float pivot) {
+float sum_of_powers(const T* x, std::int64_t count, float slope, float pivot) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) {
-        sum += relative_power(float(x[i]), pivot);
+        sum += relative_power(float(x[i]), slope, pivot);
     }
     return sum;
 }
 
 /// Adds columns to the statistics and reads memory once: a block stays in L1 between maximum and sum.
 template <class T>
-void add_columns(const T* x, std::int64_t count, LossStatistics& kept) {
+void add_columns(const T* x, std::int64_t count, float slope, LossStatistics& kept) {
     constexpr std::int64_t block = 1024;
     for (std::int64_t first = 0; first < count; first += block) {
         const auto n = std::min(block, count - first);
         const float before = kept.top;
-        kept.top = largest(x + first, n, kept.top);
-        add_powers(kept, before, sum_of_powers(x + first, n, pivot_of(kept.top)));
+        kept.top = merged_top(before, largest(x + first, n) * slope);
+        add_powers(kept, before, sum_of_powers(x + first, n, slope, kept.top));
     }
 }
 
 template <class T>
-float log2_sum_exp(const T* x, std::int64_t count) {
+float log2_sum_exp(const T* x, std::int64_t count, float slope) {
     LossStatistics kept = no_columns;
-    add_columns(x, count, kept);
+    add_columns(x, count, slope, kept);
     return log2_sum(kept);
 }
 
-/// Computes x = scale * (softmax(x) - onehot(target)) for the first `valid` columns, 0 for the padding.
+/// Computes x = scale * (softmax(factor x) - onehot(target)); 0 for columns from `valid` on.
 ///
 /// A target outside of these columns is ignored.
 template <class T>
-void gradient_row(
-    T* x, std::int64_t valid, std::int64_t padded, std::int64_t target, float log2_of_sum, float scale) {
+void gradient_row(T* x,
+                  std::int64_t valid,
+                  std::int64_t padded,
+                  std::int64_t target,
+                  float slope,
+                  float log2_of_sum,
+                  float scale) {
     if (scale == 0) {
         std::fill_n(x, padded, T(0.0f));
         return;
     }
     const bool has_target = 0 <= target && target < valid;
-    const float at_target = has_target ? float(x[target]) : 0.0f;
+    const float at_target = has_target ? float(x[target]) * slope : 0.0f;
     const float pivot = gradient_pivot(log2_of_sum, scale);
 #pragma omp simd
     for (std::int64_t i = 0; i < valid; ++i) {
-        tensor::store(x[i], relative_power(float(x[i]), pivot));
+        tensor::store(x[i], relative_power(float(x[i]), slope, pivot));
     }
     if (has_target) {
         x[target] = T(target_gradient(loss_of(at_target, log2_of_sum), scale));
@@ -95,11 +100,13 @@ void cross_entropy(const device::Stream&,
                    TensorRef<const std::int32_t, 1> targets,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
-                   TensorRef<float, 1> losses) {
+                   TensorRef<float, 1> losses,
+                   float logit_factor) {
     ZG_EXPECTS(inputs->loss_scale >= 0);
     check_targets(targets, vocab, mask);
 
-    const float scale = inputs->loss_scale;
+    const float slope = slope_of(logit_factor);
+    const float scale = inputs->loss_scale * logit_factor;
     for_rows("ziggurat::cross_entropy", logits.extent(0), [=](std::int64_t row) {
         T* x = logits.row(row);
         if (!is_counted(mask, row)) {
@@ -107,9 +114,9 @@ void cross_entropy(const device::Stream&,
             losses.data[row] = 0;
             return;
         }
-        const float log2_of_sum = log2_sum_exp<T>(x, vocab);
-        losses.data[row] = loss_of(float(x[targets.data[row]]), log2_of_sum);
-        gradient_row(x, vocab, logits.extent(1), targets.data[row], log2_of_sum, scale);
+        const float log2_of_sum = log2_sum_exp<T>(x, vocab, slope);
+        losses.data[row] = loss_of(float(x[targets.data[row]]) * slope, log2_of_sum);
+        gradient_row(x, vocab, logits.extent(1), targets.data[row], slope, log2_of_sum, scale);
     });
 }
 
@@ -119,13 +126,16 @@ void cross_entropy_loss_only(const device::Stream&,
                              std::int64_t vocab,
                              TensorRef<const std::int32_t, 1> targets,
                              TensorRef<const std::uint8_t, 1> mask,
-                             TensorRef<float, 1> losses) {
+                             TensorRef<float, 1> losses,
+                             float logit_factor) {
     check_targets(targets, vocab, mask);
 
+    const float slope = slope_of(logit_factor);
     for_rows("ziggurat::cross_entropy_loss_only", logits.extent(0), [=](std::int64_t row) {
         const T* x = logits.row(row);
-        losses.data[row] =
-            is_counted(mask, row) ? loss_of(float(x[targets.data[row]]), log2_sum_exp(x, vocab)) : 0.0f;
+        losses.data[row] = is_counted(mask, row)
+                               ? loss_of(float(x[targets.data[row]]) * slope, log2_sum_exp(x, vocab, slope))
+                               : 0.0f;
     });
 }
 
@@ -137,9 +147,11 @@ void cross_entropy_tile(const device::Stream&,
                         TensorRef<const std::int32_t, 1> targets,
                         TensorRef<const std::uint8_t, 1> mask,
                         Accumulate accumulate,
-                        std::span<LossStatistics> statistics) {
+                        std::span<LossStatistics> statistics,
+                        float logit_factor) {
     check_targets(targets, vocab, mask);
 
+    const float slope = slope_of(logit_factor);
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
     for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
         auto& kept = statistics[row];
@@ -150,10 +162,10 @@ void cross_entropy_tile(const device::Stream&,
             return;
         }
         const T* x = logits.row(row);
-        add_columns(x, valid, kept);
+        add_columns(x, valid, slope, kept);
         const auto target = targets.data[row] - first;
         if (0 <= target && target < valid) {
-            kept.at_target = float(x[target]);
+            kept.at_target = float(x[target]) * slope;
         }
     });
 }
@@ -188,11 +200,13 @@ void cross_entropy_tile_gradient(const device::Stream&,
                                  TensorRef<const std::int32_t, 1> targets,
                                  TensorRef<const std::uint8_t, 1> mask,
                                  std::span<const LossStatistics> statistics,
-                                 const StepInputs* inputs) {
+                                 const StepInputs* inputs,
+                                 float logit_factor) {
     ZG_EXPECTS(inputs->loss_scale >= 0);
     check_targets(targets, vocab, mask);
 
-    const float scale = inputs->loss_scale;
+    const float slope = slope_of(logit_factor);
+    const float scale = inputs->loss_scale * logit_factor;
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
     for_rows("ziggurat::cross_entropy_tile_gradient", logits.extent(0), [=](std::int64_t row) {
         T* x = logits.row(row);
@@ -200,7 +214,8 @@ void cross_entropy_tile_gradient(const device::Stream&,
             std::fill_n(x, logits.extent(1), T(0.0f));
             return;
         }
-        gradient_row(x, valid, logits.extent(1), targets.data[row] - first, log2_sum(statistics[row]), scale);
+        gradient_row(x, valid, logits.extent(1), targets.data[row] - first, slope, log2_sum(statistics[row]),
+                     scale);
     });
 }
 

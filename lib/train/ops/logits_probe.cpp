@@ -11,13 +11,14 @@
 namespace ziggurat::train {
 namespace {
 
+/// Converts logits to float and multiplies them by their constant factor.
 template <class E>
-void widen(std::span<const std::byte> from, std::span<float> to) {
+void widen(std::span<const std::byte> from, float factor, std::span<float> to) {
     const auto elements = std::min(to.size(), from.size() / sizeof(E));
     for (std::size_t i = 0; i < elements; ++i) {
         E element;
         std::memcpy(&element, from.data() + i * sizeof(E), sizeof(E));
-        to[i] = static_cast<float>(element);
+        to[i] = static_cast<float>(element) * factor;
     }
 }
 
@@ -28,6 +29,7 @@ LogitsProbe::LogitsProbe(const spec::RunSpec& spec,
                          const schedule::Program& program,
                          const state::TierMemory& memory)
     : type_{spec.precision.compute},
+      factor_{static_cast<float>(spec.model.multiplier.logits)},
       first_{spec.model.vocab_padded / model.tensor() * model.tensor_rank},
       is_cut_{model.tensor() > 1 || spec.parallel.stages > 1},
       gives_{model.data_rank == 0 && program.trainer_buffers.watched_logits >= 0},
@@ -42,9 +44,9 @@ std::span<const float> LogitsProbe::logits(const comm::Context& world) {
         const auto first = std::min(static_cast<std::size_t>(first_), logits_.size());
         const auto own = std::span{logits_}.subspan(first);
         if (type_ == spec::DType::f32) {
-            widen<float>(row_of_host_, own);
+            widen<float>(row_of_host_, factor_, own);
         } else {
-            widen<tensor::bfloat16>(row_of_host_, own);
+            widen<tensor::bfloat16>(row_of_host_, factor_, own);
         }
     }
     if (is_cut_) {

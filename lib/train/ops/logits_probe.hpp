@@ -29,7 +29,7 @@ class LogitsProbe {
 
     /// Selects the row (token) of the next run. Call it before the run.
     void set_row(std::int64_t row) noexcept { row_ = row; }
-    /// Returns the logits of the row after a run, [vocab], on all ranks.
+    /// Returns the logits of the row after a run, [vocab], on all ranks, with model.multiplier.logits.
     ///
     /// The slices of the tensor axis are joined, and the last stage sends them to the other stages.
     ///
@@ -54,6 +54,7 @@ class LogitsProbe {
     void join(const comm::Context& world);
 
     spec::DType type_;
+    float factor_;            ///< model.multiplier.logits
     std::int64_t first_ = 0;  ///< first column of this rank's logits
     bool is_cut_;             ///< the logits are split over ranks
     bool gives_;              ///< this rank contributes its logits: one replica of each slice does

@@ -29,23 +29,40 @@ struct Data {
     std::vector<std::uint8_t> mask;
     std::vector<float> losses = std::vector<float>(static_cast<std::size_t>(rows), -1.0f);
     StepInputs inputs{.loss_scale = 1.0f / 96};
+    float factor = 1;  ///< of the logits
 
+    /// Returns the logits of a row without padding, times their factor.
     std::vector<double> valid_logits(std::int64_t r) const {
-        return doubles(std::vector<T>(logits.begin() + r * padded, logits.begin() + r * padded + vocab));
+        auto values =
+            doubles(std::vector<T>(logits.begin() + r * padded, logits.begin() + r * padded + vocab));
+        for (double& value : values) {
+            value *= double(factor);
+        }
+        return values;
     }
     void run(const device::Stream& stream = test_stream()) {
         cross_entropy<T>(stream, matrix(logits, rows, padded), vocab, row(targets), row(mask), &inputs,
-                         row(losses));
+                         row(losses), factor);
     }
 };
 
 struct Sizes {
     std::int64_t rows, vocab, padded;
+    float factor = 1;  ///< of the logits
 };
-constexpr Sizes sizes[] = {
-    {1, 1, 1},        {3, 1, 16},      {5, 37, 37},        {5, 37, 64},
-    {33, 1030, 1040}, {2, 5003, 5056}, {270, 17000, 17008}};  // more rows than blocks of a GPU, and several
-                                                              // chunks for each warp
+constexpr Sizes sizes[] = {{1, 1, 1},
+                           {3, 1, 16},
+                           {5, 37, 37},
+                           {5, 37, 64},
+                           {33, 1030, 1040},
+                           {2, 5003, 5056},
+                           {5, 37, 64, 0.5f},
+                           {4, 9, 9, 2.0f},
+                           {33, 1030, 1040, 0.1f},
+                           {3, 5001, 5001, 1.7f},
+                           {2, 5003, 5056, 0.0625f},
+                           {270, 17000, 17008}};  // more rows than blocks of a GPU, and several
+                                                  // chunks for each warp
 
 template <class T>
 class CrossEntropy : public ::testing::Test {};
@@ -53,15 +70,16 @@ using Types = ::testing::Types<float, tensor::bfloat16>;
 TYPED_TEST_SUITE(CrossEntropy, Types);
 
 TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
-    for (const auto [rows, vocab, padded] : sizes) {
+    for (const auto [rows, vocab, padded, factor] : sizes) {
         Data<TypeParam> data{rows, vocab, padded};
+        data.factor = factor;
         std::vector<double> losses;
         std::vector<double> gradient;
         for (std::int64_t r = 0; r < rows; ++r) {
             const auto target = static_cast<std::size_t>(data.targets[static_cast<std::size_t>(r)]);
             losses.push_back(reference::cross_entropy(data.valid_logits(r), target));
             for (const double d : reference::cross_entropy_backward(data.valid_logits(r), target)) {
-                gradient.push_back(d / 96);
+                gradient.push_back(d * double(factor) / 96);
             }
             gradient.resize(gradient.size() + static_cast<std::size_t>(padded - vocab));
         }
@@ -76,7 +94,8 @@ TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
             const auto rest = doubles(data.logits);
             EXPECT_LT(dot(rest, rest), 1e-14);
         } else {
-            EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>) << rows << 'x' << vocab;
+            EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>)
+                << rows << 'x' << vocab << " times " << factor;
         }
         for (std::size_t i = 0; i < data.logits.size(); ++i) {
             const bool is_padding = static_cast<std::int64_t>(i) % padded >= vocab;
@@ -118,19 +137,23 @@ TYPED_TEST(CrossEntropy, MaskedRowsCountForNothingAndTheirTargetsAreNotRead) {
 }
 
 TYPED_TEST(CrossEntropy, LossOnlyGivesTheSameLossesAndLeavesTheLogits) {
-    Data<TypeParam> trained{33, 1030, 1040};
-    Data<TypeParam> evaluated{33, 1030, 1040};
-    evaluated.mask.assign(33, 1);
-    evaluated.mask[7] = 0;
-    const auto before = evaluated.logits;
+    for (const float factor : {1.0f, 0.125f, 1.7f}) {
+        Data<TypeParam> trained{33, 1030, 1040};
+        trained.factor = factor;
+        Data<TypeParam> evaluated{33, 1030, 1040};
+        evaluated.mask.assign(33, 1);
+        evaluated.mask[7] = 0;
+        const auto before = evaluated.logits;
 
-    trained.run();
-    cross_entropy_loss_only<TypeParam>(test_stream(), matrix(evaluated.logits, 33, 1040), 1030,
-                                       row(evaluated.targets), row(evaluated.mask), row(evaluated.losses));
+        trained.run();
+        cross_entropy_loss_only<TypeParam>(test_stream(), matrix(evaluated.logits, 33, 1040), 1030,
+                                           row(evaluated.targets), row(evaluated.mask), row(evaluated.losses),
+                                           factor);
 
-    trained.losses[7] = 0;
-    EXPECT_TRUE(same_bits(evaluated.losses, trained.losses));
-    EXPECT_TRUE(same_bits(evaluated.logits, before));
+        trained.losses[7] = 0;
+        EXPECT_TRUE(same_bits(evaluated.losses, trained.losses)) << factor;
+        EXPECT_TRUE(same_bits(evaluated.logits, before)) << factor;
+    }
 }
 
 TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
@@ -144,9 +167,11 @@ TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
 }
 
 TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
-    for (const auto [rows, vocab, padded] :
-         {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}, Sizes{2, 70000, 70016}}) {
+    for (const auto [rows, vocab, padded, factor] :
+         {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}, Sizes{2, 70000, 70016},
+          Sizes{5, 2500, 2512, 0.0625f}, Sizes{3, 2040, 2080, 1.7f}}) {
         Data<TypeParam> whole{rows, vocab, padded};
+        whole.factor = factor;
         whole.mask.assign(static_cast<std::size_t>(rows), 1);
         whole.mask[1] = 0;
         auto tiled = whole;
@@ -171,12 +196,13 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
         each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
             cross_entropy_tile<TypeParam>(test_stream(), {logits.data, {logits.extent(0), logits.extent(1)}},
                                           first, vocab, row(tiled.targets), row(tiled.mask),
-                                          first == 0 ? Accumulate::no : Accumulate::yes, statistics);
+                                          first == 0 ? Accumulate::no : Accumulate::yes, statistics,
+                                          tiled.factor);
         });
         losses_of_statistics(test_stream(), statistics, row(tiled.mask), row(tiled.losses));
         each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
             cross_entropy_tile_gradient<TypeParam>(test_stream(), logits, first, vocab, row(tiled.targets),
-                                                   row(tiled.mask), statistics, &tiled.inputs);
+                                                   row(tiled.mask), statistics, &tiled.inputs, tiled.factor);
         });
 
         EXPECT_EQ(tiled.losses, whole.losses) << rows << 'x' << vocab;
@@ -186,8 +212,10 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
 
 TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
     // The last slice is only padding.
-    for (const auto [rows, vocab, padded] : {Sizes{5, 2100, 3072}, Sizes{3, 37, 48}, Sizes{4, 9, 24}}) {
+    for (const auto [rows, vocab, padded, factor] :
+         {Sizes{5, 2100, 3072}, Sizes{3, 37, 48}, Sizes{4, 9, 24}, Sizes{5, 2100, 3072, 0.3f}}) {
         Data<TypeParam> whole{rows, vocab, padded};
+        whole.factor = factor;
         whole.mask.assign(static_cast<std::size_t>(rows), 1);
         whole.mask[1] = 0;
         auto cut = whole;
@@ -205,7 +233,8 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
             }
             std::vector<LossStatistics> statistics(static_cast<std::size_t>(rows), {7, 7, 7});
             cross_entropy_tile<TypeParam>(test_stream(), {own.data(), {rows, width}}, slice * width, vocab,
-                                          row(cut.targets), row(cut.mask), Accumulate::no, statistics);
+                                          row(cut.targets), row(cut.mask), Accumulate::no, statistics,
+                                          cut.factor);
             all.insert(all.end(), statistics.begin(), statistics.end());
         }
         merge_statistics(test_stream(), all, merged);
@@ -214,7 +243,7 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
             auto& own = columns[static_cast<std::size_t>(slice)];
             cross_entropy_tile_gradient<TypeParam>(test_stream(), matrix(own, rows, width), slice * width,
                                                    vocab, row(cut.targets), row(cut.mask), merged,
-                                                   &cut.inputs);
+                                                   &cut.inputs, cut.factor);
             for (std::int64_t r = 0; r < rows; ++r) {
                 std::copy_n(own.begin() + r * width, width, cut.logits.begin() + r * padded + slice * width);
             }
@@ -273,6 +302,14 @@ TEST(CrossEntropyFloat, ANonFiniteLogitGivesANonFiniteLoss) {
             data.run();
             EXPECT_FALSE(std::isfinite(data.losses[0]));
         }
+    }
+}
+
+TEST(CrossEntropyFloat, RefusesAFactorThatIsNotPositive) {
+    for (const float factor : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+        Data<float> data{3, 37, 64};
+        data.factor = factor;
+        EXPECT_THROW(data.run(), Error) << factor;
     }
 }
 
