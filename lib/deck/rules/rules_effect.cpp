@@ -5,6 +5,7 @@
 
 #include "deck/rules/rules.hpp"
 #include "deck/values/reader.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "layout/families/rope_scalings.hpp"
 #include "layout/tensors.hpp"
 #include "spec/depths.hpp"
@@ -203,6 +204,9 @@ void keys_do_something(const Resolution& at) {
 }
 
 void scaling_keys_are_those_of_the_kind(const Resolution& at) {
+    if (!layout::family_of(at.run.model).has_rotary_positions()) {
+        return;  // then the kind is an error
+    }
     const auto kind = at.run.model.rope_scaling.kind;
     for (const Row* row : deck_schema().children("model.rope_scaling")) {
         if (!layout::uses_key(kind, leaf_of(row->path)) && differs(at, row->path)) {
