@@ -22,6 +22,8 @@ PAGE = ROOT / "docs/models.md"
 BEGIN, END = "<!-- made by scripts/model_sizes.py -->\n", "<!-- end -->\n"
 MACHINES = ["rtx-4090", "v100-32gb", "dgx-a100", "dgx-h100", "dgx-h200"]
 SEQ = 4096
+DOES_NOT_FIT = 3  # exit code of check
+LEFT_OUT = {"DeepSeek-R1-Distill-Llama-8B", "Qwen2.5-7B with yarn", "Phi-3-mini-128k"}  # as large as another row
 TIERS = {
     "device": [],
     "host": [f"tiers.home.{kind}=host" for kind in ("parameters", "gradients", "optimizer", "activations")],
@@ -31,22 +33,21 @@ TIERS = {
 DECK = """deck_version: 1
 run: {{name: size}}
 model: {{init: {{from: hf, path: model}}}}
-data: {{tokenizer: none, seq: {seq}, train: [{{format: raw, path: tokens.bin}}]}}
+data: {{tokenizer: none, seq: {seq}, train: [{{format: raw, path: tokens.bin, dtype: uint32}}]}}
 train: {{steps: 1000, global_batch: 8, micro_batch: 1}}
 sharding: {{zero: 3}}
 recompute: {{kind: full}}
 precision: {{compute: bf16}}
 optimizer: {{lr: 1.0e-4}}
+checkpoint: {{async: false}}
 """
 
 
 def fits(binary, folder, machine, settings):
     command = [binary, "check", "size.yaml", "--machine", machine, *settings]
     done = subprocess.run(command, cwd=folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode not in (0, 2):
+    if done.returncode not in (0, DOES_NOT_FIT):
         sys.exit(f"{command}: exit code {done.returncode}\n{done.stdout}")
-    if done.returncode == 2 and "do not fit" not in done.stdout and "more than" not in done.stdout:
-        sys.exit(f"{command}: another error than memory\n{done.stdout}")
     return done.returncode == 0
 
 
@@ -56,6 +57,8 @@ def rows(binary):
         (folder / "model").mkdir()
         (folder / "tokens.bin").write_bytes(bytes(1 << 20))
         for model, kind, parameters, *sizes in published_test.MODELS:
+            if model in LEFT_OUT:
+                continue
             config = published_test.config_of(kind, *sizes)
             (folder / "model/config.json").write_text(json.dumps(config))
             (folder / "size.yaml").write_text(DECK.format(seq=min(SEQ, config["max_position_embeddings"])))

@@ -11,7 +11,7 @@ namespace {
 using tensor::TensorRef;
 
 template <class Form, class T>
-void forward_row(const T* x, T* y, std::int64_t width) {
+void glu_row(const T* x, T* y, std::int64_t width) {
     const T* gate = x;
     const T* up = x + width;
 #pragma omp simd
@@ -21,7 +21,7 @@ void forward_row(const T* x, T* y, std::int64_t width) {
 }
 
 template <class Form, class T>
-void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
+void glu_gradient_row(const T* x, const T* dy, T* dx, std::int64_t width) {
     const T* gate = x;
     const T* up = x + width;
     T* d_gate = dx;
@@ -38,15 +38,18 @@ void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
 }
 
 template <class Form, class T>
-void forward(const char* name, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+void glu_rows(const char* name, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
     for_rows(name, y.extent(0),
-             [=](std::int64_t row) { forward_row<Form>(x.row(row), y.row(row), y.extent(1)); });
+             [=](std::int64_t row) { glu_row<Form>(x.row(row), y.row(row), y.extent(1)); });
 }
 
 template <class Form, class T>
-void backward(const char* name, TensorRef<const T, 2> x, TensorRef<const T, 2> dy, TensorRef<T, 2> dx) {
+void glu_gradient_rows(const char* name,
+                       TensorRef<const T, 2> x,
+                       TensorRef<const T, 2> dy,
+                       TensorRef<T, 2> dx) {
     for_rows(name, dy.extent(0), [=](std::int64_t row) {
-        backward_row<Form>(x.row(row), dy.row(row), dx.row(row), dy.extent(1));
+        glu_gradient_row<Form>(x.row(row), dy.row(row), dx.row(row), dy.extent(1));
     });
 }
 
@@ -54,7 +57,7 @@ void backward(const char* name, TensorRef<const T, 2> x, TensorRef<const T, 2> d
 
 template <class T>
 void swiglu_forward(const device::Stream&, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    forward<Silu>("ziggurat::swiglu_forward", x, y);
+    glu_rows<Silu>("ziggurat::swiglu_forward", x, y);
 }
 
 template <class T>
@@ -62,12 +65,12 @@ void swiglu_backward(const device::Stream&,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
                      TensorRef<T, 2> dx) {
-    backward<Silu>("ziggurat::swiglu_backward", x, dy, dx);
+    glu_gradient_rows<Silu>("ziggurat::swiglu_backward", x, dy, dx);
 }
 
 template <class T>
 void geglu_forward(const device::Stream&, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    forward<TanhGelu>("ziggurat::geglu_forward", x, y);
+    glu_rows<TanhGelu>("ziggurat::geglu_forward", x, y);
 }
 
 template <class T>
@@ -75,7 +78,7 @@ void geglu_backward(const device::Stream&,
                     TensorRef<const T, 2> x,
                     TensorRef<const T, 2> dy,
                     TensorRef<T, 2> dx) {
-    backward<TanhGelu>("ziggurat::geglu_backward", x, dy, dx);
+    glu_gradient_rows<TanhGelu>("ziggurat::geglu_backward", x, dy, dx);
 }
 
 ZG_REGISTER_HOST_KERNEL(swiglu_forward<float>);
