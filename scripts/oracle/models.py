@@ -31,7 +31,12 @@ FAMILIES = {
     "qwen2": Family(layer_norm=False, biases=False, gate=True, qkv_bias=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
+    "granite": Family(layer_norm=False, biases=False, gate=True),
 }
+
+
+# Constant factors of a deck without model.multiplier.
+FACTORS = {"embedding": 1.0, "residual": 1.0, "logits": 1.0}
 
 
 def head_dim_of(model):
@@ -95,6 +100,7 @@ def logits(model, weights, batch):
     family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
     head_dim, without_rope = head_dim_of(model), model.get("no_rope_interval", 0)
+    scale, factors = model.get("attention_scale", 1 / math.sqrt(head_dim)), FACTORS | model.get("multiplier", {})
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
     num_seq, seq = tokens.shape
 
@@ -113,7 +119,7 @@ def logits(model, weights, batch):
     def split(x, count):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
-    x = weights["embedding.token"][tokens]
+    x = factors["embedding"] * weights["embedding.token"][tokens]
     if not family.rotary:
         x = x + weights["embedding.position"][positions]
     for layer in range(model["layers"]):
@@ -127,20 +133,20 @@ def logits(model, weights, batch):
             fraction = model.get("rotary_fraction", 1.0)
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
-        scores = q @ k.transpose(-1, -2) / math.sqrt(head_dim)
+        scores = q @ k.transpose(-1, -2) * scale
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
-        x = x + linear(f"{prefix}.attention.out", mixed)
+        x = x + factors["residual"] * linear(f"{prefix}.attention.out", mixed)
         y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
             inner = F.silu(linear(f"{prefix}.mlp.gate", y)) * up
         else:
             inner = F.gelu(up, approximate=family.gelu)
-        x = x + linear(f"{prefix}.mlp.down", inner)
+        x = x + factors["residual"] * linear(f"{prefix}.mlp.down", inner)
     x = norm("final_norm", x)
     head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]
-    return x @ head.T
+    return factors["logits"] * (x @ head.T)
 
 
 def mean_loss(all_logits, batch):

@@ -59,6 +59,10 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.rope_theta = model.value("rope_theta", 10000.0);
     run.model.rotary_fraction = model.value("rotary_fraction", 1.0);
     run.model.no_rope_interval = model.value("no_rope_interval", std::int64_t{0});
+    run.model.attention_scale = model.value("attention_scale", 0.0);
+    if (const auto factors = model.find("multiplier"); factors != model.end()) {
+        run.model.multiplier = {factors->at("embedding"), factors->at("residual"), factors->at("logits")};
+    }
     if (const auto bias = model.find("bias"); bias != model.end()) {
         run.model.bias = {bias->at("qkv"), bias->at("output"), bias->at("mlp")};
     }
@@ -220,7 +224,10 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"qwen2_tiny", f32, 3, none},
                                            Case{"qwen2_tiny", bf16, 3, none},
                                            Case{"smollm3_tiny", f32, 1, full},
-                                           Case{"smollm3_tiny", bf16, 3, none}),
+                                           Case{"smollm3_tiny", bf16, 3, none},
+                                           Case{"granite_tiny", f32, 3, none},
+                                           Case{"granite_tiny", f32, 1, full},
+                                           Case{"granite_tiny", bf16, 3, none}),
                          [](const auto& made) { return title(made.param); });
 
 }  // namespace

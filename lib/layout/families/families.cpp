@@ -14,10 +14,11 @@ const FamilyDescriptor& mistral_family();
 const FamilyDescriptor& qwen2_family();
 const FamilyDescriptor& phi3_family();
 const FamilyDescriptor& smollm3_family();
+const FamilyDescriptor& granite_family();
 
 std::span<const FamilyDescriptor* const> families() {
     static const std::array all{&gpt2_family(),  &llama_family(), &gpt_neox_family(), &mistral_family(),
-                                &qwen2_family(), &phi3_family(),  &smollm3_family()};
+                                &qwen2_family(), &phi3_family(),  &smollm3_family(),  &granite_family()};
     return all;
 }
 

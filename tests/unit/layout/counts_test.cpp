@@ -33,6 +33,8 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("qwen2.5-7b")).total, 7'615'616'512);
     EXPECT_EQ(count_parameters(preset("phi-4")).total, 14'659'507'200);
     EXPECT_EQ(count_parameters(preset("smollm3-3b")).total, 3'075'098'624);
+    EXPECT_EQ(count_parameters(preset("granite-3.3-2b")).total, 2'533'539'840);
+    EXPECT_EQ(count_parameters(preset("granite-3.3-8b")).total, 8'170'864'640);
 }
 
 /// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.
