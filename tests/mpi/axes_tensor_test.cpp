@@ -213,9 +213,10 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Tensor, ::testing::Values("gpt2", "llama"), [](const auto& made) {
-    return made.param;
-});
+INSTANTIATE_TEST_SUITE_P(Families,
+                         Tensor,
+                         ::testing::Values("gpt2", "llama", "granite"),
+                         [](const auto& made) { return made.param; });
 
 }  // namespace
 }  // namespace ziggurat::train
