@@ -159,10 +159,17 @@ Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
 }
 
 Json attention_json(const AttentionForecast& forecast) {
-    return {{"kernel", layout::to_string(forecast.kernel)},
-            {"reason", forecast.reason.empty() ? Json(nullptr) : Json(forecast.reason)},
-            {"compute_capability", forecast.capability / 10.0},
-            {"is_capability_assumed", forecast.is_capability_assumed}};
+    Json json{{"kernel", layout::to_string(forecast.kernel)},
+              {"reason", forecast.reason.empty() ? Json(nullptr) : Json(forecast.reason)},
+              {"compute_capability", forecast.capability / 10.0},
+              {"is_capability_assumed", forecast.is_capability_assumed}};
+    if (forecast.windowed_layers > 0) {
+        const auto& reason = forecast.windowed_reason;
+        json["windowed"] = {{"layers", forecast.windowed_layers},
+                            {"kernel", layout::to_string(forecast.windowed_kernel)},
+                            {"reason", reason.empty() ? Json(nullptr) : Json(reason)}};
+    }
+    return json;
 }
 
 Json nccl_json(const std::vector<plan::CommunicatorBlocks>& communicators, const spec::MachineSpec& machine) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "layout/families/attention_window.hpp"
 #include "layout/workspaces.hpp"
 
 namespace ziggurat::app {
@@ -20,10 +21,20 @@ std::optional<AttentionForecast> forecast_attention(const spec::RunSpec& run,
     AttentionForecast forecast;
     forecast.is_capability_assumed = machine.device_capability == 0;
     forecast.capability = forecast.is_capability_assumed ? of_h100 : machine.device_capability;
-    const auto choice = layout::choose_attention(
-        layout::attention_use(run, true), layout::attention_sizes(run), forecast.capability, cudnn.is_usable);
-    const auto with_cudnn = layout::choose_attention(layout::attention_use(run, true),
-                                                     layout::attention_sizes(run), forecast.capability, true);
+    const auto reached = layout::reached_window(run.model.window, run.data.seq);
+    const bool has_full_layers = layout::num_windowed_layers(run) < run.model.layers;
+    const auto chosen_within = [&](std::int64_t window, bool has_cudnn) {
+        return layout::choose_attention(layout::attention_use(run, true, window),
+                                        layout::attention_sizes(run), forecast.capability, has_cudnn);
+    };
+    const auto choice = chosen_within(has_full_layers ? 0 : reached, cudnn.is_usable);
+    const auto with_cudnn = chosen_within(has_full_layers ? 0 : reached, true);
+    if (layout::has_unequal_windows(run)) {
+        const auto windowed = chosen_within(reached, cudnn.is_usable);
+        forecast.windowed_layers = layout::num_windowed_layers(run);
+        forecast.windowed_kernel = windowed.kernel;
+        forecast.windowed_reason = windowed.reason;
+    }
     forecast.kernel = choice.kernel;
     const bool is_cudnn_missed =
         choice.kernel != with_cudnn.kernel && with_cudnn.kernel == layout::AttentionKernel::cudnn;
@@ -39,8 +50,16 @@ std::string attention_line(const std::optional<AttentionForecast>& forecast) {
     if (!forecast) {
         return "";
     }
-    return fmt::format("attention {}{}; compute capability {}.{}{}{}\n", layout::describe(forecast->kernel),
-                       forecast->reason.empty() ? "" : ": " + forecast->reason, forecast->capability / 10,
+    const auto kernel_text = [](layout::AttentionKernel kernel, const std::string& reason) {
+        return layout::describe(kernel) + (reason.empty() ? "" : ": " + reason);
+    };
+    const auto windowed =
+        forecast->windowed_layers == 0
+            ? ""
+            : fmt::format("; {} layers with a window use {}", forecast->windowed_layers,
+                          kernel_text(forecast->windowed_kernel, forecast->windowed_reason));
+    return fmt::format("attention {}{}; compute capability {}.{}{}{}\n",
+                       kernel_text(forecast->kernel, forecast->reason), windowed, forecast->capability / 10,
                        forecast->capability % 10, forecast->is_capability_assumed ? " (assumed)" : "",
                        forecast->library.empty() ? "" : ", " + forecast->library);
 }

@@ -23,6 +23,11 @@ struct AttentionFacts {
 struct AttentionForecast {
     layout::AttentionKernel kernel = layout::AttentionKernel::host;
     std::string reason;  ///< why no faster kernel is used; empty: it is the fastest
+    /// Layers with a window, if only some layers have one; `kernel` is that of the other layers. 0: all are
+    /// equal.
+    std::int64_t windowed_layers = 0;
+    layout::AttentionKernel windowed_kernel = layout::AttentionKernel::host;
+    std::string windowed_reason = {};
     int capability = 90;
     bool is_capability_assumed = false;  ///< true if the machine file does not give it
     std::string library = {};            ///< assumed or installed cuDNN, for messages

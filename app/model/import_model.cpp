@@ -159,8 +159,7 @@ int import_model(const ImportOptions& options) {
         return 0;
     }
     const auto tokenizer = tokenizer_text(options.source, published.run.model.vocab);
-    const auto reach = model.window > 0 ? model.window : model.max_seq;
-    const auto seq = std::min({model.max_seq, reach, longest_sequence});
+    const auto seq = std::min(model.max_seq, longest_sequence);
     checkpoint::hf::HfWeights weights{options.source, published.run.model};
 
     const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));

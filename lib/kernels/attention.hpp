@@ -39,7 +39,8 @@ struct AttentionShape {
 ///
 /// Shapes:   qkv [batch * seq, (heads + 2 kv_heads) head_dim]: query heads, then key heads, then value heads;
 ///           document_starts [batch * seq], or empty for all 0: the first position in its sequence that a
-///           query attends to; at most the query's position, and never decreasing within a sequence; out
+///           query attends to, which is the start of its document or of its window; at most the query's
+///           position, and never decreasing within a sequence; out
 ///           [batch * seq, heads head_dim]; lse [batch, heads, seq]: log2 of the sum of exp over the scaled
 ///           scores, saved for backward
 /// Numerics: sums, softmax and lse in float; the weights are rounded to T before they multiply v. The bits do

@@ -8,15 +8,15 @@
 
 namespace ziggurat::kernels {
 
-void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3> table) {
+void rope_table(std::span<const double> frequencies, double factor, tensor::TensorRef<float, 3> table) {
     ZG_EXPECTS(std::ssize(frequencies) == table.extent(1) && table.extent(2) == 2);
     const auto pairs = table.extent(1);
     for (std::int64_t position = 0; position < table.extent(0); ++position) {
         for (std::int64_t i = 0; i < pairs; ++i) {
             const double angle = static_cast<double>(position) * frequencies[i];
             float* to = table.data + 2 * (position * pairs + i);
-            to[0] = static_cast<float>(std::cos(angle));
-            to[1] = static_cast<float>(std::sin(angle));
+            to[0] = static_cast<float>(factor * std::cos(angle));
+            to[1] = static_cast<float>(factor * std::sin(angle));
         }
     }
 }

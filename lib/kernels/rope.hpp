@@ -13,14 +13,14 @@ namespace ziggurat::kernels {
 
 enum class RopeDirection { forward, backward };
 
-/// Fills table[p][i] = (cos, sin) of the angle p frequencies[i], once at assembly.
+/// Fills table[p][i] = factor (cos, sin) of the angle p frequencies[i], once at assembly.
 ///
 /// Runs on the calling thread, in host memory.
 ///
 /// Shapes:   frequencies [pairs], in radians per token; table [max_positions, pairs, 2]; two channels of a
 ///           head form a pair
-/// Numerics: angles, cosines and sines in double, rounded once
-void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3> table);
+/// Numerics: angles, cosines, sines and their product with `factor` in double, rounded once
+void rope_table(std::span<const double> frequencies, double factor, tensor::TensorRef<float, 3> table);
 
 /// Rotates the channels of every query and key head by the angles of their position.
 ///
@@ -32,7 +32,8 @@ void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3>
 ///
 /// Shapes:   positions [batch * seq], each below table.extent(0); table as above, 2 pairs at most head_dim;
 ///           qkv [batch * seq, (heads + 2 kv_heads) head_dim]
-/// Numerics: in float, rounded once to T. `backward` applies the inverse rotation, for gradients.
+/// Numerics: in float, rounded once to T. `backward` applies the transposed matrix, for gradients: the
+///           inverse rotation, times the factor of the table.
 /// Async:    on `stream`
 /// Errors:   Error{internal} if shapes disagree. On a GPU, rows at a position beyond the table become NaN.
 template <class T>

@@ -1,4 +1,4 @@
-/// The gated activation of Llama's feed-forward phase.
+/// Gated linear units: the activations of Llama's and Gemma's feed-forward phases.
 #pragma once
 
 #include "device/stream.hpp"
@@ -29,5 +29,20 @@ void swiglu_backward(const device::Stream& stream,
                      TensorAddress<const T, 2> x,
                      TensorAddress<const T, 2> dy,
                      TensorAddress<T, 2> dx);
+
+/// Computes y = gelu(gate) * up, with GELU in its tanh form (see gelu_forward).
+///
+/// Source: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5 (GEGLU).
+///
+/// Shapes, numerics, aliasing, errors: as swiglu_forward
+template <class T>
+void geglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
+
+/// Computes dx from dy in one pass. Shapes, aliasing, errors: as swiglu_backward.
+template <class T>
+void geglu_backward(const device::Stream& stream,
+                    TensorAddress<const T, 2> x,
+                    TensorAddress<const T, 2> dy,
+                    TensorAddress<T, 2> dx);
 
 }  // namespace ziggurat::kernels

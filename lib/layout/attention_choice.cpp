@@ -20,6 +20,9 @@ const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes,
     if (use.has_documents) {
         return "cuDNN needs data.reset_at_document: false";
     }
+    if (use.has_window) {
+        return "cuDNN needs layers without model.window";
+    }
     if (!CudaWorkspaces::attention_piece(sizes)) {
         return "cuDNN needs sequences of whole tiles of 128 tokens, a head size that is a multiple of 8 up "
                "to "
@@ -61,9 +64,10 @@ const char* describe(AttentionKernel kernel) {
     throw std::invalid_argument{"no AttentionKernel"};
 }
 
-AttentionUse attention_use(const spec::RunSpec& run, bool trains) {
+AttentionUse attention_use(const spec::RunSpec& run, bool trains, std::int64_t window) {
     return {.is_bfloat16 = run.precision.compute == spec::DType::bf16,
             .has_documents = run.data.reset_at_document,
+            .has_window = window > 0,
             .has_dropout = trains && run.model.dropout > 0};
 }
 

@@ -20,6 +20,7 @@ const char* describe(AttentionKernel kernel);
 struct AttentionUse {
     bool is_bfloat16 = false;
     bool has_documents = false;  ///< document starts are given: queries attend only to their own document
+    bool has_window = false;     ///< queries attend to a window; it is also given as starts
     bool has_dropout = false;    ///< the probability is not 0
 
     bool operator==(const AttentionUse&) const = default;
@@ -28,7 +29,8 @@ struct AttentionUse {
 /// Returns the properties of the attention calls of `run`.
 ///
 /// \param trains  false: validation, without dropout
-AttentionUse attention_use(const spec::RunSpec& run, bool trains);
+/// \param window  of the layer, in the run's sequences (layout::window_in_run); 0: none
+AttentionUse attention_use(const spec::RunSpec& run, bool trains, std::int64_t window);
 
 struct AttentionChoice {
     AttentionKernel kernel = AttentionKernel::host;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "layout/families/attention_window.hpp"
 #include "layout/tensors.hpp"
 #include "spec/tensor_pattern.hpp"
 
@@ -25,6 +26,14 @@ double flops_per_token_and_key(const spec::Model& model) {
         flops += phase.flops_per_token_and_key;
     }
     return flops;
+}
+
+/// Returns the mean number of keys of a query in a layer.
+///
+/// Without a window it is half of the sequence: the usual count of the causal half, without the diagonal.
+double keys_in_layer(const spec::RunSpec& run, std::int64_t layer) {
+    const auto window = window_in_run(run, layer);
+    return window > 0 ? mean_keys(run.data.seq, window) : static_cast<double>(run.data.seq) / 2;
 }
 
 }  // namespace
@@ -51,9 +60,11 @@ std::int64_t count_trained(const spec::RunSpec& run) {
 }
 
 const char* flops_formula(const spec::RunSpec& run) {
-    return count_trained(run) == count_parameters(run.model).total
-               ? "6 (N - E) + 6 L C T"
-               : "6 (N - E) + 6 L C T, reduced by frozen tensors";
+    const bool has_all = count_trained(run) == count_parameters(run.model).total;
+    if (num_windowed_layers(run) > 0) {
+        return has_all ? "6 (N - E) + 12 C K" : "6 (N - E) + 12 C K, reduced by frozen tensors";
+    }
+    return has_all ? "6 (N - E) + 6 L C T" : "6 (N - E) + 6 L C T, reduced by frozen tensors";
 }
 
 std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
@@ -74,11 +85,10 @@ std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
             flops[unit] += static_cast<double>(2 * passes * tensor.elements);
         }
     }
-    // With the causal mask, a query attends to half of the keys on average. Backward needs twice forward's
-    // flops.
-    const double attention = flops_per_token_and_key(model) / 2 * static_cast<double>(run.data.seq);
+    // Backward needs twice forward's flops.
+    const double per_key = flops_per_token_and_key(model);
     for (int layer = 1; layer < head; ++layer) {
-        flops[layer] += attention * (layer >= first_trained ? 3 : 1);
+        flops[layer] += per_key * keys_in_layer(run, layer - 1) * (layer >= first_trained ? 3 : 1);
     }
     return flops;
 }

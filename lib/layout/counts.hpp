@@ -1,7 +1,7 @@
 /// Sizes of a run in closed form: parameters, floating-point operations, bytes of model state.
 ///
-/// Derived from the units of the model's family. One layer represents all layers, so `check` takes no
-/// noticeable time at any model size.
+/// Derived from the units of the model's family. One layer represents all layers, except for the number of
+/// keys in its window, so `check` takes no noticeable time at any model size.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,9 @@ const char* flops_formula(const spec::RunSpec& run);
 /// operations per weight, 2 are for forward, 2 for the gradient of the input and 2 for the gradient of the
 /// weight. The gradient of the input is not computed below the first trained tensor. Frozen weights have no
 /// gradient. Of attention's 6, backward needs 4.
+///
+/// If layers have a window, attention's term is 12 (heads x head_dim) x K. K is the mean number of keys of a
+/// query, summed over the layers: mean_keys() with a window, seq / 2 without one.
 double flops_per_token(const spec::RunSpec& run);
 
 /// Returns the flops per token of each unit, in order of use.

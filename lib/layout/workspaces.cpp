@@ -16,13 +16,13 @@ AttentionSizes attention_sizes(const spec::RunSpec& run) {
             .head_dim = run.model.head_dim};
 }
 
-std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains) {
+std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains, std::int64_t window) {
     switch (run.tiers.device) {
         case spec::DeviceKind::host:
             return std::make_unique<HostWorkspaces>(spec::element_bytes(run.precision.compute),
                                                     run.parallel.threads);
         case spec::DeviceKind::cuda:
-            return std::make_unique<CudaWorkspaces>(attention_use(run, trains));
+            return std::make_unique<CudaWorkspaces>(attention_use(run, trains, window));
     }
     ZG_EXPECTS(!"a kind of device");
     return nullptr;

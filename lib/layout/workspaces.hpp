@@ -50,7 +50,10 @@ class Workspaces {
     virtual std::int64_t libraries() const = 0;
 };
 
-/// Returns the workspaces of the backend of `run`. \param trains  false: validation, without dropout
-std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains);
+/// Returns the workspaces of the backend of `run`.
+///
+/// \param trains  false: validation, without dropout
+/// \param window  of attention, in the run's sequences (layout::window_in_run); 0: none
+std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains, std::int64_t window = 0);
 
 }  // namespace ziggurat::layout

@@ -24,14 +24,15 @@ Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& 
         }
         return [=, y = use.matrix_out<T>(Role::output, width)] { forward(stream, x, y); };
     }
+    const bool is_geglu = phase.kind == PhaseKind::geglu;
+    const auto forward = is_geglu ? kernels::geglu_forward<T> : kernels::swiglu_forward<T>;
+    const auto backward = is_geglu ? kernels::geglu_backward<T> : kernels::swiglu_backward<T>;
     const auto x = use.matrix_in<T>(Role::input, 2 * width);
     if (is_backward) {
         return [=, dy = use.matrix_in<T>(Role::d_output, width),
-                dx = use.matrix_out<T>(Role::d_input, 2 * width)] {
-            kernels::swiglu_backward<T>(stream, x, dy, dx);
-        };
+                dx = use.matrix_out<T>(Role::d_input, 2 * width)] { backward(stream, x, dy, dx); };
     }
-    return [=, y = use.matrix_out<T>(Role::output, width)] { kernels::swiglu_forward<T>(stream, x, y); };
+    return [=, y = use.matrix_out<T>(Role::output, width)] { forward(stream, x, y); };
 }
 
 template Kernel bind_activation<float>(Binder<float>&, const layout::Phase&, Operands&);

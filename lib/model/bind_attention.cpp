@@ -1,5 +1,6 @@
-/// Attention and the rotation of queries and keys.
+/// Attention, and what precedes it: the norm and the rotation of queries and keys.
 #include "kernels/attention.hpp"
+#include "kernels/norm/head_norm.hpp"
 #include "kernels/rope.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -46,15 +47,17 @@ Kernel bind_attention(Binder<T>& binder,
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
-    // If documents never reset attention, every sequence starts at 0. Then kernels without document support
-    // can run.
-    const auto batch_starts = use.in<std::int32_t>(Role::document_starts);
-    const auto starts = binder.spec().data.reset_at_document ? batch_starts : decltype(batch_starts){};
+    const auto batch_starts =
+        use.in<std::int32_t>(phase.window > 0 ? Role::window_starts : Role::document_starts);
+    // Without a window, and if documents never reset attention, every query starts at 0. Then kernels without
+    // starts can run.
+    const bool has_starts = phase.window > 0 || binder.spec().data.reset_at_document;
+    const auto starts = has_starts ? batch_starts : decltype(batch_starts){};
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
     binder.count_attention(kernels::prepare_attention<T>(
-        stream, shape, layout::attention_use(binder.spec(), use.is_training())));
+        stream, shape, layout::attention_use(binder.spec(), use.is_training(), phase.window)));
 
     if (use.op().direction == Direction::backward) {
         const auto lse = use.in<float>(Role::lse).template reshaped<3>(lse_extents);
@@ -68,6 +71,29 @@ Kernel bind_attention(Binder<T>& binder,
     const auto lse = use.out<float>(Role::lse).template reshaped<3>(lse_extents);
     return [=, out = use.matrix_out<T>(Role::output, out_width)] {
         kernels::attention_forward<T>(stream, shape, qkv, starts, dropout, out, lse, workspace);
+    };
+}
+
+template <class T>
+Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto& model = binder.spec().model;
+    const int tensor = binder.spec().parallel.tensor;
+    const kernels::QkvHeads heads{model.heads / tensor, layout::local_kv_heads(model, tensor),
+                                  model.head_dim};
+    const auto epsilon = static_cast<float>(model.norm_epsilon);
+    const auto offset = static_cast<float>(phase.gain_offset);
+    const auto x = use.matrix_in<T>(Role::input, heads.width());
+    const auto gain = use.in<T>(Role::gain);
+    if (use.op().direction == Direction::backward) {
+        return [=, dx = use.matrix_out<T>(Role::d_input, heads.width()), d_gain = use.gradient(Role::d_gain),
+                accumulate = use.accumulate(), workspace = use.workspace()] {
+            kernels::head_norm_backward<T>(stream, heads, x, gain, offset, epsilon, dx, d_gain, accumulate,
+                                           workspace);
+        };
+    }
+    return [=, y = use.matrix_out<T>(Role::output, heads.width())] {
+        kernels::head_norm_forward<T>(stream, heads, x, gain, offset, epsilon, y);
     };
 }
 
@@ -90,6 +116,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
 
 #define ZG_INSTANTIATE(T)                                                                                \
     template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&); \
+    template Kernel bind_head_norm<T>(Binder<T>&, const layout::Phase&, Operands&);                      \
     template Kernel bind_rope<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)

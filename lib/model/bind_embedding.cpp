@@ -16,7 +16,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, -1, dropout_embedding);
     const auto vocab = binder.spec().model.vocab_padded;
     const auto first = binder.first_of_slice(vocab);
-    const auto factor = static_cast<float>(binder.spec().model.multiplier.embedding);
+    const auto factor = binder.embedding_factor();
 
     if (use.op().direction == Direction::forward || use.op().direction == Direction::recompute) {
         const auto learned = use.reads(Role::position_table) ? use.matrix_in<T>(Role::position_table, width)

@@ -35,6 +35,7 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
+    const auto offset = static_cast<float>(phase.gain_offset);
     const auto x = use.matrix_in<T>(Role::input, width);
     const auto gain = use.in<T>(Role::gain);
     const auto y = use.matrix_out<T>(Role::output, width);
@@ -47,7 +48,7 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
                 kernels::layer_norm_forward<T>(stream, x, gain, bias, epsilon, y, mean, inv_std);
             };
         }
-        return [=] { kernels::rms_norm_forward<T>(stream, x, gain, epsilon, y, inv_std); };
+        return [=] { kernels::rms_norm_forward<T>(stream, x, gain, offset, epsilon, y, inv_std); };
     }
 
     const auto branch = use.matrix_in<T>(Role::branch, width);
@@ -60,7 +61,8 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
         };
     }
     return [=] {
-        kernels::residual_rms_norm_forward<T>(stream, x, branch, dropout, gain, epsilon, sum, y, inv_std);
+        kernels::residual_rms_norm_forward<T>(stream, x, branch, dropout, gain, offset, epsilon, sum, y,
+                                              inv_std);
     };
 }
 
@@ -85,8 +87,9 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
                                             accumulate, workspace);
         };
     } else {
-        norm = [=] {
-            kernels::rms_norm_backward<T>(stream, x, dy, gain, inv_std, dx, d_gain, accumulate, workspace);
+        norm = [=, offset = static_cast<float>(phase.gain_offset)] {
+            kernels::rms_norm_backward<T>(stream, x, dy, gain, offset, inv_std, dx, d_gain, accumulate,
+                                          workspace);
         };
     }
     if (!use.writes(Role::d_branch)) {

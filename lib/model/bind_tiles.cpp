@@ -93,7 +93,7 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
         use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
     const bool drops = phase.has_dropout && !(is_forward && is_tile);
     const auto dropout = use.dropout(binder.spec(), drops, -1, dropout_embedding);
-    const auto factor = static_cast<float>(binder.spec().model.multiplier.embedding);
+    const auto factor = binder.embedding_factor();
     if (is_forward && is_tile) {
         return
             [=, table = use.matrix_in<T>(Role::table, width), out = use.matrix_out<T>(Role::output, width)] {

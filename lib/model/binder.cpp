@@ -1,7 +1,10 @@
 #include "model/binder.hpp"
 
+#include <cmath>
+
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -25,6 +28,13 @@ const kernels::Linear<T>& Binder<T>::linear(const kernels::LinearShape& shape) {
     return at->second;
 }
 
+template <class T>
+float Binder<T>::embedding_factor() const {
+    const auto& model = spec_.model;
+    return layout::family_of(model).scales_embedding ? float(T(std::sqrt(static_cast<float>(model.hidden))))
+                                                     : static_cast<float>(model.multiplier.embedding);
+}
+
 namespace {
 
 template <class T>
@@ -43,6 +53,8 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
                 return bind_linear_tile(binder, phase, operands);
             }
             return bind_linear(binder, phase, operands);
+        case PhaseKind::head_norm:
+            return bind_head_norm(binder, phase, operands);
         case PhaseKind::rope:
             return bind_rope(binder, operands);
         case PhaseKind::attention:
@@ -50,6 +62,7 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
+        case PhaseKind::geglu:
             return bind_activation(binder, phase, operands);
         case PhaseKind::residual:
             return bind_residual(binder, unit, phase, operands);

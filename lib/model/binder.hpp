@@ -52,6 +52,9 @@ class Binder {
         return total / spec_.parallel.tensor * tensor_rank_;
     }
 
+    /// Returns the constant factor of the token table's rows.
+    float embedding_factor() const;
+
     /// Returns the number of bound attention ops for each kernel.
     const kernels::AttentionOps& attention_ops() const noexcept { return attention_ops_; }
     void count_attention(kernels::AttentionKernel kernel) { ++attention_ops_[kernel]; }

@@ -122,6 +122,8 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Phase& phase,
                       Operands& operands);
 template <class T>
+Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
+template <class T>
 Kernel bind_rope(Binder<T>& binder, Operands& operands);
 template <class T>
 Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& operands);

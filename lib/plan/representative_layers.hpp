@@ -13,7 +13,8 @@ namespace ziggurat::plan {
 ///
 /// Two layers are of one kind if the same tensors are trained and tiled by the same rules, and if both or
 /// neither are below all trained tensors; in pipelines, also only within one virtual stage. Layers are taken
-/// in groups of the size of recomputation. Groups are of one kind if all their layers are.
+/// in groups of the size of recomputation. Groups are of one kind if all their layers are. If only some
+/// layers have a window, all layers are kept, because a layer's number determines its window.
 ///
 /// The first and the last groups of each kind are kept, because those in the middle equal their neighbours.
 class RepresentativeLayers {
@@ -30,7 +31,7 @@ class RepresentativeLayers {
     static RepresentativeLayers one_of_each(const spec::RunSpec& spec);
 
     bool is_whole() const noexcept { return is_whole_; }
-    /// True if all layers are equal for the deck's patterns.
+    /// True if all layers are equal: for the deck's patterns, and in their windows.
     bool are_identical() const noexcept { return are_identical_; }
     std::int64_t size() const noexcept { return std::ssize(layers_); }
 
@@ -68,6 +69,7 @@ class RepresentativeLayers {
     std::vector<Group> groups_;  ///< of the whole
     int num_kinds_ = 0;
     bool are_identical_ = true;
+    bool has_unequal_windows_ = false;
     bool is_whole_ = true;
     std::vector<std::int64_t> layers_;  ///< kept layers, as indices in the whole
     std::vector<int> kinds_;            ///< by kept layer, as the vectors below

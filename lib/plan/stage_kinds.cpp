@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "layout/families/attention_window.hpp"
 #include "layout/mesh.hpp"
 #include "layout/stage_layers.hpp"
 #include "schedule/model_layout.hpp"
@@ -10,6 +11,26 @@
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
+namespace {
+
+/// Returns the layers with a window of each stage; all 0 if no layer or every layer has one.
+std::vector<std::int64_t> windowed_by_stage(const spec::RunSpec& spec) {
+    std::vector<std::int64_t> windowed(spec.parallel.stages);
+    if (!layout::has_unequal_windows(spec)) {
+        return windowed;
+    }
+    std::size_t position = 0;
+    std::int64_t layer = 0;
+    for (const auto of_chunk : layout::stage_layers(spec)) {
+        const auto stage = position++ % windowed.size();
+        for (const auto end = layer + of_chunk; layer < end; ++layer) {
+            windowed[stage] += layout::window_in_run(spec, layer) > 0 ? 1 : 0;
+        }
+    }
+    return windowed;
+}
+
+}  // namespace
 
 std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
     std::vector<std::int64_t> layers(spec.parallel.stages);
@@ -23,10 +44,12 @@ std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
 std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
     const int stages = spec.parallel.stages;
     const auto layers = layers_by_stage(spec);
+    const auto windowed = windowed_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
     const auto are_identical = [&](int one, int other) {
         const bool is_at_an_end = one == 0 || other == 0 || one == stages - 1 || other == stages - 1;
-        return !is_at_an_end && layers[one] == layers[other] && states[one] == states[other];
+        return !is_at_an_end && layers[one] == layers[other] && windowed[one] == windowed[other] &&
+               states[one] == states[other];
     };
     std::vector<int> kinds;
     for (int stage = 0; stage < stages; ++stage) {
@@ -61,15 +84,16 @@ RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all)
     const int stages = spec.parallel.stages;
     const int step = builds_all ? 1 : std::max(1, stages / (min_planned_stages - 2));
     const auto layers = layers_by_stage(spec);
+    const auto windowed = windowed_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
     RepresentativeStages found;
     for (int stage = 0; stage < stages; ++stage) {
         const std::size_t s = stage;
         // Between the first and the last stage, later stages need no more memory, unless they have more
-        // layers or their states keep more.
+        // layers, other windows, or states that keep more.
         const std::size_t before = found.built.empty() ? 0 : found.built.back();
         if (stage <= 1 || stage == stages - 1 || stage % step == 0 || layers[s] > layers[before] ||
-            states[s] != states[before]) {
+            windowed[s] != windowed[before] || states[s] != states[before]) {
             found.built.push_back(stage);
         }
         found.like.push_back(found.built.back());

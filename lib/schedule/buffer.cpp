@@ -16,6 +16,7 @@ int element_bytes(BatchTensor tensor) {
         case BatchTensor::targets:
         case BatchTensor::positions:
         case BatchTensor::document_starts:
+        case BatchTensor::window_starts:
         case BatchTensor::losses:
             return 4;
         case BatchTensor::mask:

@@ -99,8 +99,9 @@ constexpr const char* to_string(MemoryCategory consumer) {
 
 /// Tensors of a micro-batch in host memory.
 ///
-/// The trainer fills them before the passes of the micro-batch, and reads the losses after them.
-enum class BatchTensor { tokens, targets, positions, document_starts, mask, samples, losses };
+/// The trainer fills them before the passes of the micro-batch, and reads the losses after them. Programs
+/// without attention windows have no window_starts.
+enum class BatchTensor { tokens, targets, positions, document_starts, window_starts, mask, samples, losses };
 
 /// Returns the role in which ops name the tensor.
 constexpr layout::Role role_of(BatchTensor tensor) {
@@ -113,6 +114,8 @@ constexpr layout::Role role_of(BatchTensor tensor) {
             return layout::Role::positions;
         case BatchTensor::document_starts:
             return layout::Role::document_starts;
+        case BatchTensor::window_starts:
+            return layout::Role::window_starts;
         case BatchTensor::mask:
             return layout::Role::mask;
         case BatchTensor::samples:

@@ -38,17 +38,29 @@ struct Run {
 
 // ---------------------------------------------------------------- model
 
-enum class RopeScalingKind { none, linear, by_parts };
+enum class RopeScalingKind { none, linear, by_parts, yarn, longrope, dynamic };
 
 /// Scaling of rotary positions for sequences longer than those of pretraining.
 struct RopeScaling {
     RopeScalingKind kind = RopeScalingKind::none;
-    double factor = 1;  ///< divisor of the angles
+    /// Divisor of the angles. longrope: only attention_factor depends on it. dynamic: only sequences beyond
+    /// max_seq depend on it, which no run has; a model that is exported has it.
+    double factor = 1;
     // by_parts: angles are divided by the full factor if a period exceeds original_max_seq / low_freq_factor
     // tokens, and not scaled if it is below original_max_seq / high_freq_factor.
     double low_freq_factor = 1;
     double high_freq_factor = 4;
-    std::int64_t original_max_seq = 8192;
+    std::int64_t original_max_seq = 8192;  ///< maximum sequence length of pretraining
+    // yarn: pairs of channels that turn more than beta_fast times in original_max_seq tokens are not scaled;
+    // the angles of pairs that turn less than beta_slow times are divided by the full factor.
+    double beta_fast = 32;
+    double beta_slow = 1;
+    bool truncate = true;         ///< yarn: the bounds between such pairs are rounded to whole pairs
+    double attention_factor = 1;  ///< yarn, longrope: factor of all cosines and sines
+    // longrope: divisors of the angles, one for each pair of channels; for sequences of up to
+    // original_max_seq tokens, and for longer ones.
+    std::vector<double> short_factors = {};
+    std::vector<double> long_factors = {};
 
     bool operator==(const RopeScaling&) const = default;
 };

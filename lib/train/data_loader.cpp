@@ -41,6 +41,8 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
             case BatchTensor::samples:
                 copy_all(batch.samples, slot.samples);
                 break;
+            case BatchTensor::window_starts:
+                break;  // the assembly derives them from document_starts
             case BatchTensor::losses:
                 break;  // output of the program
         }

@@ -70,14 +70,14 @@ void measure_norms(SweepBench& bench, const std::string& type) {
         return [&bench, x = pool.matrix<T>(rows, hidden), branch = pool.matrix<T>(rows, hidden),
                 y = pool.matrix<T>(rows, hidden), gain = pool.vector<T>(hidden),
                 inv_rms = pool.vector<float>(rows)] {
-            kernels::residual_rms_norm_forward<T>(bench.stream, x, branch, {}, gain, 1e-5f, x, y, inv_rms);
+            kernels::residual_rms_norm_forward<T>(bench.stream, x, branch, {}, gain, 0, 1e-5f, x, y, inv_rms);
         };
     });
     bench.measure("rms_norm_backward" + type, 4 * matrix_bytes, [&] {
         return [&bench, x = pool.matrix<T>(rows, hidden), dy = pool.matrix<T>(rows, hidden),
                 dx = pool.matrix<T>(rows, hidden), gain = pool.vector<T>(hidden),
                 inv_rms = pool.vector<float>(rows), d_gain = pool.vector<float>(hidden)] {
-            kernels::rms_norm_backward<T>(bench.stream, x, dy, gain, inv_rms, dx, d_gain, Accumulate::no,
+            kernels::rms_norm_backward<T>(bench.stream, x, dy, gain, 0, inv_rms, dx, d_gain, Accumulate::no,
                                           bench.workspace);
         };
     });

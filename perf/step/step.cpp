@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "comm/session/session.hpp"
 #include "kernels/launch/runtime.hpp"
+#include "layout/counts.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "perf/options.hpp"
@@ -41,7 +42,9 @@ struct Choice {
 Choice parse(int argc, char** argv) {
     Choice choice;
     perf::Options options{"Times whole training steps."};
-    options.add("--model", choice.model, perf::one_of({"gpt2-124m", "llama-124m"}));
+    options.add(
+        "--model", choice.model,
+        perf::one_of({"gpt2-124m", "llama-124m", "llama-1024", "qwen3-1024", "gemma-1024", "mistral-1024"}));
     options.add("--precision", choice.precision, perf::one_of({"f32", "bf16"}));
     options.add("--recompute", choice.recompute, perf::one_of({"none", "selective", "full"}));
     options.add("--threads", choice.threads);
@@ -54,10 +57,27 @@ Choice parse(int argc, char** argv) {
     return choice;
 }
 
-spec::RunSpec spec_of(const Choice& choice) {
-    spec::RunSpec run;
-    auto& m = run.model;
-    const bool is_gpt2 = choice.model == "gpt2-124m";
+/// Returns eight layers of width 1024 with grouped queries: the same products in each family.
+///
+/// Mistral has windows of 256 tokens.
+spec::Model model_1024(const std::string& family) {
+    spec::Model m;
+    m.family = family;
+    m.layers = 8;
+    m.hidden = 1024;
+    m.heads = 16;
+    m.kv_heads = 4;
+    m.head_dim = 64;
+    m.ffn_hidden = 2816;
+    m.vocab = m.vocab_padded = 32000;
+    m.tie_embeddings = false;
+    m.window = family == "mistral" ? 256 : 0;
+    return m;
+}
+
+spec::Model model_124m(const std::string& name) {
+    spec::Model m;
+    const bool is_gpt2 = name == "gpt2-124m";
     m.family = is_gpt2 ? "gpt2" : "llama";
     m.layers = 12;
     m.hidden = 768;
@@ -67,8 +87,15 @@ spec::RunSpec spec_of(const Choice& choice) {
     m.ffn_hidden = is_gpt2 ? 3072 : 2048;
     m.vocab = is_gpt2 ? 50257 : 32000;
     m.vocab_padded = is_gpt2 ? 50304 : 32000;
-    m.max_seq = choice.seq;
     m.tie_embeddings = is_gpt2;
+    return m;
+}
+
+spec::RunSpec spec_of(const Choice& choice) {
+    spec::RunSpec run;
+    run.model = choice.model.ends_with("-1024") ? model_1024(choice.model.substr(0, choice.model.find('-')))
+                                                : model_124m(choice.model);
+    run.model.max_seq = choice.seq;
     run.data.seq = choice.seq;
     run.train.steps = choice.steps;
     run.train.global_batch = choice.sequences;
@@ -184,7 +211,7 @@ int measure(const Choice& choice) {
 
     train::Assembly assembly{run, session.world(), device::RankDevices::of_host(choice.threads)};
     fill(run, assembly.train_slots());
-    const auto table = layout::family_table(run.model, 1, false);
+    const auto table = layout::family_table(run);
     double best = 1e9;
     std::map<std::string, KernelSum> kernels_of_best;
     for (int step = 0; step < choice.steps; ++step) {
@@ -213,7 +240,8 @@ int measure(const Choice& choice) {
                         {"sequences", choice.sequences},
                         {"seq", choice.seq},
                         {"step_seconds", best},
-                        {"tokens_per_second", tokens / best}};
+                        {"tokens_per_second", tokens / best},
+                        {"flops_per_second", layout::flops_per_token(run) * tokens / best}};
     if (!choice.no_floor) {
         measure_floor(products, run.precision.compute, floor);
         print_floor(products, floor);

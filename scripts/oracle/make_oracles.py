@@ -49,9 +49,22 @@ DECKS = {
         "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "head_dim": 8,
         "bias": {"qkv": True, "output": True, "mlp": True},
     },
+    "mistral_window_tiny": {
+        "family": "mistral", "layers": 2, "hidden": 36, "heads": 6, "kv_heads": 2, "ffn_hidden": 36, "vocab": 73,
+        "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "window": 7,
+        "full_attention_interval": 2,
+    },
     "qwen2_tiny": {
         "family": "qwen2", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 67,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0,
+    },
+    "qwen3_tiny": {
+        "family": "qwen3", "layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 36, "vocab": 73,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 1000000.0, "head_dim": 10,
+    },
+    "gemma_tiny": {
+        "family": "gemma", "layers": 2, "hidden": 24, "heads": 3, "kv_heads": 1, "ffn_hidden": 44, "vocab": 79,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 10000.0, "head_dim": 10,
     },
     "smollm3_tiny": {
         "family": "smollm3", "layers": 3, "hidden": 36, "heads": 3, "kv_heads": 1, "ffn_hidden": 36, "vocab": 71,
@@ -64,7 +77,8 @@ DECKS = {
     },
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
-         "qwen2_tiny": 20240701, "smollm3_tiny": 20250724, "granite_tiny": 20241021}
+         "mistral_window_tiny": 20231010, "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724,
+         "gemma_tiny": 20240221, "granite_tiny": 20241021}
 
 
 def initial_weights(model, generator):
@@ -73,7 +87,7 @@ def initial_weights(model, generator):
     for name, shape in models.shapes(model).items():
         draw = torch.randn(shape, generator=generator)
         if name.endswith(".gain"):
-            draw = 1 + 0.2 * draw
+            draw = 1 - models.FAMILIES[model["family"]].gain_offset + 0.2 * draw
         elif len(shape) == 1:
             draw = 0.1 * draw
         elif name.startswith("embedding") or name == "head.weight":

@@ -19,7 +19,10 @@ class Family:
     qkv_bias: bool = False  # of queries, keys and values, whatever the model says
     rotary: bool = True  # or a table of positions
     gate: bool = False  # SwiGLU
-    gelu: str = "none"  # PyTorch's word for the form
+    gelu: str = "none"  # PyTorch's word for the form; with a gate: GEGLU instead of SwiGLU
+    gain_offset: int = 0  # added to the gains of norms
+    scales_embedding: bool = False  # by sqrt(hidden)
+    head_norms: bool = False  # of each query and key head, before the rotation
     side_by_side: bool = False  # attention and MLP both read the input of the layer
 
 
@@ -29,6 +32,8 @@ FAMILIES = {
     "gpt_neox": Family(side_by_side=True),
     "mistral": Family(layer_norm=False, biases=False, gate=True),
     "qwen2": Family(layer_norm=False, biases=False, gate=True, qkv_bias=True),
+    "qwen3": Family(layer_norm=False, biases=False, gate=True, head_norms=True),
+    "gemma": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
     "granite": Family(layer_norm=False, biases=False, gate=True),
@@ -68,6 +73,9 @@ def shapes(model):
         linear(f"{prefix}.attention.q", q, hidden, "qkv")
         linear(f"{prefix}.attention.k", kv, hidden, "qkv")
         linear(f"{prefix}.attention.v", kv, hidden, "qkv")
+        if family.head_norms:
+            for part in ("q", "k"):
+                result[f"{prefix}.attention.{part}_norm.gain"] = (head_dim_of(model),)
         linear(f"{prefix}.attention.out", hidden, q, "output")
         norm(f"{prefix}.mlp_norm")
         if family.gate:
@@ -100,18 +108,20 @@ def logits(model, weights, batch):
     family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
     head_dim, without_rope = head_dim_of(model), model.get("no_rope_interval", 0)
-    scale, factors = model.get("attention_scale", 1 / math.sqrt(head_dim)), FACTORS | model.get("multiplier", {})
+    scale, factors = model.get("attention_scale"), FACTORS | model.get("multiplier", {})
+    window, without_window = model.get("window", 0), model.get("full_attention_interval", 0)
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
     num_seq, seq = tokens.shape
 
-    # Query t sees keys from the start of its document up to itself.
+    # Query t sees keys from the start of its document up to itself; within a window, the last `window` of them.
     index = torch.arange(seq)
-    visible = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
+    in_document = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
+    in_window = in_document & (index[:, None] - index[None, :] < window)[None]
 
     def norm(name, x):
         if family.layer_norm:
             return F.layer_norm(x, x.shape[-1:], weights[f"{name}.gain"], weights[f"{name}.bias"], eps)
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weights[f"{name}.gain"]
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * (family.gain_offset + weights[f"{name}.gain"])
 
     def linear(name, x):
         return F.linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
@@ -120,6 +130,8 @@ def logits(model, weights, batch):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
     x = factors["embedding"] * weights["embedding.token"][tokens]
+    if family.scales_embedding:
+        x = x * torch.tensor(model["hidden"] ** 0.5, dtype=x.dtype)
     if not family.rotary:
         x = x + weights["embedding.position"][positions]
     for layer in range(model["layers"]):
@@ -129,18 +141,23 @@ def logits(model, weights, batch):
         q = split(linear(f"{prefix}.attention.q", y), heads)
         k = split(linear(f"{prefix}.attention.k", y), kv_heads)
         v = split(linear(f"{prefix}.attention.v", y), kv_heads)
+        if family.head_norms:
+            q, k = norm(f"{prefix}.attention.q_norm", q), norm(f"{prefix}.attention.k_norm", k)
         if family.rotary and not (without_rope and (layer + 1) % without_rope == 0):
             fraction = model.get("rotary_fraction", 1.0)
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
-        scores = q @ k.transpose(-1, -2) * scale
+        scores = q @ k.transpose(-1, -2) / (1 / scale if scale else math.sqrt(head_dim))
+        has_window = window and not (without_window and (layer + 1) % without_window == 0)
+        visible = in_window if has_window else in_document
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
         x = x + factors["residual"] * linear(f"{prefix}.attention.out", mixed)
         y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
-            inner = F.silu(linear(f"{prefix}.mlp.gate", y)) * up
+            gate = linear(f"{prefix}.mlp.gate", y)
+            inner = (F.silu(gate) if family.gelu == "none" else F.gelu(gate, approximate=family.gelu)) * up
         else:
             inner = F.gelu(up, approximate=family.gelu)
         x = x + factors["residual"] * linear(f"{prefix}.mlp.down", inner)

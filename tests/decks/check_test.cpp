@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -378,6 +379,37 @@ TEST_F(CheckOfGpus, NamesTheKernelOfAttentionAndWhyItIsNoFasterOne) {
     options_.print = true;
     EXPECT_EQ(run(), 0);
     EXPECT_NE(err_.find("attention Ziggurat's kernels without"), std::string::npos) << err_;
+}
+
+TEST(ForecastOfAttention, NamesTheKernelOfLayersWithAWindow) {
+    spec::RunSpec run;
+    run.model.family = "mistral";
+    run.model.layers = 4;
+    run.model.heads = run.model.kv_heads = 4;
+    run.model.head_dim = 64;
+    run.data.seq = 256;
+    run.tiers.device = spec::DeviceKind::cuda;
+    run.precision.compute = spec::DType::bf16;
+    const auto forecast = [&](std::int64_t window, std::int64_t interval) {
+        run.model.window = window;
+        run.model.full_attention_interval = interval;
+        return *forecast_attention(run, {}, {});
+    };
+    using enum layout::AttentionKernel;
+
+    EXPECT_EQ(forecast(256, 0).kernel, cudnn) << "no sequence reaches the window";
+    const auto all = forecast(255, 0);
+    EXPECT_EQ(all.kernel, tensor_cores);
+    EXPECT_EQ(all.reason, "cuDNN needs layers without model.window");
+    EXPECT_EQ(all.windowed_layers, 0);
+    const auto some = forecast(255, 4);
+    EXPECT_EQ(some.kernel, cudnn);
+    EXPECT_EQ(some.windowed_layers, 3);
+    EXPECT_EQ(some.windowed_kernel, tensor_cores);
+    EXPECT_EQ(attention_line(some),
+              "attention cuDNN; 3 layers with a window use Ziggurat's kernels on tensor cores: cuDNN needs "
+              "layers without model.window; compute capability 9.0 (assumed), cuDNN is assumed to be "
+              "installed\n");
 }
 
 TEST_F(CheckOfGpus, RefusesCommunicatorsThatDoNotFitTogether) {

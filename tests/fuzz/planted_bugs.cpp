@@ -69,10 +69,13 @@ constexpr std::array bugs = {
     PlantedBug{"TwoBlocksOfAReduceScatterChangePlaces", is_scatter_elsewhere, swap_two_blocks},
     PlantedBug{"AReductionIsForgotten", is_reduction, forget},
     PlantedBug{"AReductionWaitsForNothing", is_reduction, [](Program&, Op& op) { op.waits_for.clear(); }},
-    PlantedBug{
-        "APhaseWaitsForNothing",
-        [](const Program&, const Op& op) { return op.kind == OpKind::compute && !op.waits_for.empty(); },
-        [](Program&, Op& op) { op.waits_for.clear(); }},
+    PlantedBug{"APhaseWaitsForNothing",
+               [](const Program& program, const Op& op) {
+                   // Kernels that read tokens check them: too early, they end the process.
+                   return op.kind == OpKind::compute && !op.waits_for.empty() &&
+                          program.find_read(op, schedule::Role::tokens) == nullptr;
+               },
+               [](Program&, Op& op) { op.waits_for.clear(); }},
     PlantedBug{
         "APublicationIsForgotten",
         [](const Program&, const Op& op) { return is_of(op, OpKind::all_gather, Purpose::publication); },

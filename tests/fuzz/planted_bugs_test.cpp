@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/control.hpp"
+#include "layout/families/attention_window.hpp"
 #include "tests/fuzz/planted_bugs.hpp"
 #include "tests/fuzz/rounds.hpp"
 #include "tests/fuzz/training.hpp"
@@ -132,6 +133,28 @@ TEST_F(Fuzz, SeesAnotherSumPlan) {
         run.sharding.reduce = run.sharding.reduce == spec::ReducePlan::each_microbatch
                                   ? spec::ReducePlan::at_end
                                   : spec::ReducePlan::each_microbatch;
+        return train_on_made_up_batches(run, group);
+    });
+}
+
+TEST_F(Fuzz, SeesAWindowThatIsOffByOne) {
+    expect_seen([](const RandomDeck& deck, const comm::Context& group) -> std::optional<TrainingOutcome> {
+        auto run = deck.run;
+        if (run.model.window == 0 || run.model.window + 1 >= run.data.seq) {
+            return std::nullopt;
+        }
+        ++run.model.window;
+        return train_on_made_up_batches(run, group);
+    });
+}
+
+TEST_F(Fuzz, SeesALayerThatLosesItsWindow) {
+    expect_seen([](const RandomDeck& deck, const comm::Context& group) -> std::optional<TrainingOutcome> {
+        auto run = deck.run;
+        run.model.full_attention_interval = run.model.full_attention_interval == 2 ? 3 : 2;
+        if (layout::num_windowed_layers(run) == layout::num_windowed_layers(deck.run)) {
+            return std::nullopt;
+        }
         return train_on_made_up_batches(run, group);
     });
 }

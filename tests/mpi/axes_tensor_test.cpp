@@ -79,6 +79,31 @@ TEST(SharedHeads, TrainAsOneRankDoes) {
     }
 }
 
+/// All heads share the gains of their norms, so each rank has a part of the gradient.
+TEST(NormsOfHeads, NeedTheSumOverTensorRanks) {
+    auto run = run_of("qwen3", ranks());
+    run.train.steps = 2;
+    test::TinyHooks hooks;
+    hooks.programs = [](train::Programs& programs) {
+        int sums = 0;
+        for (auto& op : programs.train.ops) {
+            if (op.purpose == schedule::Purpose::gradients && op.label.ends_with(" over tensor")) {
+                op.kind = schedule::OpKind::fill;
+                op.blocks.clear();
+                op.reads.clear();
+                op.writes.clear();
+                ++sums;
+            }
+        }
+        EXPECT_GT(sums, 0);
+    };
+
+    const auto spoilt = test::train_tiny(run, test::world(), Keep::tensors, {}, hooks);
+
+    const auto difference = test::class_b_difference(spoilt, train_alone(run));
+    EXPECT_NE(difference.find("_norm.gain"), std::string::npos) << difference;
+}
+
 class Tensor : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Tensor, TilesOfSlicesTrainAsOneRankDoes) {
@@ -215,7 +240,7 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          Tensor,
-                         ::testing::Values("gpt2", "llama", "granite"),
+                         ::testing::Values("gpt2", "llama", "qwen3", "granite"),
                          [](const auto& made) { return made.param; });
 
 }  // namespace

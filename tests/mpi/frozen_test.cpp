@@ -122,6 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Training{"gpt2", {"*.bias", "final_norm.gain"}, spec::DType::bf16},
                       Training{"gpt2", {"embedding.position", "*norm.gain", "*.out.weight"}},
                       Training{"gpt2", {"embedding.token"}},
+                      Training{"qwen3", {"*_norm.gain", "*.up.weight", "*.gate.weight"}},
                       Training{"gpt2", {"layers.1.mlp.down.bias"}},
                       Training{"llama", {"layers.1.*", "final_norm.*"}},
                       Training{"llama", {"head.*"}, spec::DType::bf16},

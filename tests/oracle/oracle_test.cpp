@@ -59,6 +59,8 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.rope_theta = model.value("rope_theta", 10000.0);
     run.model.rotary_fraction = model.value("rotary_fraction", 1.0);
     run.model.no_rope_interval = model.value("no_rope_interval", std::int64_t{0});
+    run.model.window = model.value("window", std::int64_t{0});
+    run.model.full_attention_interval = model.value("full_attention_interval", std::int64_t{0});
     run.model.attention_scale = model.value("attention_scale", 0.0);
     if (const auto factors = model.find("multiplier"); factors != model.end()) {
         run.model.multiplier = {factors->at("embedding"), factors->at("residual"), factors->at("logits")};
@@ -206,7 +208,8 @@ TEST_P(Oracle, WalksTenStepsOfAdamW) {
 }
 
 constexpr auto f32 = spec::DType::f32, bf16 = spec::DType::bf16;
-constexpr auto none = spec::RecomputeKind::none, full = spec::RecomputeKind::full;
+constexpr auto none = spec::RecomputeKind::none, selective = spec::RecomputeKind::selective,
+               full = spec::RecomputeKind::full;
 
 INSTANTIATE_TEST_SUITE_P(Files,
                          Oracle,
@@ -221,8 +224,16 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"gpt_neox_tiny", bf16, 3, none},
                                            Case{"llama_biased_tiny", f32, 3, none},
                                            Case{"llama_biased_tiny", bf16, 1, full},
+                                           Case{"mistral_window_tiny", f32, 3, none},
+                                           Case{"mistral_window_tiny", f32, 1, full},
+                                           Case{"mistral_window_tiny", bf16, 3, none},
                                            Case{"qwen2_tiny", f32, 3, none},
                                            Case{"qwen2_tiny", bf16, 3, none},
+                                           Case{"qwen3_tiny", f32, 3, none},
+                                           Case{"qwen3_tiny", f32, 1, selective},
+                                           Case{"qwen3_tiny", bf16, 3, full},
+                                           Case{"gemma_tiny", f32, 3, none},
+                                           Case{"gemma_tiny", bf16, 1, full},
                                            Case{"smollm3_tiny", f32, 1, full},
                                            Case{"smollm3_tiny", bf16, 3, none},
                                            Case{"granite_tiny", f32, 3, none},

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "layout/families/rope_scalings.hpp"
+#include "layout/rotary_frequencies.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {
@@ -63,15 +68,42 @@ double divisor_of(double factor) {
     return 1 / factor;
 }
 
-Json scaling_of(const spec::RopeScaling& scaling) {
+/// Returns the map of scaled positions; null if they are not scaled.
+///
+/// Values that transformers computes itself are left out.
+Json scaling_of(const spec::Model& model) {
+    const auto& scaling = model.rope_scaling;
     if (scaling.kind == spec::RopeScalingKind::none) {
         return nullptr;
     }
-    Json written{{"rope_type", layout::name_of(scaling.kind)}, {"factor", scaling.factor}};
-    if (scaling.kind == spec::RopeScalingKind::by_parts) {
+    const auto uses = [&](const char* key) { return layout::uses_key(scaling.kind, key); };
+    const bool is_original_outside = layout::family_of(model).published.original_max_seq != nullptr;
+    Json written{{is_original_outside ? "type" : "rope_type", layout::name_of(scaling.kind)}};
+    const auto ratio =
+        std::max(1.0, static_cast<double>(model.max_seq) / static_cast<double>(scaling.original_max_seq));
+    if (!is_original_outside || scaling.factor != ratio) {
+        written["factor"] = scaling.factor;
+    }
+    if (uses("low_freq_factor")) {
         written["low_freq_factor"] = scaling.low_freq_factor;
         written["high_freq_factor"] = scaling.high_freq_factor;
+    }
+    if (uses("original_max_seq") && !is_original_outside) {
         written["original_max_position_embeddings"] = scaling.original_max_seq;
+    }
+    if (uses("beta_fast")) {
+        written["beta_fast"] = scaling.beta_fast;
+        written["beta_slow"] = scaling.beta_slow;
+    }
+    if (uses("truncate") && !scaling.truncate) {
+        written["truncate"] = false;
+    }
+    if (scaling.attention_factor != layout::usual_attention_factor(scaling)) {
+        written["attention_factor"] = scaling.attention_factor;
+    }
+    if (uses("short_factors")) {
+        written["short_factor"] = scaling.short_factors;
+        written["long_factor"] = scaling.long_factors;
     }
     return written;
 }
@@ -86,6 +118,34 @@ void write_layers(Json& document, const layout::HfLayerList& list, const spec::M
     }
     document[list.name] = std::move(entries);
     document[list.interval] = interval;
+}
+
+/// Writes which layers have a window, with the keys that the class reads.
+void write_windows(Json& document, const layout::FamilyDescriptor& family, const spec::Model& model) {
+    const auto& published = family.published;
+    const bool has_window = model.window > 0;
+    if (published.window_switch != nullptr) {
+        document[published.window_switch] = has_window;
+    }
+    if (published.full_layers != nullptr) {
+        document[published.full_layers] = has_window ? 0 : model.layers;
+    }
+    const auto interval = model.full_attention_interval;
+    if (!has_window || interval == 0 || interval > model.layers) {
+        return;
+    }
+    if (!published.has_layer_types) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("cannot write config.json (model.full_attention_interval = {}): {} of "
+                                "transformers has one window for all layers. Train with "
+                                "model.full_attention_interval: none to export the model.",
+                                interval, published.architecture)};
+    }
+    auto types = Json::array();
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+        types.push_back(layout::window_of_layer(model, layer) > 0 ? "sliding_attention" : "full_attention");
+    }
+    document["layer_types"] = std::move(types);
 }
 
 }  // namespace
@@ -104,11 +164,18 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     for (const auto& list : published.layer_lists) {
         write_layers(document, list, model);
     }
+    if (family.has_window) {
+        write_windows(document, family, model);
+    }
     for (const auto& fact : published.facts) {
         document[fact.name] = Json::parse(fact.values.front());
     }
     if (family.has_rotary_positions()) {
-        document["rope_scaling"] = scaling_of(model.rope_scaling);
+        document["rope_scaling"] = scaling_of(model);
+        if (published.original_max_seq != nullptr &&
+            model.rope_scaling.kind == spec::RopeScalingKind::longrope) {
+            document["original_max_position_embeddings"] = model.rope_scaling.original_max_seq;
+        }
     }
     const auto more = Json::parse(usage);
     for (const auto& [name, value] : more.items()) {

@@ -12,6 +12,7 @@ namespace ziggurat::checkpoint::hf {
 ///
 /// \param type   of the exported weights
 /// \param usage  more keys, as a JSON object: the result of usage_keys()
+/// Errors: Error{deck} if the class of transformers cannot have the model's windows
 std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage = "{}");
 
 }  // namespace ziggurat::checkpoint::hf

@@ -136,6 +136,7 @@ ExportedModel export_model(CheckpointReader& reader,
                            std::int64_t max_file_bytes,
                            const std::string& usage,
                            const std::function<void(std::int64_t, std::int64_t)>& on_progress) {
+    const auto config = config_text(model, type, usage);  // before anything is written: it may fail
     make_empty_folder(folder);
     const auto files = share_out(hf_layouts(model), type, max_file_bytes);
     ExportedModel made;
@@ -173,7 +174,7 @@ ExportedModel export_model(CheckpointReader& reader,
     if (files.size() > 1) {
         write_text(folder + "/" + index_name, index_text(file_of_tensor, made.bytes));
     }
-    write_text(folder + "/" + deck::hf_config_name, config_text(model, type, usage));
+    write_text(folder + "/" + deck::hf_config_name, config);
     storage::flush_directory(folder);
     return made;
 }

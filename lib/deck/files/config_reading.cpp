@@ -11,6 +11,7 @@ namespace ziggurat::deck {
 namespace {
 
 constexpr std::size_t max_shown_bytes = 80;
+constexpr std::size_t max_list = 1000;
 
 }  // namespace
 
@@ -50,6 +51,22 @@ std::optional<std::string> ConfigReading::text_of(const std::string& key, const 
     report_finding(key, fmt::format("{} = {}", key, shown(value)), "a number is expected there",
                    "Fetch or export the model again.");
     return std::nullopt;
+}
+
+std::optional<std::string> ConfigReading::list_text_of(const std::string& key, const Json& value) {
+    const bool is_list = value.is_array() && value.size() <= max_list &&
+                         std::ranges::all_of(value, [](const Json& item) { return item.is_number(); });
+    if (!is_list) {
+        report_finding(key, fmt::format("{} = {}", key, shown(value)),
+                       fmt::format("a list of up to {} numbers is expected there", max_list),
+                       "Fetch or export the model again.");
+        return std::nullopt;
+    }
+    std::string text;
+    for (const auto& item : value) {
+        text += (text.empty() ? "" : ", ") + item.dump();
+    }
+    return "[" + text + "]";
 }
 
 int ConfigReading::line_of(const std::string& key) const {

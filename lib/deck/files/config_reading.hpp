@@ -37,6 +37,9 @@ class ConfigReading {
     /// Returns a number or a boolean in deck syntax; nullopt, after an error, for other values.
     std::optional<std::string> text_of(const std::string& key, const Json& value);
 
+    /// Returns a list of numbers in deck syntax; nullopt, after an error, for other values.
+    std::optional<std::string> list_text_of(const std::string& key, const Json& value);
+
   private:
     /// Returns the line of the first mention of a key; 0 if it does not occur.
     int line_of(const std::string& key) const;

@@ -17,6 +17,7 @@
 #include "base/text/json_depth.hpp"
 #include "deck/files/config_reading.hpp"
 #include "deck/files/hf_positions.hpp"
+#include "deck/files/hf_window.hpp"
 #include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::deck {
@@ -64,7 +65,7 @@ class Reading {
         }
         reading_.record("model.family", (*family)->name, "model_type");
         for (const auto& key : (*family)->published.keys) {
-            if (key.in_rope_parameters == nullptr) {
+            if (key.in_rope_parameters == nullptr && key.deck_key != std::string_view{"model.window"}) {
                 take(key);
             }
         }
@@ -74,7 +75,7 @@ class Reading {
         for (const auto& list : (*family)->published.layer_lists) {
             take(list);
         }
-        expect_full_attention(**family);
+        read_window(reading_, **family);
         for (const char* key : refused_keys) {
             if (is_used((*family)->published, key)) {
                 continue;
@@ -118,8 +119,6 @@ class Reading {
         const bool is_null = value != nullptr && value->is_null();
         if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
             take_fallback(key);
-        } else if (is_null && key.deck_key == std::string_view{"model.window"}) {
-            reading_.record(key.deck_key, "none", name);
         } else if (is_null && key.deck_key == std::string_view{"model.kv_heads"}) {
             reading_.record(key.deck_key, "auto", "");
         } else if (is_null && (fallback == "true" || fallback == "false")) {
@@ -208,22 +207,6 @@ class Reading {
                 list.name, fmt::format("{} = {} is not implemented", list.name, shown(*entries)),
                 fmt::format("every n-th layer has {} here, and all others {}", list.special, list.usual),
                 "Use a model that has it.");
-        }
-    }
-
-    /// Refuses layers that attend to a window, unless all do and the family has one window for all.
-    void expect_full_attention(const layout::FamilyDescriptor& family) {
-        const Json* types = ConfigReading::find_value(reading_.document(), "layer_types");
-        if (types == nullptr || !types->is_array()) {
-            return;
-        }
-        const auto is = [&](const char* name) {
-            return std::ranges::all_of(*types, [&](const Json& type) { return type == name; });
-        };
-        if (!is("full_attention") && !(family.has_window && is("sliding_attention"))) {
-            reading_.report_finding("layer_types",
-                                    fmt::format("layer_types = {} is not implemented", shown(*types)),
-                                    "all layers attend in the same way here", "Use a model that has it.");
         }
     }
 

@@ -55,8 +55,14 @@ Json by_type(const Row& row) {
             return bounded(row, "number");
         case Type::texts:
             return {{"type", "array"}, {"items", {{"type", "string"}}}};
-        case Type::reals:
-            return {{"type", "array"}, {"items", bounded(row, "number")}, {"minItems", 2}, {"maxItems", 2}};
+        case Type::reals: {
+            Json list{{"type", "array"}, {"items", bounded(row, "number")}};
+            if (row.items > 0) {
+                list["minItems"] = row.items;
+                list["maxItems"] = row.items;
+            }
+            return list;
+        }
         case Type::integers:
             return {{"anyOf",
                      {bounded(row, "integer"), {{"type", "array"}, {"items", bounded(row, "integer")}}}}};

@@ -65,9 +65,7 @@ class Application {
 
     void apply(const HfValue& stated) {
         const Row& row = *deck_schema().find(stated.deck_key);
-        Node node;
-        node.kind = NodeKind::scalar;
-        node.text = without_auto(stated);
+        Node node = node_of(without_auto(stated));
         node.at = at(stated.line);
         auto value = read_value(row, stated.deck_key, node, resolution_.found);
         auto& values = resolution_.values;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <span>
+#include <string>
+#include <vector>
 
 #include "base/round_up.hpp"
 #include "deck/resolve/resolve.hpp"
@@ -12,6 +13,8 @@
 #include "deck/values/reader.hpp"
 #include "deck/values/working_folder.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "layout/families/rope_scalings.hpp"
+#include "layout/rotary_frequencies.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -56,6 +59,9 @@ void apply_preset(Resolution& resolution) {
     take("model.tie_embeddings", preset->tie_embeddings ? "true" : "false");
     if (family.has_grouped_queries) {
         take("model.kv_heads", count(preset->kv_heads));
+    }
+    if (preset->head_dim != 0) {
+        take("model.head_dim", count(preset->head_dim));
     }
     if (preset->ffn_hidden != family.usual_ffn_hidden(preset->hidden)) {
         take("model.ffn_hidden", count(preset->ffn_hidden));
@@ -133,36 +139,51 @@ void resolve_vocabulary(Resolution& resolution) {
         round_up(model.vocab, std::max<std::int64_t>(1, values.integer("model.vocab_pad_to")));
 }
 
-/// Keys of model.rope_scaling; the last ones apply only to scaling by parts.
-constexpr std::array all_scaling_keys{"kind", "factor", "low_freq_factor", "high_freq_factor",
-                                      "original_max_seq"};
-
-void erase_default_scaling(const Resolution& resolution, std::span<const char* const> keys) {
-    for (const char* key : keys) {
-        resolution.erase_default(fmt::format("model.rope_scaling.{}", key));
+/// Removes the defaults of keys of model.rope_scaling that the run's kind does not use.
+void erase_unused_scaling(const Resolution& resolution) {
+    for (const Row* row : deck_schema().children("model.rope_scaling")) {
+        if (!layout::uses_key(resolution.run.model.rope_scaling.kind, leaf_of(row->path))) {
+            resolution.erase_default(row->path);
+        }
     }
 }
 
 void resolve_scaling(Resolution& resolution) {
-    const Values& values = resolution.values;
+    Values& values = resolution.values;
     auto& scaling = resolution.run.model.rope_scaling;
-    const auto keys = std::span{all_scaling_keys};
-    scaling.factor = values.real("model.rope_scaling.factor");
-    scaling.low_freq_factor = values.real("model.rope_scaling.low_freq_factor");
-    scaling.high_freq_factor = values.real("model.rope_scaling.high_freq_factor");
-    scaling.original_max_seq = values.integer("model.rope_scaling.original_max_seq");
-    const auto is_of_kind = [&](spec::RopeScalingKind kind) {
-        return values.is_keyword("model.rope_scaling.kind", layout::name_of(kind));
-    };
-    if (is_of_kind(spec::RopeScalingKind::linear)) {
-        scaling.kind = spec::RopeScalingKind::linear;
-        erase_default_scaling(resolution, keys.subspan(2));
-    } else if (is_of_kind(spec::RopeScalingKind::by_parts)) {
-        scaling.kind = spec::RopeScalingKind::by_parts;
-    } else {
-        scaling = {};
-        erase_default_scaling(resolution, keys.subspan(1));
+    const std::string map = "model.rope_scaling.";
+    const auto kind = layout::find_rope_scaling(values.keyword(map + "kind"));
+    if (!kind || *kind == spec::RopeScalingKind::none) {
+        erase_unused_scaling(resolution);
+        return;
     }
+    const auto real = [&](double& field, const char* key) {
+        if (layout::uses_key(*kind, key)) {
+            field = values.real(map + key);
+        }
+    };
+    scaling.kind = *kind;
+    real(scaling.factor, "factor");
+    real(scaling.low_freq_factor, "low_freq_factor");
+    real(scaling.high_freq_factor, "high_freq_factor");
+    real(scaling.beta_fast, "beta_fast");
+    real(scaling.beta_slow, "beta_slow");
+    if (layout::uses_key(*kind, "original_max_seq")) {
+        scaling.original_max_seq = values.integer(map + "original_max_seq");
+    }
+    if (layout::uses_key(*kind, "truncate")) {
+        scaling.truncate = values.boolean(map + "truncate");
+    }
+    if (layout::uses_key(*kind, "short_factors")) {
+        scaling.short_factors = values.as<std::vector<double>>(map + "short_factors");
+        scaling.long_factors = values.as<std::vector<double>>(map + "long_factors");
+    }
+    if (layout::uses_key(*kind, "attention_factor") && resolution.is_auto(map + "attention_factor")) {
+        const double usual = layout::usual_attention_factor(scaling);
+        values.set_resolved(map + "attention_factor", usual, write_real(usual), "from factor");
+    }
+    real(scaling.attention_factor, "attention_factor");
+    erase_unused_scaling(resolution);
 }
 
 void resolve_positions(Resolution& resolution) {
@@ -173,7 +194,8 @@ void resolve_positions(Resolution& resolution) {
         for (const char* key : {"model.rope_theta", "model.rotary_fraction"}) {
             resolution.erase_default(key);
         }
-        erase_default_scaling(resolution, all_scaling_keys);
+        resolution.erase_default("model.rope_scaling.kind");
+        erase_unused_scaling(resolution);
         return;
     }
     if (resolution.is_auto("model.rotary_fraction")) {
@@ -223,8 +245,13 @@ void resolve_parts(Resolution& resolution) {
     }
     if (!family.has_window) {
         resolution.erase_default("model.window");
-    } else if (!values.is_keyword("model.window", "none")) {
-        model.window = values.integer("model.window");
+        resolution.erase_default("model.full_attention_interval");
+    } else {
+        const auto number_of = [&](const char* key) {
+            return values.is_keyword(key, "none") ? 0 : values.integer(key);
+        };
+        model.window = number_of("model.window");
+        model.full_attention_interval = number_of("model.full_attention_interval");
     }
     if (family.no_rope_interval < 0) {
         resolution.erase_default("model.no_rope_interval");

@@ -42,10 +42,6 @@ constexpr std::array features = {
         [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.optimizer", "auto"); }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
-    Feature{"model.window", "attention within a window shorter than data.seq", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.model.window > 0 && run.model.window < run.data.seq;
-            }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);

@@ -16,18 +16,20 @@ bool can_check(const Rule& rule, const Values& values) {
 }  // namespace
 
 void check_record(const Resolution& resolution) {
-    for (const Rule& rule : model_rules()) {
-        if (can_check(rule, resolution.values)) {
-            rule.check(resolution);
+    for (const auto rules : {model_rules(), scaling_rules()}) {
+        for (const Rule& rule : rules) {
+            if (can_check(rule, resolution.values)) {
+                rule.check(resolution);
+            }
         }
     }
 }
 
 void check(const Resolution& resolution) {
     for (const auto rules :
-         {run_rules(), model_rules(), parallel_rules(), train_rules(), schedule_rules(), validate_rules(),
-          trained_rules(), lora_rules(), sharding_rules(), tier_rules(), tile_rules(), source_rules(),
-          data_rules(), checkpoint_rules(), effect_rules(), unusual_rules()}) {
+         {run_rules(), model_rules(), scaling_rules(), parallel_rules(), train_rules(), schedule_rules(),
+          validate_rules(), trained_rules(), lora_rules(), sharding_rules(), tier_rules(), tile_rules(),
+          source_rules(), data_rules(), checkpoint_rules(), effect_rules(), unusual_rules()}) {
         for (const Rule& rule : rules) {
             if (can_check(rule, resolution.values)) {
                 rule.check(resolution);

@@ -15,6 +15,7 @@ struct Rule {
 
 std::span<const Rule> run_rules();
 std::span<const Rule> model_rules();
+std::span<const Rule> scaling_rules();
 std::span<const Rule> parallel_rules();
 std::span<const Rule> train_rules();
 std::span<const Rule> schedule_rules();

@@ -5,6 +5,8 @@
 
 #include "deck/rules/rules.hpp"
 #include "deck/values/reader.hpp"
+#include "layout/families/family_descriptor.hpp"
+#include "layout/families/rope_scalings.hpp"
 #include "layout/tensors.hpp"
 #include "spec/depths.hpp"
 #include "spec/tensor_pattern.hpp"
@@ -60,14 +62,6 @@ bool begins_with_given_weights(const Resolution& at) {
 
 bool begins_with_random_weights(const Resolution& at) {
     return at.values.is_keyword("model.init.from", "random");
-}
-
-bool has_no_rope_scaling(const Resolution& at) {
-    return at.values.is_keyword("model.rope_scaling.kind", "none");
-}
-
-bool scales_no_parts(const Resolution& at) {
-    return at.run.model.rope_scaling.kind != spec::RopeScalingKind::by_parts;
 }
 
 bool looks_for_no_spikes(const Resolution& at) {
@@ -144,14 +138,6 @@ constexpr std::array idle_keys = {
          "Remove it.", "model.init"},
     Idle{"model.init.accept_change", begins_with_random_weights, "model.init.from is random",
          "Remove it, or start with weights that exist.", "model.init"},
-    Idle{"model.rope_scaling.factor", has_no_rope_scaling, "model.rope_scaling.kind = none",
-         "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.low_freq_factor", scales_no_parts, "model.rope_scaling.kind does not use it",
-         "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.high_freq_factor", scales_no_parts, "model.rope_scaling.kind does not use it",
-         "Remove it, or set the kind.", "model.rope_scaling"},
-    Idle{"model.rope_scaling.original_max_seq", scales_no_parts, "model.rope_scaling.kind does not use it",
-         "Remove it, or set the kind.", "model.rope_scaling"},
     Idle{"train.spikes.window", looks_for_no_spikes, "train.spikes.action is off",
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
@@ -217,6 +203,21 @@ void keys_do_something(const Resolution& at) {
     }
 }
 
+void scaling_keys_are_those_of_the_kind(const Resolution& at) {
+    if (!layout::family_of(at.run.model).has_rotary_positions()) {
+        return;  // then the kind is an error
+    }
+    const auto kind = at.run.model.rope_scaling.kind;
+    for (const Row* row : deck_schema().children("model.rope_scaling")) {
+        if (!layout::uses_key(kind, leaf_of(row->path)) && differs(at, row->path)) {
+            warn(at, row->path,
+                 kind == spec::RopeScalingKind::none ? "model.rope_scaling.kind = none"
+                                                     : "model.rope_scaling.kind does not use it",
+                 "Remove it, or set the kind.");
+        }
+    }
+}
+
 void samples_follow_validations(const Resolution& at) {
     if (!at.run.validate.every && at.values.is_written("validate.sample.prompt")) {
         warn(at, "validate.sample", "samples follow validations, and validate.every = none",
@@ -278,6 +279,7 @@ void tiles_cut_something(const Resolution& at) {
 
 constexpr std::array rules = {
     Rule{keys_do_something, ""},
+    Rule{scaling_keys_are_those_of_the_kind, "model.family model.rope_scaling"},
     Rule{samples_follow_validations, "validate"},
     Rule{weights_of_sources_divide_something, "data.train"},
     Rule{prefetch_fetches_something, "overlap.prefetch sharding tiers parallel"},

@@ -124,23 +124,25 @@ void parts_are_those_of_the_family(const Resolution& at) {
         const char* key;
         const char* what;
         bool (*has)(const Family&);
-    } parts[] = {{"model.bias.qkv", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.bias.output", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.bias.mlp", "has a fixed choice of biases",
-                  [](const Family& f) { return f.has_optional_biases; }},
-                 {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
-                 {"model.no_rope_interval", "has the same positions in all layers",
-                  [](const Family& f) { return f.no_rope_interval >= 0; }},
-                 {"model.attention_scale", "scales scores by 1 / sqrt(head_dim)",
-                  [](const Family& f) { return f.has_multipliers; }},
-                 {"model.multiplier.embedding", "has no constant factors",
-                  [](const Family& f) { return f.has_multipliers; }},
-                 {"model.multiplier.residual", "has no constant factors",
-                  [](const Family& f) { return f.has_multipliers; }},
-                 {"model.multiplier.logits", "has no constant factors",
-                  [](const Family& f) { return f.has_multipliers; }}};
+    } parts[] = {
+        {"model.bias.qkv", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.bias.output", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.bias.mlp", "has a fixed choice of biases",
+         [](const Family& f) { return f.has_optional_biases; }},
+        {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
+        {"model.full_attention_interval", "has no window", [](const Family& f) { return f.has_window; }},
+        {"model.no_rope_interval", "has the same positions in all layers",
+         [](const Family& f) { return f.no_rope_interval >= 0; }},
+        {"model.attention_scale", "scales scores by 1 / sqrt(head_dim)",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.embedding", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.residual", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.logits", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }}};
     const auto& family = layout::family_of(at.run.model);
     for (const auto& part : parts) {
         if (at.values.is_written(part.key) && !part.has(family)) {
@@ -159,16 +161,13 @@ void parts_are_those_of_the_family(const Resolution& at) {
     }
 }
 
-void rope_scaling_has_parts(const Resolution& at) {
-    const auto& scaling = at.run.model.rope_scaling;
-    if (scaling.kind == spec::RopeScalingKind::by_parts &&
-        scaling.low_freq_factor >= scaling.high_freq_factor) {
-        at.found.error(
-            at.values.location("model.rope_scaling.low_freq_factor"),
-            fmt::format("model.rope_scaling.low_freq_factor = {} is not below high_freq_factor = {}",
-                        scaling.low_freq_factor, scaling.high_freq_factor),
-            "low frequencies are scaled, high ones are not, and medium ones in part",
-            "Use 1 and 4, or the values of the published model.");
+void layers_without_a_window_have_neighbours_with_one(const Resolution& at) {
+    const auto& model = at.run.model;
+    if (layout::family_of(model).has_window && model.full_attention_interval > 0 && model.window == 0) {
+        at.found.error(at.values.location("model.full_attention_interval"),
+                       fmt::format("model.full_attention_interval = {} without model.window",
+                                   model.full_attention_interval),
+                       "no layer has a window", "Set model.window, or remove model.full_attention_interval.");
     }
 }
 
@@ -223,15 +222,15 @@ constexpr std::array rules = {
     Rule{rotary_channels_come_in_pairs,
          "model.hidden model.heads model.head_dim model.family model.rotary_fraction"},
     Rule{parts_are_those_of_the_family,
-         "model.family model.bias model.window model.no_rope_interval model.attention_scale "
-         "model.multiplier"},
+         "model.family model.bias model.window model.full_attention_interval model.no_rope_interval "
+         "model.attention_scale model.multiplier"},
+    Rule{layers_without_a_window_have_neighbours_with_one, "model.window model.full_attention_interval"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{the_tokenizer_fits_the_vocabulary, "model.vocab data.tokenizer"},
     Rule{dropout_has_a_place, "model.family model.dropout"},
     Rule{rotary_positions_are_those_of_the_family,
          "model.family model.rope_theta model.rotary_fraction model.rope_scaling"},
-    Rule{rope_scaling_has_parts, "model.rope_scaling"},
     Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers parallel.pipeline"},
     Rule{what_is_cut_has_copies, "recompute.split parallel.tensor.degree parallel.sequence"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "layout/families/rope_scalings.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
@@ -136,10 +138,20 @@ FamilyTexts make() {
         fmt::format("Share of the channels of each head, from the first, that are rotated; auto is {}.",
                     joined(shared(rotary_fraction, has_rotary_positions), "or"));
     const auto* const by_parts = layout::name_of(spec::RopeScalingKind::by_parts);
-    texts.rope_scalings = fmt::format("{} {} {}", layout::name_of(spec::RopeScalingKind::none),
-                                      layout::name_of(spec::RopeScalingKind::linear), by_parts);
+    Names scalings;
+    for (const auto kind : layout::rope_scaling_kinds) {
+        scalings.emplace_back(layout::name_of(kind));
+    }
+    texts.rope_scalings = fmt::format("{}", fmt::join(scalings, " "));
     texts.rope_scaling = fmt::format(
-        "linear divides all angles by factor; {} divides low frequencies only, and interpolates medium ones.",
+        "linear divides all angles by factor; {} divides low frequencies only, and interpolates medium ones; "
+        "yarn does the same by pairs of channels, with attention_factor; longrope divides each pair's angle "
+        "by a factor of its own; dynamic scales sequences beyond model.max_seq only, so none of a run.",
+        by_parts);
+    texts.rope_factor = fmt::format(
+        "Divisor of the rotation angles. longrope: longest sequence / original_max_seq, for "
+        "attention_factor. "
+        "dynamic: only exported models use it. All kinds but linear and {} need it.",
         by_parts);
     texts.low_freq_factor = fmt::format(
         "{}: angles with a period above original_max_seq / (this value) tokens are divided by the full "
@@ -147,7 +159,9 @@ FamilyTexts make() {
         by_parts);
     texts.high_freq_factor = fmt::format(
         "{}: angles with a period below original_max_seq / (this value) tokens are not scaled.", by_parts);
-    texts.original_max_seq = fmt::format("{}: the maximum sequence length of pretraining.", by_parts);
+    texts.original_max_seq = fmt::format(
+        "{}, yarn and longrope: the maximum sequence length of pretraining. yarn and longrope need it.",
+        by_parts);
     texts.dropout =
         fmt::format("Rate for the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));
@@ -159,6 +173,9 @@ FamilyTexts make() {
     texts.window = fmt::format(
         "Number of tokens to which a token attends, with itself; none is all tokens before it. {} only.",
         joined(names_of(has_window), "and"));
+    texts.full_attention_interval =
+        fmt::format("Layers n, 2n, 3n ... (from 1) have no window; none: all layers have it. {} only.",
+                    joined(names_of(has_window), "and"));
     texts.bias = fmt::format(
         "The products of queries, keys and values add a bias; {} only. Other families have a fixed choice.",
         joined(names_of(has_optional_biases), "and"));

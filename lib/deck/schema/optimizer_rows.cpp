@@ -13,7 +13,7 @@ constexpr Row rows[] = {
      .on_resume = refused, .doc = "AdamW with decoupled decay."},
     {.path = "optimizer.lr", .type = Type::real, .fallback = "3.0e-4", .min = 0, .max = 1000,
      .on_resume = measured, .doc = "Maximum learning rate."},
-    {.path = "optimizer.betas", .type = Type::reals, .fallback = "[0.9, 0.95]", .min = 0, .max = 0.999999,
+    {.path = "optimizer.betas", .type = Type::reals, .fallback = "[0.9, 0.95]", .min = 0, .max = 0.999999, .items = 2,
      .on_resume = warned, .from_here = "the moments are kept and decay with the new factors",
      .doc = "Decay rates of the first and second moment."},
     {.path = "optimizer.eps", .type = Type::real, .fallback = "1.0e-8", .min = 1e-30, .max = 1,

@@ -4,6 +4,7 @@
 /// derived from it: a key that is not in the table does not exist.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <span>
 #include <string>
@@ -74,6 +75,7 @@ struct Row {
     const char* noun = "";  ///< unit of an integer
     double min = -std::numeric_limits<double>::infinity();
     double max = std::numeric_limits<double>::infinity();
+    std::size_t items = 0;       ///< of a list of numbers; 0: any number of them
     const char* shorthand = "";  ///< for a map: the key that a scalar stands for; for an alias: its target
     Implemented implemented = Implemented::yes;
     OnResume on_resume = OnResume::unprinted;
@@ -126,8 +128,8 @@ std::vector<std::string_view> split_words(std::string_view keywords);
 /// Returns the row's first sentence as the reason in an error, without capital and full stop.
 std::string reason_of(const Row& row);
 
-/// Returns the name of a value of this type: "a size".
-const char* noun_of(Type type);
+/// Returns the name of a value of this row: "a size".
+const char* noun_of(const Row& row);
 
 /// Returns the accepted forms of a value: "a size with its unit, such as 512MiB or 2TiB, or auto".
 std::string accepted_forms(const Row& row);

@@ -66,7 +66,8 @@ std::string form_of(const Row& row) {
         case Type::texts:
             return "a list of texts, such as [first, second]";
         case Type::reals:
-            return fmt::format("a list of two numbers from {} to {}", row.min, row.max);
+            return fmt::format("a list of {}numbers from {} to {}", row.items == 2 ? "two " : "", row.min,
+                               row.max);
         case Type::integers:
             return fmt::format("a whole number from {} to {}, or a list of them", row.min, row.max);
         case Type::keyword_list:
@@ -128,8 +129,8 @@ std::string reason_of(const Row& row) {
     return doc;
 }
 
-const char* noun_of(Type type) {
-    switch (type) {
+const char* noun_of(const Row& row) {
+    switch (row.type) {
         case Type::map:
         case Type::variables:
             return "a map";
@@ -167,7 +168,7 @@ const char* noun_of(Type type) {
         case Type::texts:
             return "a list of texts";
         case Type::reals:
-            return "a list of two such numbers";
+            return row.items == 2 ? "a list of two such numbers" : "a list of such numbers";
         case Type::integers:
             return "a list of whole numbers";
         case Type::keyword_list:

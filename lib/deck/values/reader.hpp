@@ -23,6 +23,11 @@ std::optional<DeckValue> read_value(const Row& row,
                                     const Node& node,
                                     Diagnostics& found);
 
+/// Returns the tree of a value in deck syntax, without a location.
+///
+/// \pre `text` is a scalar, or a valid list or map in brackets
+Node node_of(const std::string& text);
+
 /// Returns the value of a keyword or number `text` for a row without lists, for internal values.
 DeckValue value_of(const Row& row, const std::string& text);
 

@@ -129,7 +129,7 @@ Parsed read_list(const Row& row, const Node& node) {
         }
     }
     if (row.type == Type::reals) {
-        return reals.size() == 2 ? Parsed{reals} : std::nullopt;
+        return row.items == 0 || reals.size() == row.items ? Parsed{reals} : std::nullopt;
     }
     return texts;
 }
@@ -261,18 +261,23 @@ std::optional<DeckValue> read_value(const Row& row,
     return is_within(row, path, node, value, found) ? std::optional{std::move(value)} : std::nullopt;
 }
 
-DeckValue value_of(const Row& row, const std::string& text) {
+Node node_of(const std::string& text) {
     Node node;
     node.kind = NodeKind::scalar;
     node.text = text;
-    Diagnostics found;
     if (text.starts_with('[') || text.starts_with('{')) {
+        Diagnostics found;
         auto list = parse_document(text, {"default"}, found);
         ZG_EXPECTS(list.has_value());
         node = std::move(*list);
         node.at = {};
     }
-    auto value = read_value(row, row.path, node, found);
+    return node;
+}
+
+DeckValue value_of(const Row& row, const std::string& text) {
+    Diagnostics found;
+    auto value = read_value(row, row.path, node_of(text), found);
     ZG_ENSURES(value.has_value());
     value->origin = {};
     return std::move(*value);

@@ -227,8 +227,7 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
         return;
     }
     const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);
-    const std::string problem =
-        is_bare ? std::string{"has no unit"} : fmt::format("is not {}", noun_of(row.type));
+    const std::string problem = is_bare ? std::string{"has no unit"} : fmt::format("is not {}", noun_of(row));
     const std::string guess = meant_by(row, node);
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto reason = row.type == Type::path && is_scalar && is_below_home(node.text)

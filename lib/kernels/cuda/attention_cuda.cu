@@ -78,6 +78,7 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
     return nullptr;
 }
 
+/// Returns the use of a call. Starts of windows are like those of documents.
 template <class T>
 layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts, const DropoutView& dropout) {
     return {.is_bfloat16 = std::is_same_v<T, tensor::bfloat16>,

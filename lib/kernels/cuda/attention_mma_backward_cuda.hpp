@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     const int own_key = first_key + own_row;
     const float scale = of.scale * log2_of_e;
     const int first_query = first_key / Tile::columns * Tile::columns;
-    // Queries whose document begins after the last key attend to none of these keys. The same holds for all
-    // queries after them.
+    // Queries whose first key is after the last key attend to none of these keys. First keys never fall, so
+    // the same holds for all queries after them.
     int tiles_of_head = 1, tiles_after = (seq - first_query + Tile::columns - 1) / Tile::columns;
     while (tiles_of_head < tiles_after) {
         const int middle = (tiles_of_head + tiles_after) / 2;

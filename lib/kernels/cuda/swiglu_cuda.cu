@@ -1,5 +1,6 @@
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/element/gelu_element.hpp"
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/swiglu.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -9,7 +10,7 @@ namespace {
 
 using tensor::TensorRef;
 
-template <class T>
+template <class Form, class T>
 __global__ void __launch_bounds__(256)
     forward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, T* y) {
     const auto part = row_pack(width);
@@ -22,12 +23,12 @@ __global__ void __launch_bounds__(256)
     load_some(gates + width, part.count, is_aligned, up);
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
-        gate[i] = swiglu(gate[i], up[i]);
+        gate[i] = glu<Form>(gate[i], up[i]);
     }
     store_some(y + part.row * width + part.begin, part.count, is_aligned, gate);
 }
 
-template <class T>
+template <class Form, class T>
 __global__ void __launch_bounds__(256)
     backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx) {
     const auto part = row_pack(width);
@@ -42,22 +43,42 @@ __global__ void __launch_bounds__(256)
     float d_gate[pack];
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
-        const float s = sigmoid(gate[i]);
-        d_gate[i] = swiglu_d_gate(gate[i], s, up[i], d[i]);
-        up[i] = swiglu_d_up(gate[i], s, d[i]);
+        const float s = Form::gate(gate[i]);
+        d_gate[i] = glu_d_gate<Form>(gate[i], s, up[i], d[i]);
+        up[i] = glu_d_up(gate[i], s, d[i]);
     }
     store_some(dx + at, part.count, is_aligned, d_gate);
     store_some(dx + at + width, part.count, is_aligned, up);
+}
+
+template <class Form, class T>
+void launch_forward(const device::Stream& stream,
+                    const char* name,
+                    TensorRef<const T, 2> x,
+                    TensorRef<T, 2> y) {
+    const auto rows = y.extent(0);
+    const auto width = y.extent(1);
+    launch_grid(stream, name, a_thread_each_pack(rows, width), forward<Form, T>, rows, width,
+                are_rows_aligned(width, x.data, y.data), x.data, y.data);
+}
+
+template <class Form, class T>
+void launch_backward(const device::Stream& stream,
+                     const char* name,
+                     TensorRef<const T, 2> x,
+                     TensorRef<const T, 2> dy,
+                     TensorRef<T, 2> dx) {
+    const auto rows = dy.extent(0);
+    const auto width = dy.extent(1);
+    launch_grid(stream, name, a_thread_each_pack(rows, width), backward<Form, T>, rows, width,
+                are_rows_aligned(width, x.data, dy.data, dx.data), x.data, dy.data, dx.data);
 }
 
 }  // namespace
 
 template <class T>
 void swiglu_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    const auto rows = y.extent(0);
-    const auto width = y.extent(1);
-    launch_grid(stream, "swiglu_forward", a_thread_each_pack(rows, width), forward<T>, rows, width,
-                are_rows_aligned(width, x.data, y.data), x.data, y.data);
+    launch_forward<Silu>(stream, "swiglu_forward", x, y);
 }
 
 template <class T>
@@ -65,15 +86,29 @@ void swiglu_backward(const device::Stream& stream,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
                      TensorRef<T, 2> dx) {
-    const auto rows = dy.extent(0);
-    const auto width = dy.extent(1);
-    launch_grid(stream, "swiglu_backward", a_thread_each_pack(rows, width), backward<T>, rows, width,
-                are_rows_aligned(width, x.data, dy.data, dx.data), x.data, dy.data, dx.data);
+    launch_backward<Silu>(stream, "swiglu_backward", x, dy, dx);
+}
+
+template <class T>
+void geglu_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+    launch_forward<TanhGelu>(stream, "geglu_forward", x, y);
+}
+
+template <class T>
+void geglu_backward(const device::Stream& stream,
+                    TensorRef<const T, 2> x,
+                    TensorRef<const T, 2> dy,
+                    TensorRef<T, 2> dx) {
+    launch_backward<TanhGelu>(stream, "geglu_backward", x, dy, dx);
 }
 
 ZG_REGISTER_CUDA_KERNEL(swiglu_forward<float>);
 ZG_REGISTER_CUDA_KERNEL(swiglu_forward<tensor::bfloat16>);
 ZG_REGISTER_CUDA_KERNEL(swiglu_backward<float>);
 ZG_REGISTER_CUDA_KERNEL(swiglu_backward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(geglu_forward<float>);
+ZG_REGISTER_CUDA_KERNEL(geglu_forward<tensor::bfloat16>);
+ZG_REGISTER_CUDA_KERNEL(geglu_backward<float>);
+ZG_REGISTER_CUDA_KERNEL(geglu_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -18,8 +18,9 @@ struct TanhGelu {
     ZG_ELEMENT static float gate(float x) noexcept {
         return sigmoid_base2(x * std::fma(x * x, cubic * log2_of_e, linear * log2_of_e));
     }
-    ZG_ELEMENT static float derivative(float x) noexcept {
-        const float s = gate(x);
+    ZG_ELEMENT static float derivative(float x) noexcept { return derivative(x, gate(x)); }
+    /// \param s  gate(x)
+    ZG_ELEMENT static float derivative(float x, float s) noexcept {
         return std::fma(x * s * (1.0f - s), std::fma(x * x, 3 * cubic, linear), s);
     }
 };

@@ -1,4 +1,6 @@
-/// SwiGLU of one element, and its derivatives with respect to its two inputs.
+/// Gated linear units of one element, and their derivatives with respect to their two inputs.
+///
+/// `Form` is Silu (SwiGLU) or TanhGelu (GEGLU): its function is x times gate(x).
 #pragma once
 
 #include <cmath>
@@ -8,18 +10,27 @@
 
 namespace ziggurat::kernels {
 
-ZG_ELEMENT inline float swiglu(float gate, float up) noexcept {
-    return gate * sigmoid(gate) * up;
+/// SiLU: x times the sigmoid of x.
+struct Silu {
+    ZG_ELEMENT static float gate(float x) noexcept { return sigmoid(x); }
+    /// \param s  gate(x)
+    ZG_ELEMENT static float derivative(float x, float s) noexcept { return std::fma(x * s, 1.0f - s, s); }
+};
+
+template <class Form>
+ZG_ELEMENT inline float glu(float gate, float up) noexcept {
+    return gate * Form::gate(gate) * up;
 }
 
-/// Returns dy times the derivative with respect to `up`. \param s  sigmoid(gate)
-ZG_ELEMENT inline float swiglu_d_up(float gate, float s, float dy) noexcept {
+/// Returns dy times the derivative with respect to `up`. \param s  Form::gate(gate)
+ZG_ELEMENT inline float glu_d_up(float gate, float s, float dy) noexcept {
     return dy * (gate * s);
 }
 
-/// Returns dy times the derivative with respect to `gate`. \param s  sigmoid(gate)
-ZG_ELEMENT inline float swiglu_d_gate(float gate, float s, float up, float dy) noexcept {
-    return dy * up * std::fma(gate * s, 1.0f - s, s);
+/// Returns dy times the derivative with respect to `gate`. \param s  Form::gate(gate)
+template <class Form>
+ZG_ELEMENT inline float glu_d_gate(float gate, float s, float up, float dy) noexcept {
+    return dy * up * Form::derivative(gate, s);
 }
 
 }  // namespace ziggurat::kernels

@@ -3,6 +3,7 @@
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
+#include "kernels/host/rms_row_host.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -11,39 +12,21 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Normalizes a row. Returns 1 / rms.
-template <class T>
-float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t width) {
-    float squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t c = 0; c < width; ++c) {
-        squares = std::fma(float(x[c]), float(x[c]), squares);
-    }
-    const float inv_rms = 1.0f / std::sqrt(squares / float(width) + epsilon);
-#pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-        tensor::store(y[c], float(x[c]) * inv_rms * float(gain[c]));
-    }
-    return inv_rms;
-}
-
 /// Adds the gradient through the norm of one row to dx, and that of gain to its partial row.
 template <class T>
-void backward_row(
-    const T* x, const T* dy, const T* gain, float inv_rms, T* dx, float* d_gain, std::int64_t width) {
-    float projection = 0;  // of dy * gain on the normalized row
-#pragma omp simd reduction(+ : projection)
-    for (std::int64_t c = 0; c < width; ++c) {
-        const float g = float(dy[c]);
-        const float normalized = float(x[c]) * inv_rms;
-        d_gain[c] = std::fma(g, normalized, d_gain[c]);
-        projection = std::fma(g * float(gain[c]), normalized, projection);
-    }
-    const float mean_projection = projection / float(width);
+void backward_row(const T* x,
+                  const T* dy,
+                  const T* gain,
+                  float gain_offset,
+                  float inv_rms,
+                  T* dx,
+                  float* d_gain,
+                  std::int64_t width) {
+    const float projection = mean_projection(x, dy, gain, gain_offset, inv_rms, d_gain, width);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        const float normalized = float(x[c]) * inv_rms;
-        const float through = std::fma(-normalized, mean_projection, float(dy[c]) * float(gain[c]));
+        const float through =
+            through_norm(float(x[c]), float(dy[c]), gain_offset + float(gain[c]), inv_rms, projection);
         tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
     }
 }
@@ -54,11 +37,13 @@ template <class T>
 void rms_norm_forward(const device::Stream&,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 1> gain,
+                      float gain_offset,
                       float epsilon,
                       TensorRef<T, 2> y,
                       TensorRef<float, 1> inv_rms) {
     for_rows("ziggurat::rms_norm_forward", x.extent(0), [=](std::int64_t row) {
-        inv_rms.data[row] = normalize_row(x.row(row), gain.data, epsilon, y.row(row), x.extent(1));
+        inv_rms.data[row] =
+            normalize_row(x.row(row), gain.data, gain_offset, epsilon, y.row(row), x.extent(1));
     });
 }
 
@@ -68,6 +53,7 @@ void residual_rms_norm_forward(const device::Stream&,
                                TensorRef<const T, 2> branch,
                                const DropoutView& dropout,
                                TensorRef<const T, 1> gain,
+                               float gain_offset,
                                float epsilon,
                                TensorRef<T, 2> x_out,
                                TensorRef<T, 2> y,
@@ -77,7 +63,7 @@ void residual_rms_norm_forward(const device::Stream&,
         const auto width = x.extent(1);
         T* sum = x_out.row(row);
         add_branch_row(x.row(row), branch.row(row), dropped, row, sum, width);
-        inv_rms.data[row] = normalize_row<T>(sum, gain.data, epsilon, y.row(row), width);
+        inv_rms.data[row] = normalize_row<T>(sum, gain.data, gain_offset, epsilon, y.row(row), width);
     });
 }
 
@@ -86,6 +72,7 @@ void rms_norm_backward(const device::Stream&,
                        TensorRef<const T, 2> x,
                        TensorRef<const T, 2> dy,
                        TensorRef<const T, 1> gain,
+                       float gain_offset,
                        TensorRef<const float, 1> inv_rms,
                        TensorRef<T, 2> dx,
                        TensorRef<float, 1> d_gain,
@@ -95,8 +82,8 @@ void rms_norm_backward(const device::Stream&,
     blocks.for_each("ziggurat::rms_norm_backward",
                     [=](std::int64_t begin, std::int64_t end, float* gain_sums, float*) {
                         for (auto row = begin; row < end; ++row) {
-                            backward_row(x.row(row), dy.row(row), gain.data, inv_rms.data[row], dx.row(row),
-                                         gain_sums, x.extent(1));
+                            backward_row(x.row(row), dy.row(row), gain.data, gain_offset, inv_rms.data[row],
+                                         dx.row(row), gain_sums, x.extent(1));
                         }
                     });
     if (!d_gain.empty()) {

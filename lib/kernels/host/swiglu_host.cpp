@@ -1,3 +1,4 @@
+#include "kernels/element/gelu_element.hpp"
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/host/rows_host.hpp"
@@ -9,18 +10,18 @@ namespace {
 
 using tensor::TensorRef;
 
-template <class T>
-void forward_row(const T* x, T* y, std::int64_t width) {
+template <class Form, class T>
+void glu_row(const T* x, T* y, std::int64_t width) {
     const T* gate = x;
     const T* up = x + width;
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        tensor::store(y[c], swiglu(float(gate[c]), float(up[c])));
+        tensor::store(y[c], glu<Form>(float(gate[c]), float(up[c])));
     }
 }
 
-template <class T>
-void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
+template <class Form, class T>
+void glu_gradient_row(const T* x, const T* dy, T* dx, std::int64_t width) {
     const T* gate = x;
     const T* up = x + width;
     T* d_gate = dx;
@@ -30,18 +31,33 @@ void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
         const float z = float(gate[c]);
         const float u = float(up[c]);
         const float d = float(dy[c]);
-        const float s = sigmoid(z);
-        tensor::store(d_up[c], swiglu_d_up(z, s, d));
-        tensor::store(d_gate[c], swiglu_d_gate(z, s, u, d));
+        const float s = Form::gate(z);
+        tensor::store(d_up[c], glu_d_up(z, s, d));
+        tensor::store(d_gate[c], glu_d_gate<Form>(z, s, u, d));
     }
+}
+
+template <class Form, class T>
+void glu_rows(const char* name, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+    for_rows(name, y.extent(0),
+             [=](std::int64_t row) { glu_row<Form>(x.row(row), y.row(row), y.extent(1)); });
+}
+
+template <class Form, class T>
+void glu_gradient_rows(const char* name,
+                       TensorRef<const T, 2> x,
+                       TensorRef<const T, 2> dy,
+                       TensorRef<T, 2> dx) {
+    for_rows(name, dy.extent(0), [=](std::int64_t row) {
+        glu_gradient_row<Form>(x.row(row), dy.row(row), dx.row(row), dy.extent(1));
+    });
 }
 
 }  // namespace
 
 template <class T>
 void swiglu_forward(const device::Stream&, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    for_rows("ziggurat::swiglu_forward", y.extent(0),
-             [=](std::int64_t row) { forward_row(x.row(row), y.row(row), y.extent(1)); });
+    glu_rows<Silu>("ziggurat::swiglu_forward", x, y);
 }
 
 template <class T>
@@ -49,13 +65,29 @@ void swiglu_backward(const device::Stream&,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
                      TensorRef<T, 2> dx) {
-    for_rows("ziggurat::swiglu_backward", dy.extent(0),
-             [=](std::int64_t row) { backward_row(x.row(row), dy.row(row), dx.row(row), dy.extent(1)); });
+    glu_gradient_rows<Silu>("ziggurat::swiglu_backward", x, dy, dx);
+}
+
+template <class T>
+void geglu_forward(const device::Stream&, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+    glu_rows<TanhGelu>("ziggurat::geglu_forward", x, y);
+}
+
+template <class T>
+void geglu_backward(const device::Stream&,
+                    TensorRef<const T, 2> x,
+                    TensorRef<const T, 2> dy,
+                    TensorRef<T, 2> dx) {
+    glu_gradient_rows<TanhGelu>("ziggurat::geglu_backward", x, dy, dx);
 }
 
 ZG_REGISTER_HOST_KERNEL(swiglu_forward<float>);
 ZG_REGISTER_HOST_KERNEL(swiglu_forward<tensor::bfloat16>);
 ZG_REGISTER_HOST_KERNEL(swiglu_backward<float>);
 ZG_REGISTER_HOST_KERNEL(swiglu_backward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(geglu_forward<float>);
+ZG_REGISTER_HOST_KERNEL(geglu_forward<tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(geglu_backward<float>);
+ZG_REGISTER_HOST_KERNEL(geglu_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -24,13 +24,15 @@ struct AdamW;
 struct AttentionShape;
 struct LocalWindow;
 struct NormalField;
+struct QkvHeads;
 
 /// Type that is passed to a kernel unchanged, because it holds no address.
 ///
 /// Structs must be listed by name.
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
-    std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> || std::is_same_v<T, NormalField>;
+    std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> || std::is_same_v<T, NormalField> ||
+    std::is_same_v<T, QkvHeads>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.
 ///

@@ -11,13 +11,14 @@ template <class T>
 void rms_norm_forward(const device::Stream& stream,
                       TensorAddress<const T, 2> x,
                       VectorAddress<const T> gain,
+                      float gain_offset,
                       float epsilon,
                       TensorAddress<T, 2> y,
                       VectorAddress<float> inv_rms) {
     ZG_EXPECTS(y.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
-    launch<rms_norm_forward<T>>(stream, x, gain, epsilon, y, inv_rms);
+    launch<rms_norm_forward<T>>(stream, x, gain, gain_offset, epsilon, y, inv_rms);
 }
 
 template <class T>
@@ -26,6 +27,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorAddress<const T, 2> branch,
                                const Dropout& dropout,
                                VectorAddress<const T> gain,
+                               float gain_offset,
                                float epsilon,
                                TensorAddress<T, 2> x_out,
                                TensorAddress<T, 2> y,
@@ -35,7 +37,8 @@ void residual_rms_norm_forward(const device::Stream& stream,
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
     check_dropout(dropout, x.extent(0));
-    launch<residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, epsilon, x_out, y, inv_rms);
+    launch<residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, gain_offset, epsilon, x_out, y,
+                                         inv_rms);
 }
 
 template <class T>
@@ -43,6 +46,7 @@ void rms_norm_backward(const device::Stream& stream,
                        TensorAddress<const T, 2> x,
                        TensorAddress<const T, 2> dy,
                        VectorAddress<const T> gain,
+                       float gain_offset,
                        VectorAddress<const float> inv_rms,
                        TensorAddress<T, 2> dx,
                        VectorAddress<float> d_gain,
@@ -52,7 +56,8 @@ void rms_norm_backward(const device::Stream& stream,
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
-    launch<rms_norm_backward<T>>(stream, x, dy, gain, inv_rms, dx, d_gain, accumulate, workspace);
+    launch<rms_norm_backward<T>>(stream, x, dy, gain, gain_offset, inv_rms, dx, d_gain, accumulate,
+                                 workspace);
 }
 
 template decltype(rms_norm_forward<float>) rms_norm_forward<float>;

@@ -9,7 +9,10 @@
 
 namespace ziggurat::kernels {
 
-/// Computes y = gain * x / sqrt(mean(x^2) + epsilon) over the last dim. Saves inv_rms for backward.
+/// Computes y = (gain_offset + gain) * x / sqrt(mean(x^2) + epsilon) over the last dim.
+///
+/// Saves inv_rms for backward. With gain_offset 1, a gain of 0 changes nothing, and weight decay pulls it
+/// there.
 ///
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4.
 ///
@@ -21,6 +24,7 @@ template <class T>
 void rms_norm_forward(const device::Stream& stream,
                       TensorAddress<const T, 2> x,
                       VectorAddress<const T> gain,
+                      float gain_offset,
                       float epsilon,
                       TensorAddress<T, 2> y,
                       VectorAddress<float> inv_rms);
@@ -38,6 +42,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorAddress<const T, 2> branch,
                                const Dropout& dropout,
                                VectorAddress<const T> gain,
+                               float gain_offset,
                                float epsilon,
                                TensorAddress<T, 2> x_out,
                                TensorAddress<T, 2> y,
@@ -57,6 +62,7 @@ void rms_norm_backward(const device::Stream& stream,
                        TensorAddress<const T, 2> x,
                        TensorAddress<const T, 2> dy,
                        VectorAddress<const T> gain,
+                       float gain_offset,
                        VectorAddress<const float> inv_rms,
                        TensorAddress<T, 2> dx,
                        VectorAddress<float> d_gain,

@@ -12,13 +12,16 @@ const FamilyDescriptor& llama_family();
 const FamilyDescriptor& gpt_neox_family();
 const FamilyDescriptor& mistral_family();
 const FamilyDescriptor& qwen2_family();
+const FamilyDescriptor& qwen3_family();
+const FamilyDescriptor& gemma_family();
 const FamilyDescriptor& phi3_family();
 const FamilyDescriptor& smollm3_family();
 const FamilyDescriptor& granite_family();
 
 std::span<const FamilyDescriptor* const> families() {
-    static const std::array all{&gpt2_family(),  &llama_family(), &gpt_neox_family(), &mistral_family(),
-                                &qwen2_family(), &phi3_family(),  &smollm3_family(),  &granite_family()};
+    static const std::array all{&gpt2_family(),    &llama_family(),  &gpt_neox_family(), &mistral_family(),
+                                &qwen2_family(),   &qwen3_family(),  &gemma_family(),    &phi3_family(),
+                                &smollm3_family(), &granite_family()};
     return all;
 }
 
@@ -35,20 +38,10 @@ const FamilyDescriptor& family_of(const spec::Model& model) {
     return *family;
 }
 
-const char* name_of(spec::RopeScalingKind kind) {
-    switch (kind) {
-        case spec::RopeScalingKind::none:
-            return "none";
-        case spec::RopeScalingKind::linear:
-            return "linear";
-        case spec::RopeScalingKind::by_parts:
-            for (const auto* family : families()) {
-                if (family->scaling_by_parts != nullptr) {
-                    return family->scaling_by_parts;
-                }
-            }
-    }
-    return "";
+bool FamilyDescriptor::scales_by(spec::RopeScalingKind kind) const {
+    const auto& kinds = published.scalings;
+    return kind == spec::RopeScalingKind::none ||
+           (has_rotary_positions() && (kinds.empty() || std::ranges::find(kinds, kind) != kinds.end()));
 }
 
 const spec::Model* find_preset(std::string_view name) {

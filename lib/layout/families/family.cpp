@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/families/unit_builder.hpp"
 #include "spec/tensor_pattern.hpp"
@@ -99,6 +100,9 @@ FamilyTable family_table(const spec::RunSpec& run) {
             parameter.is_trained = spec::is_trained(run.train, parameter.name);
             // Parts of one matrix are adjacent, so they are trained or frozen together.
             ZG_EXPECTS(!parameter.joined_to_previous || parameter.is_trained == (&parameter - 1)->is_trained);
+        }
+        for (auto& phase : unit.phases) {
+            phase.window = reached_window(phase.window, run.data.seq);
         }
     }
     return table;

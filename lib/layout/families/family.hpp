@@ -44,14 +44,16 @@ enum class PhaseKind {
     norm,           ///< x -> h
     residual_norm,  ///< x, branch -> x + branch, h
     linear,         ///< y = x w^T + b
+    head_norm,      ///< qkv -> qkv with normalized heads of q and k
     rope,           ///< rotates q and k in place
     attention,      ///< qkv -> out
     gelu,           ///< tanh approximation
     gelu_erf,       ///< exact, with erf
-    swiglu,
-    residual,  ///< x, branch -> x + branch
-    logits,    ///< the product with the vocabulary, in blocks of rows
-    loss,      ///< cross-entropy of a block of rows: logits -> their gradient
+    swiglu,         ///< gate, up -> silu(gate) * up
+    geglu,          ///< gate, up -> gelu(gate) * up, in tanh form
+    residual,       ///< x, branch -> x + branch
+    logits,         ///< the product with the vocabulary, in blocks of rows
+    loss,           ///< cross-entropy of a block of rows: logits -> their gradient
 };
 
 enum class NormKind { layer_norm, rms_norm };
@@ -127,6 +129,7 @@ struct Phase {
     /// Dropout applies to the branch (residual, residual_norm), the weights (attention) or the output.
     bool has_dropout = false;
     double branch_factor = 1;          ///< residual, residual_norm: constant factor of the branch
+    double gain_offset = 0;            ///< norms: added to each gain
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
     std::vector<Adapter> adapters;     ///< linear: for those weights that have one
@@ -135,6 +138,10 @@ struct Phase {
     double adapter_flops_per_token = 0;  ///< the same for adapters
     /// Attention: multiply by the number of keys that a query attends to.
     double flops_per_token_and_key = 0;
+    /// Attention: maximum number of keys of a query, with its own; 0: all keys before it.
+    ///
+    /// family_table(run) sets it to 0 if the run's sequences do not reach it.
+    std::int64_t window = 0;
 
     /// True if the gradient of the branch differs from that of the stream, so that it needs its own buffer.
     bool changes_branch() const noexcept { return has_dropout || branch_factor != 1; }
@@ -165,7 +172,7 @@ struct FamilyTable {
 /// kv_heads nor is a multiple of it. The deck's rules reject such decks first.
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
 
-/// Returns the table of a run, in which tensors may be frozen.
+/// Returns the table of a run, in which tensors may be frozen and windows may be out of reach.
 FamilyTable family_table(const spec::RunSpec& run);
 
 /// Returns the number of key/value heads that a rank of a tensor axis of that degree uses.

@@ -31,10 +31,13 @@ struct FamilyDescriptor {
     const char* name;  ///< `model.family`
     const char* doc;   ///< short description of its layers, for the deck's reference
     NormKind norm = NormKind::layer_norm;
+    double gain_offset = 0;  ///< added to each gain of its norms, whose initial value is then 1 - gain_offset
     Positions positions = Positions::learned;
     double rotary_fraction = 1;        ///< default of model.rotary_fraction
     bool has_grouped_queries = false;  ///< model.kv_heads may be fewer than model.heads
     bool has_dropout = false;
+    /// The rows of the token table are multiplied by sqrt(hidden), rounded to precision.compute.
+    bool scales_embedding = false;
     bool ties_embeddings = false;      ///< default of model.tie_embeddings
     bool has_optional_biases = false;  ///< model.bias may be set
     bool has_window = false;           ///< model.window may be set
@@ -52,6 +55,9 @@ struct FamilyDescriptor {
     Published published;  ///< its Hugging Face format
 
     bool has_rotary_positions() const noexcept { return positions == Positions::rotary; }
+
+    /// Returns true if models of this family can scale their positions by `kind`.
+    bool scales_by(spec::RopeScalingKind kind) const;
 };
 
 /// Returns all families, in the order in which they are listed.
@@ -64,9 +70,6 @@ const FamilyDescriptor* find_family(std::string_view name);
 ///
 /// Errors: contract, if it does not exist
 const FamilyDescriptor& family_of(const spec::Model& model);
-
-/// Returns the keyword of model.rope_scaling.kind, which config.json also uses: `none`, `linear` ...
-const char* name_of(spec::RopeScalingKind kind);
 
 /// Returns the model of a preset of any family; nullptr if the preset does not exist.
 const spec::Model* find_preset(std::string_view name);

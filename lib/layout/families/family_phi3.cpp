@@ -55,6 +55,9 @@ Published published() {
                   {"embd_pdrop", {"0.0"}},
                   {"resid_pdrop", {"0.0"}},
                   {"attention_dropout", {"0.0"}}},
+        .scalings = {spec::RopeScalingKind::longrope},
+        .older_longrope = {"su", "yarn"},
+        .original_max_seq = "4096",
     };
 }
 

@@ -43,6 +43,8 @@ Preset qwen_7b() {
 
 /// Source: Qwen2ForCausalLM and Qwen2Config of transformers.
 Published published() {
+    auto keys = gated_hf_keys({.kv_heads = "32"});
+    keys.push_back({"sliding_window", "model.window", "4096"});
     return {
         .model_type = "qwen2",
         .architecture = "Qwen2ForCausalLM",
@@ -50,9 +52,12 @@ Published published() {
         .tensors = gated_hf_tensors(),
         .head = "lm_head.weight",
         .left_out = {"model.layers.{}.self_attn.rotary_emb.inv_freq"},
-        .keys = gated_hf_keys({.kv_heads = "32"}),
-        .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}, {"use_sliding_window", {"false"}}},
+        .keys = keys,
+        .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}},
         .window_switch = "use_sliding_window",
+        .full_layers = "max_window_layers",
+        .usual_full_layers = 28,
+        .has_layer_types = true,
     };
 }
 
@@ -61,10 +66,11 @@ Published published() {
 const FamilyDescriptor& qwen2_family() {
     static const FamilyDescriptor described{
         .name = "qwen2",
-        .doc = "layers of llama, with biases of queries, keys and values",
+        .doc = "layers of llama, with biases of queries, keys and values; model.window",
         .norm = NormKind::rms_norm,
         .positions = Positions::rotary,
         .has_grouped_queries = true,
+        .has_window = true,
         .has_own_head_dim = true,
         .usual_ffn_hidden = gated_ffn_hidden,
         .usual_ffn_formula = gated_ffn_formula,

@@ -34,13 +34,19 @@ Unit gated_layer(
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::rms_norm, x);
     const auto of_qkv = bias_if(differences.bias.qkv);
-    const int qkv = differences.rotates ? rope_phase(unit, qkv_product(unit, h1, "qkv.raw", of_qkv))
-                                        : qkv_product(unit, h1, "qkv", of_qkv);
+    const bool rotates = differences.rotates, normalizes = differences.normalizes_heads;
+    int qkv = qkv_product(unit, h1, rotates || normalizes ? "qkv.raw" : "qkv", of_qkv);
+    if (normalizes) {
+        qkv = head_norm_phase(unit, qkv, rotates ? "qkv.normalized" : "qkv");
+    }
+    if (rotates) {
+        qkv = rope_phase(unit, qkv, normalizes);
+    }
     const int attended = attention_phase(unit, qkv);
     const int a = attention_projection(unit, attended, bias_if(differences.bias.output));
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
     const int gate_up = gate_and_up(unit, h2, differences.bias.mlp);
-    const int active = activation_phase(unit, PhaseKind::swiglu, gate_up, GradientRule::fresh);
+    const int active = activation_phase(unit, differences.activation, gate_up, GradientRule::fresh);
     unit.output(unit.residual("residual", sum, mlp_down(unit, active, bias_if(differences.bias.mlp))));
     return unit.take();
 }
@@ -62,6 +68,12 @@ std::vector<HfTensor> gated_hf_tensors() {
         {"model.layers.{}.mlp.gate_proj.weight", {"layers.{}.mlp.gate.weight"}},
         {"model.layers.{}.mlp.up_proj.weight", {"layers.{}.mlp.up.weight"}},
         {"model.layers.{}.mlp.down_proj.weight", {"layers.{}.mlp.down.weight"}},
+        {.name = "model.layers.{}.self_attn.q_norm.weight",
+         .parts = {"layers.{}.attention.q_norm.gain"},
+         .is_optional = true},
+        {.name = "model.layers.{}.self_attn.k_norm.weight",
+         .parts = {"layers.{}.attention.k_norm.gain"},
+         .is_optional = true},
         {.name = "model.layers.{}.self_attn.q_proj.bias",
          .parts = {"layers.{}.attention.q.bias"},
          .is_optional = true},
@@ -89,7 +101,7 @@ std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults) {
             {"hidden_size", "model.hidden"},
             {"num_attention_heads", "model.heads"},
             {"num_key_value_heads", "model.kv_heads", defaults.kv_heads},
-            {"head_dim", "model.head_dim", "auto"},
+            {"head_dim", "model.head_dim", defaults.head_dim},
             {"intermediate_size", "model.ffn_hidden"},
             {"vocab_size", "model.vocab"},
             {"max_position_embeddings", "model.max_seq"},

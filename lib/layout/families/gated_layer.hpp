@@ -10,7 +10,9 @@ namespace ziggurat::layout {
 /// Differences between families, or between layers of a model.
 struct GatedLayer {
     spec::Biases bias = {};
-    bool rotates = true;  ///< false: the layer has no positions
+    bool rotates = true;                       ///< false: the layer has no positions
+    PhaseKind activation = PhaseKind::swiglu;  ///< or geglu
+    bool normalizes_heads = false;  ///< QK-norm: a norm of each query and key head before the rotation
 };
 
 /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
@@ -21,7 +23,7 @@ Unit gated_layer(
 std::int64_t gated_ffn_hidden(std::int64_t hidden);
 inline constexpr const char* gated_ffn_formula = "8/3 hidden, up to a multiple of 256";
 
-/// Returns the tensors of transformers' Llama: one tensor per projection, no biases.
+/// Returns the tensors of transformers' Llama. Biases and norms of heads are optional.
 std::vector<HfTensor> gated_hf_tensors();
 
 /// Defaults of a class of transformers for keys that config.json does not have, in deck syntax.
@@ -30,6 +32,7 @@ struct ClassDefaults {
     const char* norm_epsilon = "1.0e-6";
     const char* tie_embeddings = "false";
     const char* kv_heads = "auto";
+    const char* head_dim = "auto";
 };
 
 /// Returns the keys of config.json that these families have in common.

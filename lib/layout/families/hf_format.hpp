@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::layout {
 
 /// Order of the rows of several Ziggurat tensors in one Hugging Face tensor.
@@ -64,6 +66,17 @@ struct Published {
     std::vector<HfLayerList> layer_lists = {};
     /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.
     const char* window_switch = nullptr;
+    /// Key of the number of first layers without a window; nullptr: all layers have it.
+    const char* full_layers = nullptr;
+    int usual_full_layers = 0;     ///< that number if config.json does not have the key
+    bool has_layer_types = false;  ///< the class reads `layer_types`, a list with an entry for each layer
+    /// Kinds of scaled positions that its class of transformers accepts; empty: all.
+    std::vector<spec::RopeScalingKind> scalings = {};
+    /// Types of scaling in older files that are longrope.
+    std::vector<const char*> older_longrope = {};
+    /// Default of `original_max_position_embeddings`, if it is outside of the map, which then has only the
+    /// type and the lists of factors; nullptr: it is in the map.
+    const char* original_max_seq = nullptr;
 };
 
 }  // namespace ziggurat::layout

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "layout/families/attention_window.hpp"
+
 namespace ziggurat::layout {
 
 namespace {
@@ -47,13 +49,34 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias) {
     return unit.column_linear("qkv", h, name, qkv_width(unit), std::move(parameters));
 }
 
-int rope_phase(UnitBuilder& unit, int raw) {
+int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
+    const auto head_dim = unit.model().head_dim;
+    const int of_queries = unit.gain("attention.q_norm.gain", head_dim);
+    const int of_keys = unit.gain("attention.k_norm.gain", head_dim);
+    unit.join_to_previous(of_keys);
+    const int normalized = unit.value(name, qkv_width(unit), Placement::split_width);
+    auto& made = unit.phase("head_norm", PhaseKind::head_norm);
+    made.reads = {{raw, Role::input, Placement::split_width}};
+    made.writes = {{normalized, Role::output, Placement::split_width}};
+    made.kept = {{raw, Role::input, Placement::split_width}};
+    for (const int gain : {of_queries, of_keys}) {
+        unit.sum_over_heads(gain);
+        made.parameters.push_back({gain});
+    }
+    made.gradient = GradientRule::in_place;
+    made.gain_offset = unit.gain_offset();
+    made.redone_by_selective = true;
+    return normalized;
+}
+
+int rope_phase(UnitBuilder& unit, int raw, bool redone) {
     const int qkv = unit.value("qkv", qkv_width(unit), Placement::split_width);
     auto& made = unit.phase("rope", PhaseKind::rope);
     made.reads = {{raw, Role::input, Placement::split_width}};
     made.writes = {{qkv, Role::output, Placement::split_width}};
     made.gradient = GradientRule::in_place;
     made.writes_in_place = true;
+    made.redone_by_selective = redone;
     return qkv;
 }
 
@@ -71,6 +94,7 @@ int attention_phase(UnitBuilder& unit, int qkv) {
     made.has_dropout = model.dropout > 0;
     made.redone_by_selective = true;
     made.flops_per_token_and_key = 4.0 * static_cast<double>(width) / unit.tensor();
+    made.window = window_of_layer(model, unit.layer());
     return out;
 }
 

@@ -16,12 +16,19 @@ double residual_std(const spec::Model& model);
 /// Its weight consists of three adjacent tensors.
 int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias);
 
-/// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
-int rope_phase(UnitBuilder& unit, int raw);
-
-/// Adds causal attention over qkv without stored attention weights. Returns its value.
+/// Adds the norm of each query and key head of `raw`, with gains `attention.{q,k}_norm.gain`.
 ///
-/// The value's width is heads * head_dim.
+/// Returns the value `name`. Backward redoes it from `raw` if recompute.kind is selective.
+int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name);
+
+/// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
+///
+/// \param redone  true if `raw` can be redone by recompute.kind selective
+int rope_phase(UnitBuilder& unit, int raw, bool redone = false);
+
+/// Adds causal attention over qkv, within the layer's window, without stored attention weights.
+///
+/// Returns its value, whose width is heads * head_dim.
 int attention_phase(UnitBuilder& unit, int qkv);
 
 /// Adds the output projection of attention. Returns the value of the branch.

@@ -47,6 +47,7 @@ Role gradient_of(Role role) {
         case Role::targets:
         case Role::positions:
         case Role::document_starts:
+        case Role::window_starts:
         case Role::mask:
         case Role::samples:
         case Role::losses:

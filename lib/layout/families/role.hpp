@@ -46,6 +46,7 @@ enum class Role {
     targets,
     positions,
     document_starts,
+    window_starts,  ///< the first key of each query in layers with a window
     mask,
     samples,
     losses,
@@ -140,6 +141,8 @@ constexpr const char* to_string(Role role) {
             return "positions";
         case Role::document_starts:
             return "document_starts";
+        case Role::window_starts:
+            return "window_starts";
         case Role::mask:
             return "mask";
         case Role::samples:

@@ -1,9 +1,31 @@
 #include "layout/families/unit_builder.hpp"
 
+#include <algorithm>
+
 #include "base/contract.hpp"
 #include "layout/families/adapters.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::layout {
+namespace {
+
+/// True if a phase before the last reader of `value` replaces its gradient.
+bool loses_a_gradient(const Unit& unit, int value) {
+    bool has_later_reader = false;
+    for (auto phase = unit.phases.rbegin(); phase != unit.phases.rend(); ++phase) {
+        const auto& reads = phase->reads;
+        if (std::ranges::find(reads, value, &ValueUse::value) == reads.end()) {
+            continue;
+        }
+        if (has_later_reader && phase->kind != PhaseKind::norm) {
+            return true;
+        }
+        has_later_reader = true;
+    }
+    return false;
+}
+
+}  // namespace
 
 UnitBuilder::UnitBuilder(
     const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence)
@@ -46,15 +68,30 @@ int UnitBuilder::joined_parameter(std::string name,
                                   int tensor_dim,
                                   double std) {
     const int index = parameter(std::move(name), role, std::move(extents), initial, tensor_dim, std);
-    ZG_EXPECTS(index > 0);
-    unit_.parameters.back().joined_to_previous = true;
+    join_to_previous(index);
     return index;
+}
+
+void UnitBuilder::join_to_previous(int parameter) {
+    ZG_EXPECTS(parameter > 0);
+    unit_.parameters[parameter].joined_to_previous = true;
 }
 
 void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
     auto& limited = unit_.parameters[parameter];
     limited.max_slices = max;
     limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
+}
+
+void UnitBuilder::sum_over_heads(int parameter) {
+    unit_.parameters[parameter].gradient_is_partial = tensor_ > 1;
+}
+
+Unit UnitBuilder::take() {
+    for (int value = 0; value < std::ssize(unit_.values); ++value) {
+        ZG_ENSURES(!loses_a_gradient(unit_, value));
+    }
+    return std::move(unit_);
 }
 
 Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
@@ -64,8 +101,16 @@ Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
     return unit_.phases.back();
 }
 
+int UnitBuilder::gain(std::string name, std::int64_t width) {
+    return parameter(std::move(name), Role::gain, {width}, gain_offset() == 0 ? Initial::one : Initial::zero);
+}
+
+double UnitBuilder::gain_offset() const {
+    return family_of(model_).gain_offset;
+}
+
 std::vector<int> UnitBuilder::norm_parameters(const std::string& name, NormKind kind) {
-    std::vector<int> added{parameter(name + ".gain", Role::gain, {model_.hidden}, Initial::one)};
+    std::vector<int> added{gain(name + ".gain", model_.hidden)};
     if (kind == NormKind::layer_norm) {
         added.push_back(parameter(name + ".bias", Role::bias, {model_.hidden}, Initial::zero));
     }
@@ -92,6 +137,7 @@ int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
     made.reads = {{x, Role::input, outside_}};
     made.writes = {{h, Role::output, outside_}};
     made.kept = {{x, Role::input, outside_}};
+    made.gain_offset = gain_offset();
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});
@@ -109,6 +155,7 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
     made.writes = {{sum, Role::sum, outside_}, {h, Role::output, outside_}};
     made.kept = {{sum, Role::sum, outside_}};
+    made.gain_offset = gain_offset();
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});

@@ -29,8 +29,14 @@ class UnitBuilder {
                   Initial initial,
                   int tensor_dim = -1,
                   double std = 0);
+    /// Adds the gain of a norm, with the initial value of the family.
+    int gain(std::string name, std::int64_t width);
+    /// Returns the number that norms of the family add to their gains.
+    double gain_offset() const;
     /// Limits the number of slices of a parameter. Ranks of a larger tensor axis share slices.
     void limit_slices(int parameter, std::int64_t max);
+    /// Declares that all heads use the parameter: its gradient is a sum over the tensor axis.
+    void sum_over_heads(int parameter);
     /// Adds a parameter that directly follows the previous one.
     int joined_parameter(std::string name,
                          Role role,
@@ -38,6 +44,8 @@ class UnitBuilder {
                          Initial initial,
                          int tensor_dim,
                          double std = 0);
+    /// Stores a parameter directly after the previous one, so that both form one vector or matrix.
+    void join_to_previous(int parameter);
 
     Phase& phase(std::string name, PhaseKind kind);
 
@@ -60,10 +68,16 @@ class UnitBuilder {
 
     void input(int v) { unit_.input = v; }
     void output(int v) { unit_.output = v; }
-    Unit take() { return std::move(unit_); }
+    /// Returns the unit.
+    ///
+    /// Errors: contract, if backward would lose a gradient. Of the phases that read one value, backward
+    /// visits the last one first. Only norms add to the gradient that later readers have left; any other
+    /// phase replaces it.
+    Unit take();
 
     const spec::Model& model() const noexcept { return model_; }
     int tensor() const noexcept { return tensor_; }
+    int layer() const noexcept { return unit_.layer; }
 
   private:
     std::vector<int> norm_parameters(const std::string& name, NormKind kind);

@@ -46,6 +46,21 @@ Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind nor
     return kernels;
 }
 
+/// Kernels of the norm of heads. Backward overwrites the gradient of queries and keys, not of values.
+Kernels head_norm_kernels(const OpOperands& use, const spec::RunSpec& spec) {
+    if (is_forward(use.op())) {
+        return {{"head_norm_forward", 1, use.all_but()}};
+    }
+    const auto heads = spec.model.heads / spec.parallel.tensor;
+    const auto kv_heads = layout::local_kv_heads(spec.model, spec.parallel.tensor);
+    const auto normalized = use.written(Role::d_input) / (heads + 2 * kv_heads) * (heads + kv_heads);
+    Kernels kernels{{"head_norm_backward", 1, 3 * normalized + use.read(Role::gain)}};
+    if (use.writes(Role::d_gain)) {
+        kernels.push_back({"sums of columns", 1, use.stored_or_added(Role::d_gain)});
+    }
+    return kernels;
+}
+
 /// Kernels of rotary embeddings: queries and keys are rotated in place, in each head only the rotary
 /// channels.
 Kernels rope_kernels(const OpOperands& use, const spec::RunSpec& spec) {
@@ -224,15 +239,18 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
         case PhaseKind::linear:
         case PhaseKind::logits:
             return product_kernels(use, phase, model_.element_bytes, spec_.model.lora.rank);
+        case PhaseKind::head_norm:
+            return head_norm_kernels(use, spec_);
         case PhaseKind::rope:
             return rope_kernels(use, spec_);
         case PhaseKind::attention: {
             const auto sizes = layout::attention_sizes(spec_);
             const bool trains = program_.variant == schedule::Variant::train;
-            return attention_kernels(use, sizes,
-                                     layout::choose_attention(layout::attention_use(spec_, trains), sizes,
-                                                              layout::any_capability, has_cudnn_)
-                                         .kernel);
+            return attention_kernels(
+                use, sizes,
+                layout::choose_attention(layout::attention_use(spec_, trains, phase.window), sizes,
+                                         layout::any_capability, has_cudnn_)
+                    .kernel);
         }
         case PhaseKind::gelu:
             return {{is_forward(op) ? "gelu_forward" : "gelu_backward", 1, use.all_but()}};
@@ -240,6 +258,8 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
             return {{is_forward(op) ? "gelu_erf_forward" : "gelu_erf_backward", 1, use.all_but()}};
         case PhaseKind::swiglu:
             return {{is_forward(op) ? "swiglu_forward" : "swiglu_backward", 1, use.all_but()}};
+        case PhaseKind::geglu:
+            return {{is_forward(op) ? "geglu_forward" : "geglu_backward", 1, use.all_but()}};
         case PhaseKind::residual:
             return {{is_forward(op) ? "residual_forward" : "dropout_backward", 1, use.all_but()}};
         case PhaseKind::loss:

@@ -169,7 +169,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     for (const auto& use : described.kept) {
         op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::backward), use.role));
     }
-    if (is_norm) {
+    if (is_norm || described.kind == PhaseKind::head_norm) {
         add_parameters(op, described, {Role::gain});
     }
     if (described.kind == PhaseKind::embedding) {
@@ -178,7 +178,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     } else if (described.kind == PhaseKind::rope) {
         add_rotations(op);
     } else if (described.kind == PhaseKind::attention) {
-        op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
+        add_starts(op, described);
     }
     if (described.has_dropout) {
         add_dropout_reads(op);

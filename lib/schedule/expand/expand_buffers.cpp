@@ -110,18 +110,23 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
             return std::max({product, sums ? workspaces_->column_sum(phase.out) : 0,
                              phase.adapters.empty() ? 0 : adapter_workspace_bytes(phase)});
         }
-        case PhaseKind::attention:
+        case PhaseKind::attention: {
+            const auto& workspaces = phase.window > 0 ? *windowed_workspaces_ : *workspaces_;
             return direction == Direction::backward
-                       ? workspaces_->attention_backward(layout::attention_sizes(spec_))
-                       : workspaces_->attention_forward(layout::attention_sizes(spec_));
+                       ? workspaces.attention_backward(layout::attention_sizes(spec_))
+                       : workspaces.attention_forward(layout::attention_sizes(spec_));
+        }
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
+        case PhaseKind::head_norm:
+            return direction == Direction::backward ? workspaces_->column_sum(spec_.model.head_dim) : 0;
         case PhaseKind::embedding:
         case PhaseKind::rope:
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
+        case PhaseKind::geglu:
         case PhaseKind::residual:
         case PhaseKind::logits:  // see expand_head.cpp
         case PhaseKind::loss:

@@ -56,14 +56,16 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             add_rotations(op);
             break;
         case PhaseKind::attention:
-            op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
+            add_starts(op, described);
             break;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
+        case PhaseKind::head_norm:
         case PhaseKind::linear:
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
+        case PhaseKind::geglu:
         case PhaseKind::residual:
         case PhaseKind::logits:
         case PhaseKind::loss:

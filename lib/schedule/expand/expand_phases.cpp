@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layout/families/attention_window.hpp"
+
 namespace ziggurat::schedule {
 
 using layout::PhaseKind;
@@ -72,6 +74,8 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
     : spec_{spec},
       model_{model},
       workspaces_{layout::make_workspaces(spec, variant == Variant::train)},
+      windowed_workspaces_{layout::make_workspaces(
+          spec, variant == Variant::train, layout::reached_window(spec.model.window, spec.data.seq))},
       outside_{spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
                                                             : Placement::replicated} {
     auto& program = draft_.program;
@@ -85,6 +89,9 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
         auto& batch = program.trainer_buffers.batch.emplace_back();
         for (int b = 0; b < num_batch_tensors; ++b) {
             const auto tensor = static_cast<BatchTensor>(b);
+            if (tensor == BatchTensor::window_starts && layout::num_windowed_layers(spec) == 0) {
+                continue;
+            }
             const auto elements = tensor == BatchTensor::samples ? spec.train.micro_batch : model.tokens;
             batch[b] = batch_buffer(program, tensor, m, elements);
         }
@@ -121,7 +128,7 @@ Op PhaseWriter::compute_op(
     op.phase = phase;
     op.microbatch = microbatch;
     op.row_end = described.writes.empty() ? model_.tokens : rows(described.writes.front().wanted);
-    const auto keys = 0.5 * (static_cast<double>(spec_.data.seq) + 1);
+    const auto keys = layout::mean_keys(spec_.data.seq, described.window);
     const auto per_token = described.flops_per_token + described.adapter_flops_per_token +
                            described.flops_per_token_and_key * keys;
     const auto share = direction == Direction::backward ? 2.0 : 1.0;
@@ -190,6 +197,11 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::v
 void PhaseWriter::add_dropout_reads(Op& op) {
     op.reads.push_back(batch(BatchTensor::samples, op.microbatch));
     add_step_inputs(op);
+}
+
+void PhaseWriter::add_starts(Op& op, const layout::Phase& phase) {
+    op.reads.push_back(
+        batch(phase.window > 0 ? BatchTensor::window_starts : BatchTensor::document_starts, op.microbatch));
 }
 
 void PhaseWriter::add_rotations(Op& op) {

@@ -67,6 +67,8 @@ class PhaseWriter {
     bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     void add_dropout_reads(Op& op);
     void add_step_inputs(Op& op);
+    /// Adds the first key of each query: of its document, or of the phase's window.
+    void add_starts(Op& op, const layout::Phase& phase);
     /// Adds the rotations and the positions that select them.
     void add_rotations(Op& op);
     /// Returns an operand for a tensor of the micro-batch, or for rows [begin, end) of it.
@@ -154,6 +156,7 @@ class PhaseWriter {
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
     std::unique_ptr<layout::Workspaces> workspaces_;
+    std::unique_ptr<layout::Workspaces> windowed_workspaces_;  ///< of attention within a window
     ProgramBuilder draft_;
     layout::Placement outside_;
     std::map<ValueKey, PlacedValue> values_;

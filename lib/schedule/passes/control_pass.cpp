@@ -17,7 +17,9 @@ class ControlCopies {
         for (int m = 0; m < program_.microbatches; ++m) {
             for (int b = 0; b < num_batch_tensors; ++b) {
                 const auto tensor = static_cast<BatchTensor>(b);
-                (tensor == BatchTensor::losses ? left_ : brought_).insert(given_.of(tensor, m));
+                if (const BufferId given = given_.of(tensor, m); given >= 0) {
+                    (tensor == BatchTensor::losses ? left_ : brought_).insert(given);
+                }
             }
         }
         brought_.insert({given_.step_inputs, given_.update_inputs});

@@ -7,6 +7,7 @@
 
 #include "comm/node/event_count.hpp"
 #include "kernels/rope.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/rotary_frequencies.hpp"
 #include "spec/budgets.hpp"
 #include "train/ops/bind_state_ops.hpp"
@@ -120,6 +121,10 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
         products = agree_on_products(world, tuner.get(), known);
     }
     fill_rotations();
+    if (layout::num_windowed_layers(spec) > 0) {
+        train_executor.before_step([this] { fill_window_starts(train_slots, spec); });
+        evaluate_executor.before_step([this] { fill_window_starts(evaluate_slots, spec); });
+    }
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }
@@ -142,7 +147,8 @@ void Assembly::Parts::fill_rotations() const {
         }
         const std::array<std::int64_t, 3> extents{spec.data.seq, spec.model.rotary_channels() / 2, 2};
         std::vector<float> table(extents[0] * extents[1] * extents[2]);
-        kernels::rope_table(layout::rotary_frequencies(spec.model), {table.data(), extents});
+        kernels::rope_table(layout::rotary_frequencies(spec.model, spec.data.seq),
+                            spec.model.rope_scaling.attention_factor, {table.data(), extents});
         memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
     }
 }

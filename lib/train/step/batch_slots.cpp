@@ -1,5 +1,7 @@
 #include "train/step/batch_slots.hpp"
 
+#include <algorithm>
+
 #include "base/contract.hpp"
 
 namespace ziggurat::train {
@@ -11,6 +13,9 @@ namespace {
 BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& memory, int microbatch) {
     BatchSlot slot;
     const auto position = [&]<class E>(BatchTensor tensor, std::span<E>& into) {
+        if (program.trainer_buffers.of(tensor, microbatch) < 0) {
+            return;
+        }
         ZG_EXPECTS(sizeof(E) == static_cast<std::size_t>(element_bytes(tensor)));
         into = memory.span<E>(program.buffer(program.trainer_buffers.of(tensor, microbatch)));
     };
@@ -27,6 +32,9 @@ BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& mem
                 break;
             case BatchTensor::document_starts:
                 position(tensor, slot.document_starts);
+                break;
+            case BatchTensor::window_starts:
+                position(tensor, slot.window_starts);
                 break;
             case BatchTensor::mask:
                 position(tensor, slot.mask);
@@ -50,6 +58,17 @@ std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state
         slots.push_back(slot_of(program, memory, m));
     }
     return slots;
+}
+
+void fill_window_starts(std::span<const BatchSlot> slots, const spec::RunSpec& run) {
+    const auto seq = run.data.seq;
+    for (const auto& slot : slots) {
+        for (std::int64_t i = 0; i < std::ssize(slot.window_starts); ++i) {
+            const auto of_document = run.data.reset_at_document ? slot.document_starts[i] : 0;
+            const auto of_window = i % seq - run.model.window + 1;
+            slot.window_starts[i] = static_cast<std::int32_t>(std::max<std::int64_t>(of_document, of_window));
+        }
+    }
 }
 
 }  // namespace ziggurat::train

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
 
 namespace ziggurat::train {
@@ -19,9 +20,16 @@ struct BatchSlot {
     std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
     std::span<std::int64_t> samples;          ///< [micro_batch]
     std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
+    /// [micro_batch * seq], see fill_window_starts(); empty if no layer of the run has a window.
+    std::span<std::int32_t> window_starts = {};
 };
 
 /// Returns one slot for each micro-batch of the program.
 std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory);
+
+/// Fills window_starts: the first key of each query in layers with a window.
+///
+/// It is the later one of the start of the window and, if documents reset attention, that of the document.
+void fill_window_starts(std::span<const BatchSlot> slots, const spec::RunSpec& run);
 
 }  // namespace ziggurat::train

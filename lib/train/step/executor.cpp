@@ -223,6 +223,9 @@ bool Executor::can_return_from_step() {
 }
 
 void Executor::run_step() {
+    if (before_step_) {
+        before_step_();
+    }
     begin_publishing();
     is_abandoned_ = false;
     num_inputs_done_ = 0;

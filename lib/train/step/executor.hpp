@@ -69,6 +69,10 @@ class Executor final : public comm::BackgroundWork {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
+    /// Sets a hook that is called at the start of run_step(), before any op of the step; it must be fast.
+    ///
+    /// It may fill buffers that the caller of run_step() may fill.
+    void before_step(std::function<void()> hook) { before_step_ = std::move(hook); }
     /// Sets a hook that is called after every op that runs on the host; it must be fast.
     ///
     /// For ops of a device it is called twice: after they are issued, and after they are found to be done.
@@ -279,6 +283,7 @@ class Executor final : public comm::BackgroundWork {
     IndexedVector<schedule::OpId, Action> actions_;
     std::size_t num_told_ = 0;  ///< number of records_ of the last run_step or finish
     bool is_in_step_ = false;   ///< run_step or finish is running
+    std::function<void()> before_step_;
     std::function<void()> between_ops_;
     comm::WaitContext context_;
     double hang_seconds_;

@@ -2,7 +2,7 @@
 """Each family in and out, held against transformers: three small models of a family, of odd sizes and with random numbers
 in every tensor.
 
-  families_test.py --binary ZIGGURAT --logits PRINT_LOGITS --work FOLDER --mpiexec COMMAND
+  families_test.py --binary ZIGGURAT --logits PRINT_LOGITS --work FOLDER --mpiexec COMMAND [--part K/N]
 
 Logits agree within 1e-4 on several layouts and after training and export, and an import that is exported has the same
 bytes. What a configuration asks for and no family has is refused by name.
@@ -15,6 +15,7 @@ import shutil
 import sys
 
 import hf_test
+import safetensors.torch
 import torch
 import transformers
 from trainings import Failure, expect
@@ -22,6 +23,9 @@ from trainings import Failure, expect
 SIZES = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 2,
          "intermediate_size": 44, "vocab_size": 67, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 0,
          "pad_token_id": None}
+
+
+LONGROPE = {"type": "longrope", "short_factor": [1.0, 1.25, 1.5, 2.5], "long_factor": [1.5, 3.0, 7.0, 20.0]}
 
 
 def maker(kind, **changes):
@@ -36,34 +40,57 @@ MODELS = {
     "llama_wide_heads": maker("Llama", head_dim=12, num_key_value_heads=6),
     "mistral": maker("Mistral", sliding_window=None, rope_theta=1e6),
     "mistral_wide_heads": maker("Mistral", sliding_window=16, head_dim=14, num_hidden_layers=3),
+    "mistral_window": maker("Mistral", sliding_window=5, num_hidden_layers=3),
+    "mistral_window_of_one": maker("Mistral", sliding_window=1),
     "mistral_tied": maker("Mistral", sliding_window=4096, num_attention_heads=4, num_key_value_heads=4,
                           tie_word_embeddings=True),
     "qwen2": maker("Qwen2", rope_theta=1e6, rms_norm_eps=3e-6),
     "qwen2_tied": maker("Qwen2", tie_word_embeddings=True, num_attention_heads=3, num_key_value_heads=1),
     "qwen2_unused_window": maker("Qwen2", use_sliding_window=False, sliding_window=8, max_window_layers=1,
                                  num_hidden_layers=3, intermediate_size=52),
+    "gemma": maker("Gemma", head_dim=10, hidden_activation="gelu_pytorch_tanh"),
+    "gemma_old": maker("Gemma", head_dim=12, num_key_value_heads=1, hidden_act="gelu", hidden_activation=None),
+    "gemma_untied": maker("Gemma", head_dim=8, num_key_value_heads=6, tie_word_embeddings=False, num_hidden_layers=3),
+    "qwen2_window": maker("Qwen2", use_sliding_window=True, sliding_window=6, max_window_layers=0),
     "phi3": maker("Phi3", sliding_window=None),
+    "phi3_window": maker("Phi3", sliding_window=7, num_attention_heads=4, num_key_value_heads=1),
     "phi3_grouped": maker("Phi3", sliding_window=64, num_attention_heads=4, num_key_value_heads=1, rope_theta=250000.0,
                           num_hidden_layers=3),
+    "phi3_tied": maker("Phi3", num_attention_heads=3, num_key_value_heads=3, tie_word_embeddings=True),
     "granite": maker("Granite", attention_multiplier=0.015625, embedding_multiplier=12.0, residual_multiplier=0.22,
                      logits_scaling=8.0, tie_word_embeddings=True),
     "granite_untied": maker("Granite", attention_multiplier=0.2, embedding_multiplier=1.7, residual_multiplier=0.9,
                             logits_scaling=3.7, num_hidden_layers=3, rope_theta=1e6),
     "granite_biases": maker("Granite", attention_bias=True, mlp_bias=True, num_attention_heads=4, num_key_value_heads=4,
                             logits_scaling=0.3),
-    "phi3_tied": maker("Phi3", num_attention_heads=3, num_key_value_heads=3, tie_word_embeddings=True),
+    # transformers 4.46 takes the maximum length for yarn's original one, so the configurations have no other.
+    "llama_yarn": maker("Llama", rope_theta=100.0, rope_scaling={"rope_type": "yarn", "factor": 4.0}),
+    "qwen2_yarn": maker("Qwen2", rope_theta=500.0, rope_scaling={
+        "type": "yarn", "factor": 8.0, "attention_factor": 1.25, "beta_fast": 2.0, "beta_slow": 0.5,
+        "original_max_position_embeddings": 64}),
+    "gpt_neox_yarn": maker("GPTNeoX", rotary_pct=0.5, rotary_emb_base=100, hidden_size=96, rope_scaling={
+        "rope_type": "yarn", "factor": 4.0}),
+    "llama_dynamic": maker("Llama", rope_scaling={"rope_type": "dynamic", "factor": 2.0}),
+    # The sequences of all tests are within the original length, or all of them are longer.
+    "phi3_longrope_short": maker("Phi3", original_max_position_embeddings=32, rope_scaling=LONGROPE),
+    "phi3_longrope_long": maker("Phi3", original_max_position_embeddings=8, rope_scaling=LONGROPE),
 }
 hf_test.MODELS = MODELS
-hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "qwen2", "phi3_grouped", "granite",
-                        "granite_untied"]
+hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "mistral_window", "qwen2", "gemma",
+                        "phi3_grouped", "qwen2_yarn", "phi3_longrope_long", "granite", "granite_untied"]
 # Keys whose values come back from an import and an export.
 SAME = ("architectures", "attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling")
 
-# The transformers of these tests has no SmolLM3: its Llama, in which some layers do not rotate, stands for it.
-WITHOUT_ROPE = {
-    "smollm3": ({"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True}, [1, 1, 1, 0, 1]),
-    "smollm3_untied": ({"num_hidden_layers": 4}, [1, 0, 1, 0]),
-    "smollm3_all_turned": ({"rope_theta": 5e6, "head_dim": 10}, [1, 1]),
+# The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
+STAND_INS = {
+    "smollm3": ("SmolLM3", {"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True},
+                {"no_rope_layers": [1, 1, 1, 0, 1]}),
+    "smollm3_untied": ("SmolLM3", {"num_hidden_layers": 4}, {"no_rope_layers": [1, 0, 1, 0]}),
+    "smollm3_all_turned": ("SmolLM3", {"rope_theta": 5e6, "head_dim": 10}, {"no_rope_layers": [1, 1]}),
+    "qwen3": ("Qwen3", {"head_dim": 10, "rms_norm_eps": 3e-6}, {}),
+    "qwen3_tied": ("Qwen3", {"tie_word_embeddings": True, "num_key_value_heads": 1, "head_dim": 8, "rope_theta": 1e6}, {}),
+    "qwen3_unused_window": ("Qwen3", {"num_hidden_layers": 3, "num_attention_heads": 4, "head_dim": 6},
+                            {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 3}),
 }
 
 
@@ -75,12 +102,36 @@ def turned_by_nothing(forward):
     return call
 
 
-def without_rope(model, turned):
-    """`model`, whose layers with number 0 in `turned` do not rotate."""
-    for layer, is_turned in zip(model.model.layers, turned):
-        if not is_turned:
+def with_head_norms(attention, config):
+    """Normalizes each head of queries and keys behind their products."""
+    for part in ("q", "k"):
+        norm = transformers.models.llama.modeling_llama.LlamaRMSNorm(attention.head_dim, config.rms_norm_eps)
+        attention.add_module(f"{part}_norm", norm)
+        attention.get_submodule(f"{part}_proj").register_forward_hook(
+            lambda _, __, out, norm=norm: norm(out.unflatten(-1, (-1, norm.weight.numel()))).flatten(-2))
+
+
+def stand_in(kind, changes, published):
+    """A Llama that computes as a model of class `kind`."""
+    model = maker("Llama", **changes)()
+    for number, layer in enumerate(model.model.layers):
+        if kind == "Qwen3":
+            with_head_norms(layer.self_attn, model.config)
+        elif published["no_rope_layers"][number] == 0:
             layer.self_attn.forward = turned_by_nothing(layer.self_attn.forward)
     return model.eval()
+
+
+def with_weights_of(model, folder):
+    """`model` with the weights in `folder`, which has exactly its tensors."""
+    weights = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        weights |= safetensors.torch.load_file(file)
+    lacking, unknown = model.load_state_dict(weights, strict=False)
+    tied = ["lm_head.weight"] if model.config.tie_word_embeddings else []
+    expect(list(lacking) == tied and not unknown, f"{folder}: without {lacking}, with {unknown}")
+    model.tie_weights()
+    return model
 
 
 def change_config(folder, **changes):
@@ -90,14 +141,16 @@ def change_config(folder, **changes):
     return config
 
 
-def layers_without_rope(place, name):
-    """As hf_test's two tests, for a model of WITHOUT_ROPE."""
-    changes, turned = WITHOUT_ROPE[name]
-    hf_test.MODELS = MODELS | {name: maker("Llama", **changes)}
-    model = without_rope(hf_test.make_model(place, name), turned)
-    published = {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": turned}
+def as_the_stand_in(place, name):
+    """As hf_test's two tests, for a model of STAND_INS."""
+    kind, changes, published = STAND_INS[name]
+    make = lambda: stand_in(kind, changes, published)
+    hf_test.MODELS = MODELS | {name: make}
+    hf_test.save_model(place, name)
+    model = with_weights_of(make(), place.folder / name)
+    written_by_them = {"model_type": kind.lower(), "architectures": [f"{kind}ForCausalLM"], **published}
     for folder in (name, f"{name}_bf16"):
-        change_config(place.folder / folder, **published)
+        change_config(place.folder / folder, **written_by_them)
     deck, tokens = hf_test.write_deck(place, name, model.config.vocab_size)
     theirs = hf_test.logits_there(model, tokens)
     for ranks, *settings in ((1,), (4, "sharding.zero=3"), (2, "parallel.tensor=2"), (2, "parallel.pipeline=2")):
@@ -105,11 +158,10 @@ def layers_without_rope(place, name):
                              place.logits_here(deck, model.config.vocab_size, ranks, *settings), theirs)
     place.run(*place.mpiexec, "-n", 2, place.binary, "train", deck, "sharding.zero=3")
     place.ziggurat("export", f"runs/{name}", f"{name}_out", "--dtype", "f32")
-    written = change_config(place.folder / f"{name}_out", model_type="llama", architectures=["LlamaForCausalLM"])
-    expect(written["no_rope_layers"] == turned, f"{name}: exported with {written['no_rope_layers']}")
-    tuned, report = transformers.AutoModelForCausalLM.from_pretrained(place.folder / f"{name}_out", output_loading_info=True)
-    expect(not any(report.values()), f"{name}: transformers reports {report}")
-    back = hf_test.logits_there(without_rope(tuned, turned), tokens)
+    written = json.loads((place.folder / f"{name}_out" / "config.json").read_text())
+    for key in ("architectures", *published.keys() & {"no_rope_layers"}):
+        expect(written[key] == written_by_them[key], f"{name}: exported with {key} = {written[key]}")
+    back = hf_test.logits_there(with_weights_of(make(), place.folder / f"{name}_out"), tokens)
     ours = place.logits_here(f"runs/{name}/deck.effective.yaml", model.config.vocab_size, 2,
                              "model.init.from=checkpoint", f"model.init.path=runs/{name}", "sharding.zero=3")
     hf_test.expect_close(f"{name} trained and exported", ours, back)
@@ -119,16 +171,35 @@ def layers_without_rope(place, name):
     expect(read[0] == read[1], f"{name}_back/model.safetensors is not that of {name}_bf16")
 
 
-def what_no_family_has_is_named(place):
-    """Each change of a configuration is refused with the key and its value."""
+def older_names_of_longrope_are_read(place):
+    """Files with the types of older versions describe the model of the newer file."""
+    name = "phi3_longrope_long"
+    config = json.loads((place.folder / name / "config.json").read_text())
+    folder = place.folder / "older"
+    shutil.copytree(place.folder / name, folder)
+    decks = []
+    for kind in ("longrope", "su", "yarn"):
+        change_config(folder, rope_scaling=config["rope_scaling"] | {"type": kind})
+        said = place.ziggurat("check", f"{name}.yaml", "--print", "model.init.path=older", "run.dir=another")
+        decks.append([line.split("#")[0] for line in said.splitlines() if "factor" in line or "kind: longrope" in line])
+    expect(len(decks[0]) >= 5 and decks[0] == decks[1] == decks[2], f"{decks}")
+
+
+def what_no_family_has_is_named(place, part):
+    """Each change of a configuration of `part` is refused with the key and its value."""
     for name, change, said_of_it in (
-            ("qwen2", {"use_sliding_window": True}, "use_sliding_window = true is not implemented"),
+            ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
+             "max_window_layers = 1 is not implemented"),
             ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = ["),
-            ("mistral", {"sliding_window": 8}, "attention within a window shorter than data.seq is not implemented"),
+            ("mistral_window", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}, "layer_types = ["),
             ("phi3", {"resid_pdrop": 0.1}, "resid_pdrop = 0.1 is not implemented"),
+            ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, 'rope type "linear" is not implemented'),
+            ("qwen2", {"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "rope_scaling.mscale = 0.7 is not used"),
             ("granite", {"logits_scaling": 0.0}, "logits_scaling = 0.0 (a positive number is expected there)"),
             ("granite", {"head_dim": 12}, "head_dim = 12 is not implemented"),
             ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
+        if name not in part:
+            continue
         folder = place.folder / "changed"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(place.folder / name, folder)
@@ -143,9 +214,17 @@ def main():
     for name in ("binary", "logits", "work"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--mpiexec", required=True)
-    place = hf_test.Place(parser.parse_args())
+    parser.add_argument("--part", default="1/1", help="of the models: every N-th, from the K-th on")
+    chosen = parser.parse_args()
+    place = hf_test.Place(chosen)
     torch.set_num_threads(1)
-    for name in MODELS:
+    first, step = map(int, chosen.part.split("/"))
+    part = [*MODELS, *STAND_INS][first - 1::step]
+    for name in part:
+        if name in STAND_INS:
+            as_the_stand_in(place, name)
+            print(f"  {name}: ok", flush=True)
+            continue
         hf_test.logits_agree_both_ways(place, name)
         hf_test.the_same_bytes_come_back(place, name)
         back = json.loads((place.folder / f"{name}_back" / "config.json").read_text())
@@ -153,10 +232,9 @@ def main():
         changed = {key: back.get(key) for key in SAME if key in there and back.get(key) != there[key]}
         expect(not changed, f"{name}: exported with {changed}")
         print(f"  {name}: ok", flush=True)
-    for name in WITHOUT_ROPE:
-        layers_without_rope(place, name)
-        print(f"  {name}: ok", flush=True)
-    what_no_family_has_is_named(place)
+    if "phi3_longrope_long" in part:
+        older_names_of_longrope_are_read(place)
+    what_no_family_has_is_named(place, part)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include "tests/support/deck_text.hpp"
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/random/draw.hpp"
+#include "tests/support/random/draw_scaling.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -40,18 +41,29 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
     deck.set("layers", draw.between(1, max_layers));
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
+    auto turned = head_dim;
     if (family.rotary_fraction < 1) {
-        const auto turned = 2 * draw.between(1, pairs);
+        turned = 2 * draw.between(1, pairs);
         deck.set("rotary_fraction", static_cast<double>(turned) / static_cast<double>(head_dim));
     }
     if (family.has_grouped_queries) {
         deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
     }
     if (family.has_own_head_dim && draw.chance(0.3)) {
-        deck.set("head_dim", 2 * draw.between(2, 5));
+        turned = 2 * draw.between(2, 5);
+        deck.set("head_dim", turned);
+    }
+    if (family.has_rotary_positions()) {
+        deck.set("rope_scaling", draw_scaling(draw, family, turned / 2, seq));
     }
     if (family.no_rope_interval > 0 && draw.chance(0.7)) {
         deck.set("no_rope_interval", draw.between(1, 3));
+    }
+    if (family.has_window && draw.chance(0.7)) {
+        deck.set("window", draw.between(1, seq));
+        if (draw.chance(0.4)) {
+            deck.set("full_attention_interval", draw.between(2, 3));
+        }
     }
     if (family.has_multipliers && draw.chance(0.8)) {
         deck.set("attention_scale", draw.one_of<std::string>({"auto", "0.25", "0.015625", "0.9"}));

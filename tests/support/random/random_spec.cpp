@@ -5,6 +5,7 @@
 
 #include "layout/counts.hpp"
 #include "layout/families/adapters.hpp"
+#include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 #include "spec/stage_state.hpp"
@@ -277,6 +278,10 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (limits.lora) {
         draw_adapters(draw, spec);
     }
+    if (layout::family_of(spec.model).has_window && draw.chance(0.8)) {
+        spec.model.window = draw.between(1, spec.data.seq);
+        spec.model.full_attention_interval = draw.one_of<std::int64_t>({0, 0, 2, 3});
+    }
     return spec;
 }
 
@@ -287,6 +292,8 @@ void Coverage::note(const spec::RunSpec& s) {
     note("model.tie_embeddings", s.model.tie_embeddings ? "true" : "false");
     note("model.multiplier.residual", s.model.multiplier.residual != 1 ? "some" : "none");
     note("model.dropout", s.model.dropout > 0 ? "some" : "none");
+    const auto windowed = layout::num_windowed_layers(s);
+    note("layers with a window", windowed == 0 ? "none" : windowed < s.model.layers ? "some" : "all");
     note("parallel.tensor", number(s.parallel.tensor));
     note("parallel.sequence", s.parallel.sequence ? "true" : "false");
     note("parallel.context", number(s.parallel.context));

@@ -101,6 +101,20 @@ TEST(DeckChanges, RefusesWhateverTheTensorsAre) {
                     "model.tie_embeddings", "model.norm_epsilon"}));
 }
 
+TEST(DeckChanges, RefusesOtherWindows) {
+    const auto with = [](const std::vector<std::string>& overrides) {
+        auto all = overrides;
+        all.emplace_back("model.family=mistral");
+        return effective(llama, all);
+    };
+
+    EXPECT_EQ(keys_of(changes(with({}), with({"model.window=8", "model.full_attention_interval=2"})),
+                      DeckChangeClass::refused),
+              (Keys{"model.window", "model.full_attention_interval"}));
+    EXPECT_EQ(keys_of(changes(with({"model.window=8"}), with({"model.window=9"})), DeckChangeClass::refused),
+              Keys{"model.window"});
+}
+
 TEST(DeckChanges, RefusesAnotherTokenizerWhereBothAreKnown) {
     const std::vector<std::string> numbers{"data.tokenizer=none",
                                            "data.train=[{format: llmc, path: TOKENS}]"};
@@ -131,6 +145,27 @@ TEST(DeckChanges, LongerSequencesAreNoOtherTensorsWherePositionsAreNotLearned) {
     EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
     EXPECT_EQ(keys_of(all, DeckChangeClass::warned), Keys{});
     EXPECT_EQ(keys_of(all, DeckChangeClass::noted), Keys{"model.max_seq"});
+}
+
+TEST(DeckChanges, RefusesPositionsThatAreScaledInAnotherWay) {
+    const auto scaled = [](const std::string& keys) {
+        return effective(llama, {"model.rope_scaling={original_max_seq: 8, " + keys + "}"});
+    };
+    const auto refused = [](const std::string& before, const std::string& after) {
+        return keys_of(changes(before, after), DeckChangeClass::refused);
+    };
+    const auto yarn = scaled("kind: yarn, factor: 4");
+    EXPECT_EQ(refused(effective(llama, {}), yarn),
+              (Keys{"model.rope_scaling.kind", "model.rope_scaling.factor",
+                    "model.rope_scaling.original_max_seq"}));
+    EXPECT_EQ(refused(yarn, scaled("kind: yarn, factor: 8")),
+              (Keys{"model.rope_scaling.factor", "model.rope_scaling.attention_factor"}));
+    EXPECT_EQ(refused(yarn, scaled("kind: yarn, factor: 4, truncate: false, beta_fast: 16")),
+              (Keys{"model.rope_scaling.beta_fast", "model.rope_scaling.truncate"}));
+    const std::string longrope = "kind: longrope, factor: 2, short_factors: [1, 1, 1, 2], long_factors: ";
+    EXPECT_EQ(refused(scaled(longrope + "[1, 2, 3, 4]"), scaled(longrope + "[1, 2, 3, 5]")),
+              Keys{"model.rope_scaling.long_factors"});
+    EXPECT_EQ(refused(scaled(longrope + "[1, 2, 3, 4]"), scaled(longrope + "[1.0, 2.0, 3, 4]")), Keys{});
 }
 
 TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {

@@ -60,6 +60,10 @@ std::map<std::string, Case> cases() {
     const Overrides sampled{"validate.every=10 steps", "data.held_out=10%", "validate.sample.prompt=a"};
     const Overrides validated{"validate.every=10 steps", "data.held_out=10%"};
     const Overrides zero_3{"sharding.zero=3"};
+    const Overrides yarn{"model.rope_scaling={kind: yarn, factor: 4, original_max_seq: 64}"};
+    const Overrides longrope{
+        "model.rope_scaling={kind: longrope, factor: 4, original_max_seq: 64, short_factors: [1, 2], "
+        "long_factors: [3, 4]}"};
     auto with = [](Overrides some, const Overrides& more) {
         some.insert(some.end(), more.begin(), more.end());
         return some;
@@ -82,7 +86,9 @@ std::map<std::string, Case> cases() {
         {"model.kv_heads", set_to("model.kv_heads", "1", {"model.family=llama"})},
         {"model.head_dim", set_to("model.head_dim", "10", {"model.family=llama"})},
         {"model.no_rope_interval", set_to("model.no_rope_interval", "2", {"model.family=smollm3"})},
-        {"model.window", set_to("model.window", "4000", {"model.family=mistral"})},
+        {"model.window", changed("model.window", "8", "9", {"model.family=mistral"})},
+        {"model.full_attention_interval",
+         set_to("model.full_attention_interval", "2", {"model.family=mistral", "model.window=8"})},
         {"model.bias.qkv", set_to("model.bias", "{qkv: true, output: true}", {"model.family=llama"})},
         {"model.bias.output", set_to("model.bias", "{qkv: true, output: true}", {"model.family=llama"})},
         {"model.bias.mlp", set_to("model.bias.mlp", "true", {"model.family=llama"})},
@@ -107,6 +113,13 @@ std::map<std::string, Case> cases() {
          changed("model.rope_scaling.high_freq_factor", "8", "4", {"model.rope_scaling.kind=llama3"})},
         {"model.rope_scaling.original_max_seq",
          changed("model.rope_scaling.original_max_seq", "64", "32", {"model.rope_scaling.kind=llama3"})},
+        {"model.rope_scaling.beta_fast", set_to("model.rope_scaling.beta_fast", "16", yarn)},
+        {"model.rope_scaling.beta_slow", set_to("model.rope_scaling.beta_slow", "2", yarn)},
+        {"model.rope_scaling.truncate", set_to("model.rope_scaling.truncate", "false", yarn)},
+        {"model.rope_scaling.attention_factor", set_to("model.rope_scaling.attention_factor", "1.5", yarn)},
+        {"model.rope_scaling.short_factors",
+         set_to("model.rope_scaling.short_factors", "[1, 2.5]", longrope)},
+        {"model.rope_scaling.long_factors", set_to("model.rope_scaling.long_factors", "[3, 5]", longrope)},
         {"model.dropout", set_to("model.dropout", "0.1", {"model.family=gpt2"})},
         {"model.embedding_gradient", set_to("model.embedding_gradient", "0.1")},
         {"model.init_std", set_to("model.init_std", "0.01")},

@@ -85,13 +85,46 @@ TEST_F(Load, FillsEveryPresetWithTheModelOfThatName) {
 
             ASSERT_TRUE(loaded.ok()) << preset.name << loaded.found.print();
             auto expected = preset.model;
-            expected.head_dim = expected.hidden / expected.heads;
+            if (expected.head_dim == 0) {
+                expected.head_dim = expected.hidden / expected.heads;
+            }
             if (!family->has_multipliers) {
                 expected.attention_scale = expected.usual_attention_scale();
             }
             expected.vocab_padded = loaded.run.model.vocab_padded;
             EXPECT_EQ(loaded.run.model, expected) << preset.name;
         }
+    }
+}
+
+/// The deck of the run has the number, and gives the same run.
+TEST_F(Load, ResolvesTheFactorOfScaledPositions) {
+    const auto load_scaled = [&](const std::string& scaling) {
+        return load_base("", {"model={family: llama, layers: 2, hidden: 32, heads: 4, rope_scaling: {" +
+                              scaling + ", original_max_seq: 4096}}"});
+    };
+    const auto yarn = load_scaled("kind: yarn, factor: 4");
+    ASSERT_TRUE(yarn.ok()) << yarn.found.print();
+    EXPECT_DOUBLE_EQ(yarn.run.model.rope_scaling.attention_factor, 1.138629436111989);
+    EXPECT_NE(yarn.effective.find("# auto: from factor"), std::string::npos) << yarn.effective;
+    EXPECT_EQ(yarn.effective.find("short_factors"), std::string::npos) << yarn.effective;
+
+    const auto longrope = load_scaled(
+        "kind: longrope, factor: 32, short_factors: [1, 1.25, 1.5, 2], long_factors: [1.5, 4, 10, 40]");
+    ASSERT_TRUE(longrope.ok()) << longrope.found.print();
+    const auto& scaling = longrope.run.model.rope_scaling;
+    EXPECT_DOUBLE_EQ(scaling.attention_factor, 1.1902380714238083);
+    EXPECT_EQ(scaling.short_factors, (std::vector<double>{1, 1.25, 1.5, 2}));
+    EXPECT_EQ(scaling.long_factors, (std::vector<double>{1.5, 4, 10, 40}));
+
+    const auto given = load_scaled("kind: yarn, factor: 4, attention_factor: 1.5");
+    EXPECT_EQ(given.run.model.rope_scaling.attention_factor, 1.5);
+
+    for (const auto* loaded : {&yarn, &longrope, &given}) {
+        const auto again =
+            load_text(loaded->effective, "effective.yaml", {}, {.ranks = 1, .machine = machine_});
+        EXPECT_TRUE(again.ok()) << again.found.print();
+        EXPECT_EQ(again.run, loaded->run) << loaded->effective;
     }
 }
 

@@ -42,6 +42,7 @@ struct AttentionCase {
     std::int64_t document = 0;  ///< length of the documents in a sequence; 0: one document
     float probability = 0;      ///< dropout probability
     float spread = 1;           ///< scale of q and k: large values make weights sharp
+    std::int64_t window = 0;    ///< maximum number of keys of a query; 0: all before it
 
     std::vector<T> qkv{}, d_out{};
     std::vector<std::int32_t> starts{};
@@ -56,8 +57,11 @@ struct AttentionCase {
         qkv = normal_values<T>(rows() * width(), 1, spread);
         d_out = normal_values<T>(rows() * out_width(), 2);
         starts.clear();
-        for (std::int64_t row = 0; document > 0 && row < rows(); ++row) {
-            starts.push_back(static_cast<std::int32_t>(row % shape.seq / document * document));
+        for (std::int64_t row = 0; (document > 0 || window > 0) && row < rows(); ++row) {
+            const auto position = row % shape.seq;
+            const auto of_document = document > 0 ? position / document * document : 0;
+            const auto of_window = window > 0 ? position - window + 1 : 0;
+            starts.push_back(static_cast<std::int32_t>(std::max(of_document, of_window)));
         }
         samples.clear();
         for (std::int64_t b = 0; b < shape.batch; ++b) {
@@ -95,8 +99,10 @@ struct AttentionCase {
 
     /// Returns the unit of lse for a natural logarithm: cuDNN saves that, other kernels the binary one.
     double lse_unit() const {
-        const layout::AttentionUse use{
-            .is_bfloat16 = sizeof(T) == 2, .has_documents = document > 0, .has_dropout = probability > 0};
+        const layout::AttentionUse use{.is_bfloat16 = sizeof(T) == 2,
+                                       .has_documents = document > 0,
+                                       .has_window = window > 0,
+                                       .has_dropout = probability > 0};
         return kernels::prepare_attention<T>(TestStream{1}, shape, use) == kernels::AttentionKernel::cudnn
                    ? 1
                    : std::numbers::log2e;
@@ -181,7 +187,8 @@ struct AttentionCase {
 
 /// Returns every kind of call once.
 ///
-/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, dropout, scales.
+/// They vary lengths near the sizes of tiles and blocks, head dimensions, groups, documents, windows,
+/// dropout and scales.
 template <class T>
 std::vector<AttentionCase<T>> attention_cases() {
     std::vector<AttentionCase<T>> cases;
@@ -202,6 +209,17 @@ std::vector<AttentionCase<T>> attention_cases() {
         cases.push_back({.shape = {2, 203, 2, 1, 32}, .document = document});
     }
     cases.push_back({.shape = {1, 700, 1, 1, 16}, .document = 333});
+    for (const std::int64_t window : {1, 2, 13, 64, 65, 200, 203, 500}) {
+        cases.push_back({.shape = {2, 203, 2, 1, 32}, .window = window});
+    }
+    // Queries of one block whose keys begin in different blocks of keys.
+    cases.push_back({.shape = {1, 1100, 1, 1, 16}, .window = 50});
+    cases.push_back({.shape = {1, 700, 1, 1, 128}, .window = 513});
+    cases.push_back({.shape = {1, 300, 2, 1, 136}, .window = 33});
+    for (const std::int64_t document : {1, 40, 100}) {
+        cases.push_back({.shape = {2, 203, 2, 1, 64}, .document = document, .window = 37});
+    }
+    cases.push_back({.shape = {1, 150, 4, 2, 32, 3}, .document = 60, .probability = 0.2f, .window = 21});
     cases.push_back({.shape = {2, 77, 4, 2, 32, 5}, .probability = 0.3f});
     for (const std::int64_t head_dim : {64, 72, 136}) {
         cases.push_back({.shape = {1, 53, 4, 2, head_dim, 3}, .document = 30, .probability = 0.2f});

@@ -25,6 +25,7 @@
 #include "kernels/gradient_norm.hpp"
 #include "kernels/initial_values.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/residual.hpp"
@@ -107,6 +108,13 @@ void add_activations(Calls& calls) {
         swiglu_backward<T>(use.stream, use.matrix<T>(rows, 2 * width), use.matrix<T>(rows, width),
                            use.matrix<T>(rows, 2 * width));
     };
+    calls["geglu_forward"] = [](Operands& use) {
+        geglu_forward<T>(use.stream, use.matrix<T>(rows, 2 * width), use.matrix<T>(rows, width));
+    };
+    calls["geglu_backward"] = [](Operands& use) {
+        geglu_backward<T>(use.stream, use.matrix<T>(rows, 2 * width), use.matrix<T>(rows, width),
+                          use.matrix<T>(rows, 2 * width));
+    };
     calls["residual_forward"] = [](Operands& use) {
         residual_forward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
                             use.dropout(sequence), use.matrix<T>(rows, width));
@@ -135,19 +143,29 @@ void add_norms(Calls& calls) {
                                use.matrix<T>(rows, width), use.row<float>(width), {}, Accumulate::no,
                                use.scratch());
     };
+    static constexpr QkvHeads heads{3, 1, 8};
+    static_assert(heads.width() == width);
+    calls["head_norm_forward"] = [](Operands& use) {
+        head_norm_forward<T>(use.stream, heads, use.matrix<T>(rows, width), use.row<T>(16), 1.0f, 1e-5f,
+                             use.matrix<T>(rows, width));
+    };
+    calls["head_norm_backward"] = [](Operands& use) {
+        head_norm_backward<T>(use.stream, heads, use.matrix<T>(rows, width), use.row<T>(16), 1.0f, 1e-5f,
+                              use.matrix<T>(rows, width), use.row<float>(16), Accumulate::yes, use.scratch());
+    };
     calls["rms_norm_forward"] = [](Operands& use) {
-        rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.row<T>(width), 1e-5f,
+        rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.row<T>(width), 1.0f, 1e-5f,
                             use.matrix<T>(rows, width), use.row<float>(rows));
     };
     calls["residual_rms_norm_forward"] = [](Operands& use) {
         residual_rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
-                                     use.dropout(sequence), use.row<T>(width), 1e-5f,
+                                     use.dropout(sequence), use.row<T>(width), 1.0f, 1e-5f,
                                      use.matrix<T>(rows, width), use.matrix<T>(rows, width),
                                      use.row<float>(rows));
     };
     calls["rms_norm_backward"] = [](Operands& use) {
         rms_norm_backward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
-                             use.row<T>(width), use.row<float>(rows), use.matrix<T>(rows, width),
+                             use.row<T>(width), 1.0f, use.row<float>(rows), use.matrix<T>(rows, width),
                              use.row<float>(width), Accumulate::yes, use.scratch());
     };
 }

@@ -148,8 +148,8 @@ TYPED_TEST(Residual, NormsWithAResidualAddTheSame) {
                                                    1e-5f, matrix(sum, rows, width), matrix(y, rows, width),
                                                    row(statistic), row(statistic));
             residual_rms_norm_forward<TypeParam>(
-                test_stream(), matrix(x, rows, width), matrix(branch, rows, width), dropout, row(gain), 1e-5f,
-                matrix(sum_rms, rows, width), matrix(y, rows, width), row(statistic));
+                test_stream(), matrix(x, rows, width), matrix(branch, rows, width), dropout, row(gain), 0,
+                1e-5f, matrix(sum_rms, rows, width), matrix(y, rows, width), row(statistic));
 
             EXPECT_TRUE(same_bits(sum, expected)) << width;
             EXPECT_TRUE(same_bits(sum_rms, expected)) << width;

@@ -27,9 +27,10 @@ constexpr double gain_bound<tensor::bfloat16> = 4e-6;
 
 template <class T>
 struct Data {
-    explicit Data(Extents extents)
+    explicit Data(Extents extents, float offset = 0)
         : rows{extents.rows},
           width{extents.width},
+          gain_offset{offset},
           x{normal_values<T>(rows * width, 1, 2)},
           branch{normal_values<T>(rows * width, 2)},
           gain{normal_values<T>(width, 3)},
@@ -37,19 +38,28 @@ struct Data {
           dx{normal_values<T>(rows * width, 6)} {}
 
     std::int64_t rows, width;
+    float gain_offset;
     std::vector<T> x, branch, gain, dy, dx;
     std::vector<T> y = std::vector<T>(x.size());
     std::vector<float> inv_rms = std::vector<float>(static_cast<std::size_t>(rows));
     std::vector<float> d_gain = std::vector<float>(gain.size());
     std::vector<std::byte> workspace = column_sum_workspace(width);
 
+    /// Returns the gains of the reference, which has no offset.
+    std::vector<double> gains() const {
+        auto gains = doubles(gain);
+        for (double& each : gains) {
+            each += gain_offset;
+        }
+        return gains;
+    }
     void forward(const device::Stream& stream) {
-        rms_norm_forward<T>(stream, matrix(x, rows, width), row(gain), epsilon, matrix(y, rows, width),
-                            row(inv_rms));
+        rms_norm_forward<T>(stream, matrix(x, rows, width), row(gain), gain_offset, epsilon,
+                            matrix(y, rows, width), row(inv_rms));
     }
     void backward(const device::Stream& stream, Accumulate accumulate) {
-        rms_norm_backward<T>(stream, matrix(x, rows, width), matrix(dy, rows, width), row(gain), row(inv_rms),
-                             matrix(dx, rows, width), row(d_gain), accumulate, workspace);
+        rms_norm_backward<T>(stream, matrix(x, rows, width), matrix(dy, rows, width), row(gain), gain_offset,
+                             row(inv_rms), matrix(dx, rows, width), row(d_gain), accumulate, workspace);
     }
 };
 
@@ -60,30 +70,35 @@ TYPED_TEST_SUITE(RmsNorm, Types);
 
 TYPED_TEST(RmsNorm, ForwardIsTheReference) {
     for (const auto extents : norm_extents()) {
-        Data<TypeParam> data{extents};
+        for (const float offset : {0.0f, 1.0f}) {
+            Data<TypeParam> data{extents, offset};
 
-        data.forward(test_stream());
+            data.forward(test_stream());
 
-        const auto expected = reference::rms_norm(doubles(data.x), doubles(data.gain), epsilon);
-        EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>) << extents.rows << 'x' << extents.width;
+            const auto expected = reference::rms_norm(doubles(data.x), data.gains(), epsilon);
+            EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>)
+                << extents.rows << 'x' << extents.width << ", offset " << offset;
+        }
     }
 }
 
 TYPED_TEST(RmsNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
     for (const auto extents : norm_extents()) {
-        Data<TypeParam> data{extents};
-        auto expected =
-            reference::rms_norm_backward(doubles(data.x), doubles(data.dy), doubles(data.gain), epsilon);
-        for (std::size_t i = 0; i < data.dx.size(); ++i) {
-            expected.x[i] += double(float(data.dx[i]));
+        for (const float offset : {0.0f, 1.0f}) {
+            Data<TypeParam> data{extents, offset};
+            auto expected =
+                reference::rms_norm_backward(doubles(data.x), doubles(data.dy), data.gains(), epsilon);
+            for (std::size_t i = 0; i < data.dx.size(); ++i) {
+                expected.x[i] += double(float(data.dx[i]));
+            }
+
+            data.forward(test_stream());
+            data.backward(test_stream(), Accumulate::no);
+
+            EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
+                << extents.rows << 'x' << extents.width << ", offset " << offset;
+            EXPECT_LT(relative_error(data.d_gain, expected.gain), gain_bound<TypeParam>);
         }
-
-        data.forward(test_stream());
-        data.backward(test_stream(), Accumulate::no);
-
-        EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
-            << extents.rows << 'x' << extents.width;
-        EXPECT_LT(relative_error(data.d_gain, expected.gain), gain_bound<TypeParam>);
     }
 }
 
@@ -123,8 +138,9 @@ TYPED_TEST(RmsNorm, ResidualFormIsAdditionThenNorm) {
             const auto x = matrix(data.x, data.rows, data.width);
 
             residual_rms_norm_forward<TypeParam>(test_stream(), x, matrix(data.branch, data.rows, data.width),
-                                                 {.factor = factor}, row(data.gain), epsilon, x,
-                                                 matrix(data.y, data.rows, data.width), row(data.inv_rms));
+                                                 {.factor = factor}, row(data.gain), data.gain_offset,
+                                                 epsilon, x, matrix(data.y, data.rows, data.width),
+                                                 row(data.inv_rms));
 
             EXPECT_TRUE(same_bits(data.x, plain.x));
             EXPECT_TRUE(same_bits(data.y, plain.y));
@@ -152,7 +168,7 @@ TYPED_TEST(RmsNorm, ResidualFormDropsWhatTheResidualDoes) {
         const auto x = matrix(data.x, data.rows, data.width);
 
         residual_rms_norm_forward<TypeParam>(test_stream(), x, matrix(data.branch, data.rows, data.width),
-                                             dropout, row(data.gain), epsilon, x,
+                                             dropout, row(data.gain), data.gain_offset, epsilon, x,
                                              matrix(data.y, data.rows, data.width), row(data.inv_rms));
 
         EXPECT_TRUE(same_bits(data.x, plain.x));
@@ -178,9 +194,11 @@ TYPED_TEST(RmsNorm, WritesItsRowsAloneAtAnyAddress) {
             const auto dy = spare(moved.dy);
             const auto dx = spare(moved.dx);
 
-            rms_norm_forward<TypeParam>(test_stream(), x, row(moved.gain), epsilon, y, row(moved.inv_rms));
-            rms_norm_backward<TypeParam>(test_stream(), x, dy, row(moved.gain), row(moved.inv_rms), dx,
-                                         row(moved.d_gain), Accumulate::no, moved.workspace);
+            rms_norm_forward<TypeParam>(test_stream(), x, row(moved.gain), moved.gain_offset, epsilon, y,
+                                        row(moved.inv_rms));
+            rms_norm_backward<TypeParam>(test_stream(), x, dy, row(moved.gain), moved.gain_offset,
+                                         row(moved.inv_rms), dx, row(moved.d_gain), Accumulate::no,
+                                         moved.workspace);
 
             EXPECT_EQ(moved.inv_rms, data.inv_rms);
             EXPECT_EQ(moved.d_gain, data.d_gain);

@@ -19,7 +19,7 @@ constexpr AttentionShape shape{1, 5, 3, 1, 34};
 constexpr std::int64_t width = 5 * 34;
 const std::vector<std::int32_t> positions{0, 1, 2, 0, 8191};
 
-tensor::TensorRef<const float, 3> table(std::int64_t head_dim) {
+tensor::TensorRef<const float, 3> table(std::int64_t head_dim, double factor = 1) {
     static std::vector<float> values;
     values.resize(static_cast<std::size_t>(8192 * head_dim));
     const tensor::TensorRef<float, 3> ref{values.data(), {8192, head_dim / 2, 2}};
@@ -28,7 +28,7 @@ tensor::TensorRef<const float, 3> table(std::int64_t head_dim) {
         frequencies.push_back(
             std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(head_dim)));
     }
-    rope_table(frequencies, ref);
+    rope_table(frequencies, factor, ref);
     return ref;
 }
 
@@ -84,6 +84,27 @@ TYPED_TEST(RopeTest, TurnsAPartOfEachHead) {
         }
     }
     EXPECT_LT(test::relative_error(turned, expected), test::bound<TypeParam>);
+}
+
+/// Backward, too, multiplies by the factor: it is the transpose, and not the inverse.
+TYPED_TEST(RopeTest, MultipliesTheTurnedChannelsByTheFactorOfTheTable) {
+    constexpr double factor = 1.25;
+    for (const auto direction : {RopeDirection::forward, RopeDirection::backward}) {
+        const auto before = test::normal_values<TypeParam>(5 * width, 1);
+        auto plain = before;
+        auto scaled = before;
+
+        rope<TypeParam>(test::test_stream(), shape, {positions.data(), {5}}, table(34), direction,
+                        matrix(plain, 5, width));
+        rope<TypeParam>(test::test_stream(), shape, {positions.data(), {5}}, table(34, factor), direction,
+                        matrix(scaled, 5, width));
+
+        auto expected = test::doubles(plain);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            expected[i] *= i % width / 34 < 4 ? factor : 1;
+        }
+        EXPECT_LT(test::relative_error(scaled, expected), 2 * test::bound<TypeParam>);
+    }
 }
 
 TYPED_TEST(RopeTest, RefusesMorePairsThanAHeadHas) {

@@ -34,6 +34,24 @@ TYPED_TEST(Swiglu, IsTheReferenceForwardAndBackward) {
     }
 }
 
+TYPED_TEST(Swiglu, GegluIsTheReferenceForwardAndBackward) {
+    for (const auto [rows, width] : odd_extents) {
+        auto x = normal_values<TypeParam>(rows * 2 * width, 1, 3);
+        auto dy = normal_values<TypeParam>(rows * width, 2);
+        std::vector<TypeParam> y(dy.size());
+        std::vector<TypeParam> dx(x.size());
+
+        geglu_forward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), matrix(y, rows, width));
+        geglu_backward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), matrix(dy, rows, width),
+                                  matrix(dx, rows, 2 * width));
+
+        const auto columns = static_cast<std::size_t>(width);
+        EXPECT_LT(relative_error(y, reference::geglu(doubles(x), columns)), bound<TypeParam>);
+        EXPECT_LT(relative_error(dx, reference::geglu_backward(doubles(x), doubles(dy), columns)),
+                  4 * bound<TypeParam>);
+    }
+}
+
 TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
     auto x = normal_values<TypeParam>(5 * 2 * 37, 1);
     auto dy = normal_values<TypeParam>(5 * 37, 2);
@@ -54,9 +72,12 @@ TEST(SwigluReference, BackwardIsTheFiniteDifference) {
     auto x = doubles(normal_values<float>(2 * 2 * 5, 1));
     const auto dy = doubles(normal_values<float>(2 * 5, 2));
     const auto dx = reference::swiglu_backward(x, dy, 5);
+    const auto d_geglu = reference::geglu_backward(x, dy, 5);
 
     for (std::size_t i = 0; i < x.size(); ++i) {
         EXPECT_NEAR(finite_difference(x[i], [&] { return dot(reference::swiglu(x, 5), dy); }), dx[i], 1e-8);
+        EXPECT_NEAR(finite_difference(x[i], [&] { return dot(reference::geglu(x, 5), dy); }), d_geglu[i],
+                    1e-8);
     }
 }
 

@@ -33,6 +33,12 @@ TEST(AttentionChoice, TakesTheFastestKernelThatServesTheCalls) {
          true,
          AttentionKernel::tensor_cores,
          "reset_at_document"},
+        {{.is_bfloat16 = true, .has_window = true},
+         sizes,
+         90,
+         true,
+         AttentionKernel::tensor_cores,
+         "model.window"},
         {{.is_bfloat16 = true, .has_dropout = true}, sizes, 90, true, AttentionKernel::cuda_cores, "dropout"},
         {{}, sizes, 90, true, AttentionKernel::cuda_cores, "precision.compute"},
         {plain, part_of_a_tile, 90, true, AttentionKernel::tensor_cores, "tiles of 128"},
@@ -51,9 +57,19 @@ TEST(AttentionChoice, DropsNothingInValidation) {
     spec::RunSpec run;
     run.precision.compute = spec::DType::bf16;
     run.model.dropout = 0.1;
-    EXPECT_TRUE(attention_use(run, true).has_dropout);
-    EXPECT_FALSE(attention_use(run, false).has_dropout);
-    EXPECT_TRUE(attention_use(run, false).is_bfloat16);
+    EXPECT_TRUE(attention_use(run, true, 0).has_dropout);
+    EXPECT_FALSE(attention_use(run, false, 0).has_dropout);
+    EXPECT_TRUE(attention_use(run, false, 0).is_bfloat16);
+}
+
+TEST(AttentionChoice, DependsOnTheWindowOfALayer) {
+    spec::RunSpec run;
+    run.precision.compute = spec::DType::bf16;
+    const auto kernel_of = [&](std::int64_t window) {
+        return choose_attention(attention_use(run, true, window), sizes, 90, true).kernel;
+    };
+    EXPECT_EQ(kernel_of(0), AttentionKernel::cudnn);
+    EXPECT_EQ(kernel_of(1024), AttentionKernel::tensor_cores);
 }
 
 }  // namespace

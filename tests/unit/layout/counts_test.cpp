@@ -9,7 +9,7 @@ namespace {
 
 spec::Model preset(const char* name) {
     auto model = *find_preset(name);
-    model.head_dim = model.hidden / model.heads;
+    model.head_dim = model.head_dim > 0 ? model.head_dim : model.hidden / model.heads;
     return model;
 }
 
@@ -33,6 +33,9 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("qwen2.5-7b")).total, 7'615'616'512);
     EXPECT_EQ(count_parameters(preset("phi-4")).total, 14'659'507'200);
     EXPECT_EQ(count_parameters(preset("smollm3-3b")).total, 3'075'098'624);
+    EXPECT_EQ(count_parameters(preset("gemma-2b")).total, 2'506'172'416);
+    EXPECT_EQ(count_parameters(preset("qwen3-0.6b")).total, 596'049'920);
+    EXPECT_EQ(count_parameters(preset("qwen3-8b")).total, 8'190'735'360);
     EXPECT_EQ(count_parameters(preset("granite-3.3-2b")).total, 2'533'539'840);
     EXPECT_EQ(count_parameters(preset("granite-3.3-8b")).total, 8'170'864'640);
 }

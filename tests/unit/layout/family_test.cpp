@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "layout/counts.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "layout/families/layer_parts.hpp"
 #include "layout/tensors.hpp"
 
 namespace ziggurat::layout {
@@ -266,6 +267,27 @@ TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {
     }
     EXPECT_EQ(find_family("gpt3"), nullptr);
     EXPECT_EQ(find_preset("gpt2-125m"), nullptr);
+}
+
+/// Backward of the first product would replace the gradient that the second one has left.
+TEST(UnitBuilder, RefusesTwoProductsOfOneValue) {
+    const auto model = llama_8b();
+    const auto layer = [&](bool has_norm) {
+        UnitBuilder unit{model, "layers.0", UnitKind::layer, 0, 1, false};
+        const int x = unit.value("x", model.hidden, unit.outside());
+        unit.input(x);
+        const int h = unit.norm("attn_norm", NormKind::rms_norm, x);
+        const int up = mlp(unit, h, PhaseKind::gelu, Bias::without);
+        if (has_norm) {
+            unit.norm("mlp_norm", NormKind::rms_norm, x);
+        } else {
+            qkv_product(unit, h, "qkv", Bias::without);
+        }
+        unit.output(unit.residual("residual", x, up));
+        return unit.take();
+    };
+    EXPECT_NO_THROW(layer(true));
+    EXPECT_THROW(layer(false), Error);
 }
 
 TEST(Family, RefusesAModelWithoutAFamily) {

@@ -137,6 +137,17 @@ TEST(KernelTraffic, OfALayerOfLlama8BIs50Activations) {
     EXPECT_EQ(layer(spec, false), backward);
 }
 
+TEST(KernelTraffic, NormsOfHeadsReadAndWriteThem) {
+    auto spec = llama_8b();
+    spec.model.family = "qwen3";
+    const std::int64_t qkv = 2 * 4096 * (32 + 2 * 8) * 128 * 2;
+    const std::int64_t gains = 2 * 128 * 2;
+    EXPECT_EQ(layer(spec, true).at("head_norm_forward"), (Moved{1, 2 * qkv + gains}));
+    EXPECT_EQ(layer(spec, false).at("head_norm_backward"), (Moved{1, 3 * qkv / 48 * 40 + gains}))
+        << "without the heads of values";
+    EXPECT_EQ(layer(spec, false).at("sums of columns"), (Moved{3, 2 * 4096 * 4 + 2 * 128 * 4}));
+}
+
 TEST(KernelTraffic, DropoutMovesTheGradientOfEachBranchOnceMore) {
     auto spec = gpt2_124m();
     spec.model.dropout = 0.1;

@@ -29,5 +29,21 @@ TEST(RepresentativeLayers, LeavesTheSameNumberOutOfEachNamedStage) {
     EXPECT_EQ(std::ssize(schedule::ModelLayout(made, 1).units), layers[1]);
 }
 
+TEST(RepresentativeLayers, KeepsAllLayersIfOnlySomeHaveAWindow) {
+    auto spec = test::small_spec("mistral");
+    spec.model.layers = 60;
+    spec.model.window = 4;
+    EXPECT_FALSE((RepresentativeLayers{spec, 18}.is_whole()));
+
+    spec.model.full_attention_interval = 4;
+    const RepresentativeLayers sample{spec, 18};
+    EXPECT_TRUE(sample.is_whole());
+    EXPECT_FALSE(sample.are_identical());
+    EXPECT_EQ(RepresentativeLayers::one_of_each(spec).size(), 60);
+
+    spec.model.window = spec.data.seq;
+    EXPECT_FALSE((RepresentativeLayers{spec, 18}.is_whole())) << "no sequence reaches the window";
+}
+
 }  // namespace
 }  // namespace ziggurat::plan

@@ -92,6 +92,10 @@ TEST(BuildProgram, NamesEveryBufferOfABatchForEveryMicrobatch) {
         for (int b = 0; b < num_batch_tensors; ++b) {
             const auto tensor = static_cast<BatchTensor>(b);
             const int index = train.trainer_buffers.of(tensor, m);
+            if (tensor == BatchTensor::window_starts) {
+                EXPECT_EQ(index, -1) << "the model has no window";
+                continue;
+            }
             const auto& buffer = train.buffer(index);
             EXPECT_TRUE(filled.insert(index).second);
             EXPECT_EQ(buffer.name, to_string(role_of(tensor)));

@@ -98,7 +98,7 @@ TEST(TypedNames, AreAllInUse) {
 
 TEST(TypedNames, EveryTensorOfAMicrobatchIsInUse) {
     std::set<BatchTensor> used;
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
         const auto spec = test::random_spec(seed);
         for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
             const auto program = build_program(spec, rank, Variant::train);

@@ -69,12 +69,40 @@ TEST(ControlPass, BringsToTheDeviceWhatItReads) {
     EXPECT_EQ(test::operands(program, batch.reads),
               "tokens=tokens targets=targets positions=positions document_starts=document_starts mask=mask")
         << "no samples: nothing is dropped";
+    const BatchTensor brought[] = {BatchTensor::tokens, BatchTensor::targets, BatchTensor::positions,
+                                   BatchTensor::document_starts, BatchTensor::mask};
+    ASSERT_EQ(batch.reads.size(), std::size(brought));
     for (std::size_t i = 0; i < batch.reads.size(); ++i) {
-        EXPECT_EQ(batch.reads[i].buffer, program.trainer_buffers.of(static_cast<BatchTensor>(i), 1));
+        EXPECT_EQ(batch.reads[i].buffer, program.trainer_buffers.of(brought[i], 1));
         EXPECT_EQ(program.buffer(batch.reads[i].buffer).tier, spec::Tier::host);
         EXPECT_EQ(program.buffer(batch.writes[i].buffer).tier, spec::Tier::device);
         EXPECT_EQ(program.buffer(batch.writes[i].buffer).lifetime, Lifetime::transient);
     }
+}
+
+TEST(ControlPass, BringsTheStartsThatLayersRead) {
+    const auto starts_of = [](std::int64_t window, std::int64_t interval) {
+        auto spec = test::small_spec("mistral");
+        spec.model.layers = 2;
+        spec.model.window = window;
+        spec.model.full_attention_interval = interval;
+        const auto program = training(spec);
+        EXPECT_EQ(program.trainer_buffers.of(BatchTensor::window_starts, 0) >= 0,
+                  window > 0 && window < spec.data.seq);
+        const auto& reads = test::op_of(program, "batch to device 1").reads;
+        std::set<std::string> found;
+        for (const auto role : {Role::document_starts, Role::window_starts}) {
+            for (const auto& name : buffers_of(program, reads, role)) {
+                found.insert(name);
+            }
+        }
+        return found;
+    };
+
+    EXPECT_EQ(starts_of(0, 0), std::set<std::string>{"document_starts"});
+    EXPECT_EQ(starts_of(16, 0), std::set<std::string>{"document_starts"}) << "all queries reach all keys";
+    EXPECT_EQ(starts_of(15, 0), std::set<std::string>{"window_starts"});
+    EXPECT_EQ(starts_of(15, 2), (std::set<std::string>{"document_starts", "window_starts"}));
 }
 
 TEST(ControlPass, BringsABatchInFrontOfItsFirstReader) {

@@ -1,8 +1,8 @@
 #include "kernels/norm/rms_norm.hpp"
 
 #include "kernels/cuda/launch_cuda.hpp"
-#include "kernels/cuda/norm_gradients_cuda.hpp"
-#include "kernels/cuda/norm_rows_cuda.hpp"
+#include "kernels/cuda/norm/norm_gradients_cuda.hpp"
+#include "kernels/cuda/norm/norm_rows_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -12,6 +12,7 @@ template <class T>
 void rms_norm_forward(const device::Stream& stream,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 1> gain,
+                      float gain_offset,
                       float epsilon,
                       TensorRef<T, 2> y,
                       TensorRef<float, 1> inv_rms) {
@@ -23,6 +24,7 @@ void rms_norm_forward(const device::Stream& stream,
                             .epsilon = epsilon,
                             .x = x.data,
                             .gain = gain.data,
+                            .gain_offset = gain_offset,
                             .y = y.data,
                             .inverse = inv_rms.data});
 }
@@ -33,6 +35,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorRef<const T, 2> branch,
                                const DropoutView& dropout,
                                TensorRef<const T, 1> gain,
+                               float gain_offset,
                                float epsilon,
                                TensorRef<T, 2> x_out,
                                TensorRef<T, 2> y,
@@ -48,6 +51,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
          .branch = branch.data,
          .dropout = dropout,
          .gain = gain.data,
+         .gain_offset = gain_offset,
          .x_out = x_out.data,
          .y = y.data,
          .inverse = inv_rms.data});
@@ -58,13 +62,14 @@ void rms_norm_backward(const device::Stream& stream,
                        TensorRef<const T, 2> x,
                        TensorRef<const T, 2> dy,
                        TensorRef<const T, 1> gain,
+                       float gain_offset,
                        TensorRef<const float, 1> inv_rms,
                        TensorRef<T, 2> dx,
                        TensorRef<float, 1> d_gain,
                        Accumulate accumulate,
                        std::span<std::byte> workspace) {
-    norm_backward<false, T>(stream, "rms_norm_backward", x, dy, gain, {}, inv_rms, dx, d_gain, {}, accumulate,
-                            workspace);
+    norm_backward<false, T>(stream, "rms_norm_backward", x, dy, gain, gain_offset, {}, inv_rms, dx, d_gain,
+                            {}, accumulate, workspace);
 }
 
 ZG_REGISTER_CUDA_KERNEL(rms_norm_forward<float>);

@@ -1,8 +1,8 @@
 #include "kernels/norm/layer_norm.hpp"
 
 #include "kernels/cuda/launch_cuda.hpp"
-#include "kernels/cuda/norm_gradients_cuda.hpp"
-#include "kernels/cuda/norm_rows_cuda.hpp"
+#include "kernels/cuda/norm/norm_gradients_cuda.hpp"
+#include "kernels/cuda/norm/norm_rows_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -73,7 +73,7 @@ void layer_norm_backward(const device::Stream& stream,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
                          std::span<std::byte> workspace) {
-    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
+    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, 0, mean, inv_std, dx, d_gain, d_bias,
                            accumulate, workspace);
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/cuda/norm_rows_cuda.hpp"
+#include "kernels/cuda/norm/norm_rows_cuda.hpp"
 #include "kernels/cuda/partial_sums_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -19,6 +19,7 @@ struct NormGradients {
     const T* x;
     const T* dy;
     const T* gain;
+    float gain_offset;     ///< added to each gain, if rows are not centred
     const float* mean;     ///< mean of each row, if rows are centred
     const float* inverse;  ///< inverse of each row's standard deviation, or root mean square
     T* dx;                 ///< accumulated
@@ -63,7 +64,7 @@ class NormGradientRow {
         raw_gain.to_floats(gain);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            const float scaled = dy[i] * gain[i];  // 0 after the row's end
+            const float scaled = dy[i] * with_offset(gain[i]);  // 0 after the row's end
             sums[0] += scaled;
             sums[1] = std::fma(scaled, (x[i] - mean_) * inverse_, sums[1]);
         }
@@ -88,7 +89,8 @@ class NormGradientRow {
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             const float normalized = (x[i] - mean_) * inverse_;
-            const float centred = dy[i] * gain[i] - mean_sum;  // rounded as above: 0 for equal terms
+            const float centred =
+                dy[i] * with_offset(gain[i]) - mean_sum;  // rounded as above: 0 for equal terms
             dx[i] = std::fma(inverse_, std::fma(-normalized, mean_projection, centred), dx[i]);
             d_gain[i] = std::fma(dy[i], normalized, d_gain[i]);
             d_bias[i] += dy[i];
@@ -97,6 +99,9 @@ class NormGradientRow {
     }
 
   private:
+    __device__ float with_offset(float gain) const {
+        return is_centred ? gain : of_.gain_offset + gain;
+    }
     __device__ bool is_aligned() const {
         return is_plain || of_.is_aligned;
     }
@@ -302,6 +307,7 @@ void norm_backward(const device::Stream& stream,
                    tensor::TensorRef<const T, 2> x,
                    tensor::TensorRef<const T, 2> dy,
                    tensor::TensorRef<const T, 1> gain,
+                   float gain_offset,
                    tensor::TensorRef<const float, 1> mean,
                    tensor::TensorRef<const float, 1> inverse,
                    tensor::TensorRef<T, 2> dx,
@@ -330,6 +336,7 @@ void norm_backward(const device::Stream& stream,
                               .x = x.data,
                               .dy = dy.data,
                               .gain = gain.data,
+                              .gain_offset = gain_offset,
                               .mean = mean.data,
                               .inverse = inverse.data,
                               .dx = dx.data,

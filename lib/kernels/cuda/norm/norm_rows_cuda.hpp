@@ -117,6 +117,7 @@ struct NormRows {
     const T* branch = nullptr;  ///< added to x; nullptr: no branch
     DropoutView dropout = {};
     const T* gain;
+    float gain_offset = 0;    ///< added to each gain
     const T* bias = nullptr;  ///< only for centred rows
     T* x_out = nullptr;       ///< x + dropout(branch)
     T* y;
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
             values[i] = is_centred ? std::fma((values[i] - mean) * inverse, gain[i], bias[i])
-                                   : values[i] * inverse * gain[i];
+                                   : values[i] * inverse * (of.gain_offset + gain[i]);
         }
         store_some(of.y + at + begin, count, is_aligned, values);
     };

@@ -1,0 +1,19 @@
+/// Windows of attention in config.json, in all spellings of the versions of transformers.
+#pragma once
+
+#include "deck/files/config_reading.hpp"
+#include "layout/families/family_descriptor.hpp"
+
+namespace ziggurat::deck {
+
+/// Records the window of a family that has one, and the layers that have it.
+///
+/// In families whose class reads `layer_types`, this list selects the layers; without it, the number of first
+/// layers without a window does. Only three patterns can be recorded: all layers have the window, none has
+/// it, or each layer except every n-th. Another pattern adds an error, as does a window in a family that has
+/// none.
+///
+/// Source: Qwen2Config of transformers 5; MistralConfig and Phi3Config have one window for all layers
+void read_window(ConfigReading& reading, const layout::FamilyDescriptor& family);
+
+}  // namespace ziggurat::deck
