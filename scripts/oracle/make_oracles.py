@@ -70,10 +70,15 @@ DECKS = {
         "family": "smollm3", "layers": 3, "hidden": 36, "heads": 3, "kv_heads": 1, "ffn_hidden": 36, "vocab": 71,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 10000.0, "no_rope_interval": 2,
     },
+    "granite_tiny": {
+        "family": "granite", "layers": 2, "hidden": 40, "heads": 5, "kv_heads": 1, "ffn_hidden": 28, "vocab": 73,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "attention_scale": 0.2,
+        "multiplier": {"embedding": 3.5, "residual": 0.45, "logits": 1.4},
+    },
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
          "mistral_window_tiny": 20231010, "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724,
-         "gemma_tiny": 20240221}
+         "gemma_tiny": 20240221, "granite_tiny": 20241021}
 
 
 def initial_weights(model, generator):

@@ -36,7 +36,12 @@ FAMILIES = {
     "gemma": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
+    "granite": Family(layer_norm=False, biases=False, gate=True),
 }
+
+
+# Constant factors of a deck without model.multiplier.
+FACTORS = {"embedding": 1.0, "residual": 1.0, "logits": 1.0}
 
 
 def head_dim_of(model):
@@ -103,6 +108,7 @@ def logits(model, weights, batch):
     family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
     head_dim, without_rope = head_dim_of(model), model.get("no_rope_interval", 0)
+    scale, factors = model.get("attention_scale"), FACTORS | model.get("multiplier", {})
     window, without_window = model.get("window", 0), model.get("full_attention_interval", 0)
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
     num_seq, seq = tokens.shape
@@ -123,7 +129,7 @@ def logits(model, weights, batch):
     def split(x, count):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
-    x = weights["embedding.token"][tokens]
+    x = factors["embedding"] * weights["embedding.token"][tokens]
     if family.scales_embedding:
         x = x * torch.tensor(model["hidden"] ** 0.5, dtype=x.dtype)
     if not family.rotary:
@@ -141,12 +147,12 @@ def logits(model, weights, batch):
             fraction = model.get("rotary_fraction", 1.0)
             q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
-        scores = q @ k.transpose(-1, -2) / math.sqrt(head_dim)
+        scores = q @ k.transpose(-1, -2) / (1 / scale if scale else math.sqrt(head_dim))
         has_window = window and not (without_window and (layer + 1) % without_window == 0)
         visible = in_window if has_window else in_document
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
-        x = x + linear(f"{prefix}.attention.out", mixed)
+        x = x + factors["residual"] * linear(f"{prefix}.attention.out", mixed)
         y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
@@ -154,10 +160,10 @@ def logits(model, weights, batch):
             inner = (F.silu(gate) if family.gelu == "none" else F.gelu(gate, approximate=family.gelu)) * up
         else:
             inner = F.gelu(up, approximate=family.gelu)
-        x = x + linear(f"{prefix}.mlp.down", inner)
+        x = x + factors["residual"] * linear(f"{prefix}.mlp.down", inner)
     x = norm("final_norm", x)
     head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]
-    return x @ head.T
+    return factors["logits"] * (x @ head.T)
 
 
 def mean_loss(all_logits, batch):

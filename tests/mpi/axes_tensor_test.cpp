@@ -242,9 +242,10 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Tensor, ::testing::Values("gpt2", "llama", "qwen3"), [](const auto& made) {
-    return made.param;
-});
+INSTANTIATE_TEST_SUITE_P(Families,
+                         Tensor,
+                         ::testing::Values("gpt2", "llama", "qwen3", "granite"),
+                         [](const auto& made) { return made.param; });
 
 }  // namespace
 }  // namespace ziggurat::train

@@ -181,7 +181,7 @@ TEST_P(KernelLaunches, InTiles) {
     expect_planned();
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, KernelLaunches, testing::Values("gpt2", "llama", "gpt_neox"));
+INSTANTIATE_TEST_SUITE_P(Families, KernelLaunches, testing::Values("gpt2", "llama", "gpt_neox", "granite"));
 
 }  // namespace
 }  // namespace ziggurat

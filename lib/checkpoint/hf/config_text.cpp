@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 #include "base/contract.hpp"
@@ -32,6 +34,11 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
                   {"model.bias.qkv", model.bias.qkv},
                   {"model.bias.output", model.bias.output},
                   {"model.bias.mlp", model.bias.mlp},
+                  {"model.attention_scale",
+                   model.attention_scale > 0 ? model.attention_scale : model.usual_attention_scale()},
+                  {"model.multiplier.embedding", model.multiplier.embedding},
+                  {"model.multiplier.residual", model.multiplier.residual},
+                  {"model.multiplier.logits", model.multiplier.logits},
                   {"model.ffn_hidden", model.ffn_hidden},
                   {"model.vocab", model.vocab},
                   {"model.max_seq", model.max_seq},
@@ -46,6 +53,19 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
     }
     ZG_EXPECTS(false);
     return nullptr;
+}
+
+/// Returns the divisor whose reciprocal is `factor`, with as few digits as possible.
+///
+/// An import computes 1 / divisor, so an export writes the number that the imported file had.
+double divisor_of(double factor) {
+    for (int digits = 1; digits < std::numeric_limits<double>::max_digits10; ++digits) {
+        const double rounded = std::stod(fmt::format("{:.{}g}", 1 / factor, digits));
+        if (1 / rounded == factor) {
+            return rounded;
+        }
+    }
+    return 1 / factor;
 }
 
 /// Returns the map of scaled positions; null if they are not scaled.
@@ -138,7 +158,8 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     document["model_type"] = published.model_type;
     document["torch_dtype"] = type == spec::DType::f32 ? "float32" : "bfloat16";
     for (const auto& key : published.keys) {
-        document[key.name] = value_of(model, key.deck_key);
+        const auto value = value_of(model, key.deck_key);
+        document[key.name] = key.is_reciprocal ? Json(divisor_of(value.get<double>())) : value;
     }
     for (const auto& list : published.layer_lists) {
         write_layers(document, list, model);

@@ -123,8 +123,20 @@ class Reading {
             reading_.record(key.deck_key, "auto", "");
         } else if (is_null && (fallback == "true" || fallback == "false")) {
             reading_.record(key.deck_key, "false", name);  // as Python evaluates None
+        } else if (key.is_reciprocal) {
+            take_reciprocal(key, *value);
         } else if (auto text = reading_.text_of(name, *value)) {
             reading_.record(key.deck_key, std::move(*text), name);
+        }
+    }
+
+    void take_reciprocal(const layout::HfKey& key, const Json& value) {
+        if (!value.is_number() || value <= 0) {
+            reading_.report_finding(key.name, fmt::format("{} = {}", key.name, shown(value)),
+                                    "a positive number is expected there",
+                                    "Fetch or export the model again.");
+        } else {
+            reading_.record(key.deck_key, fmt::format("{}", 1 / value.get<double>()), key.name);
         }
     }
 

@@ -73,6 +73,12 @@ void apply_preset(Resolution& resolution) {
         take("model.rope_theta", write_real(preset->rope_theta));
         take("model.rotary_fraction", write_real(preset->rotary_fraction));
     }
+    if (family.has_multipliers) {
+        take("model.attention_scale", write_real(preset->attention_scale));
+        take("model.multiplier.embedding", write_real(preset->multiplier.embedding));
+        take("model.multiplier.residual", write_real(preset->multiplier.residual));
+        take("model.multiplier.logits", write_real(preset->multiplier.logits));
+    }
 }
 
 void resolve_widths(Resolution& resolution) {
@@ -201,6 +207,28 @@ void resolve_positions(Resolution& resolution) {
     resolve_scaling(resolution);
 }
 
+/// Resolves constant factors. Families without them have the usual scale of scores, and factors of 1.
+void resolve_factors(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    const double usual = model.head_dim > 0 ? model.usual_attention_scale() : 1;
+    if (!layout::family_of(model).has_multipliers) {
+        for (const char* key : {"model.attention_scale", "model.multiplier.embedding",
+                                "model.multiplier.residual", "model.multiplier.logits"}) {
+            resolution.erase_default(key);
+        }
+        model.attention_scale = usual;
+        return;
+    }
+    if (resolution.is_auto("model.attention_scale")) {
+        values.set_resolved("model.attention_scale", usual, write_real(usual), "1 / sqrt(head_dim)");
+    }
+    model.attention_scale = values.real("model.attention_scale");
+    model.multiplier = {.embedding = values.real("model.multiplier.embedding"),
+                        .residual = values.real("model.multiplier.residual"),
+                        .logits = values.real("model.multiplier.logits")};
+}
+
 /// Resolves what only some families leave to the deck.
 void resolve_parts(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
@@ -267,6 +295,7 @@ void resolve_model(Resolution& resolution) {
     model.norm_epsilon = values.real("model.norm_epsilon");
     resolve_positions(resolution);
     resolve_parts(resolution);
+    resolve_factors(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
     model.embedding_gradient = values.real("model.embedding_gradient");

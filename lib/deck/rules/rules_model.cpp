@@ -134,7 +134,15 @@ void parts_are_those_of_the_family(const Resolution& at) {
         {"model.window", "has no window", [](const Family& f) { return f.has_window; }},
         {"model.full_attention_interval", "has no window", [](const Family& f) { return f.has_window; }},
         {"model.no_rope_interval", "has the same positions in all layers",
-         [](const Family& f) { return f.no_rope_interval >= 0; }}};
+         [](const Family& f) { return f.no_rope_interval >= 0; }},
+        {"model.attention_scale", "scales scores by 1 / sqrt(head_dim)",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.embedding", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.residual", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }},
+        {"model.multiplier.logits", "has no constant factors",
+         [](const Family& f) { return f.has_multipliers; }}};
     const auto& family = layout::family_of(at.run.model);
     for (const auto& part : parts) {
         if (at.values.is_written(part.key) && !part.has(family)) {
@@ -214,7 +222,8 @@ constexpr std::array rules = {
     Rule{rotary_channels_come_in_pairs,
          "model.hidden model.heads model.head_dim model.family model.rotary_fraction"},
     Rule{parts_are_those_of_the_family,
-         "model.family model.bias model.window model.full_attention_interval model.no_rope_interval"},
+         "model.family model.bias model.window model.full_attention_interval model.no_rope_interval "
+         "model.attention_scale model.multiplier"},
     Rule{layers_without_a_window_have_neighbours_with_one, "model.window model.full_attention_interval"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},

@@ -101,6 +101,10 @@ bool has_optional_biases(const FamilyDescriptor& family) {
     return family.has_optional_biases;
 }
 
+bool has_multipliers(const FamilyDescriptor& family) {
+    return family.has_multipliers;
+}
+
 bool can_leave_rope_out(const FamilyDescriptor& family) {
     return family.no_rope_interval >= 0;
 }
@@ -175,6 +179,11 @@ FamilyTexts make() {
     texts.bias = fmt::format(
         "The products of queries, keys and values add a bias; {} only. Other families have a fixed choice.",
         joined(names_of(has_optional_biases), "and"));
+    texts.attention_scale =
+        fmt::format("Factor of attention's scores; auto is 1 / sqrt(head_dim). Another value is for {} only.",
+                    joined(names_of(has_multipliers), "and"));
+    texts.multiplier = fmt::format("Constant factors of parts of the model; {} only.",
+                                   joined(names_of(has_multipliers), "and"));
     return texts;
 }
 

@@ -34,6 +34,7 @@ struct HfKey {
     ///
     /// nullptr: it has only one name.
     const char* alias = nullptr;
+    bool is_reciprocal = false;  ///< config.json has a divisor, the deck the factor 1 / divisor
 };
 
 /// A key of config.json with a number for each layer. Layers n, 2n, 3n ... have another number.

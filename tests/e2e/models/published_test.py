@@ -32,6 +32,8 @@ CLASSES = {
     "gemma": ("GemmaForCausalLM", {"hidden_act": "gelu", "head_dim": 256, "attention_bias": False}),
     "phi3": ("Phi3ForCausalLM", {"hidden_act": "silu", "attention_dropout": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}),
     "smollm3": ("SmolLM3ForCausalLM", {"hidden_act": "silu", "attention_bias": False, "use_sliding_window": False}),
+    "granite": ("GraniteForCausalLM", {"hidden_act": "silu", "attention_bias": False, "attention_dropout": 0.0, "mlp_bias": False,
+                                       "rope_scaling": None, "embedding_multiplier": 12.0, "residual_multiplier": 0.22}),
     "gpt_neox": ("GPTNeoXForCausalLM", {"hidden_act": "gelu", "use_parallel_residual": True, "rotary_pct": 0.25}),
 }
 # Name, type, parameters, layers, hidden, heads, key heads, ffn, vocab, length, epsilon, theta, tied; other keys.
@@ -88,6 +90,10 @@ MODELS = [
     ("SmolLM3-3B", "smollm3", 3075098624, 36, 2048, 16, 4, 11008, 128256, 65536, 1e-6, 5e6, True,
      {"no_rope_layers": [int((layer + 1) % 4 != 0) for layer in range(36)], "no_rope_layer_interval": 4,
       "layer_types": ["full_attention"] * 36, "sliding_window": None, "rope_scaling": None}),
+    ("granite-3.3-2b", "granite", 2533539840, 40, 2048, 32, 8, 8192, 49159, 131072, 1e-5, 1e7, True,
+     {"attention_multiplier": 0.015625, "logits_scaling": 8.0}),
+    ("granite-3.3-8b", "granite", 8170864640, 40, 4096, 32, 8, 12800, 49159, 131072, 1e-5, 1e7, True,
+     {"attention_multiplier": 0.0078125, "logits_scaling": 16.0}),
     ("pythia-1b", "gpt_neox", 1011781632, 16, 2048, 8, 8, 8192, 50304, 2048, 1e-5, 1e4, False, {}),
     ("pythia-12b", "gpt_neox", 11846072320, 36, 5120, 40, 40, 20480, 50688, 2048, 1e-5, 1e4, False, {}),
 ]

@@ -51,6 +51,12 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     model.hidden =
         family.has_own_head_dim && draw.chance(0.3) ? 2 * draw.between(4, 30) : model.heads * model.head_dim;
     model.no_rope_interval = family.no_rope_interval > 0 ? draw.between(0, 3) : 0;
+    if (family.has_multipliers && draw.chance(0.8)) {
+        model.attention_scale = draw.one_of<double>({0, 0.25, 0.015625});
+        model.multiplier = {.embedding = draw.one_of<double>({1, 12, 0.3}),
+                            .residual = draw.one_of<double>({1, 0.22, 0.7}),
+                            .logits = draw.one_of<double>({1, 0.125, 1.7})};
+    }
     if (family.has_optional_biases && draw.chance(0.3)) {
         model.bias = {.qkv = draw.chance(0.5), .output = draw.chance(0.5), .mlp = draw.chance(0.5)};
     }
@@ -284,6 +290,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("model.family", s.model.family);
     note("model.layers", number(s.model.layers));
     note("model.tie_embeddings", s.model.tie_embeddings ? "true" : "false");
+    note("model.multiplier.residual", s.model.multiplier.residual != 1 ? "some" : "none");
     note("model.dropout", s.model.dropout > 0 ? "some" : "none");
     const auto windowed = layout::num_windowed_layers(s);
     note("layers with a window", windowed == 0 ? "none" : windowed < s.model.layers ? "some" : "all");

@@ -234,6 +234,11 @@ TEST_P(Family, HasItsConfiguration) {
     if (layout::family_of(model).scales_by(spec::RopeScalingKind::by_parts)) {
         model.rope_scaling = {spec::RopeScalingKind::by_parts, 8, 1, 4, 64};
     }
+    const bool has_factors = layout::family_of(model).has_multipliers;
+    if (has_factors) {
+        model.attention_scale = 0.015625;
+        model.multiplier = {.embedding = 12, .residual = 0.22, .logits = 1 / 3.7};
+    }
     std::ofstream{folder.file("config.json")} << config_text(model, spec::DType::bf16);
     const auto config = deck::read_published_config(folder.path());
     EXPECT_TRUE(config.reasons.empty()) << config.reasons.front().problem;
@@ -258,6 +263,15 @@ TEST_P(Family, HasItsConfiguration) {
     if (model.rope_scaling.kind == spec::RopeScalingKind::by_parts) {
         EXPECT_EQ(std::stod(printed["model.rope_scaling.factor"]), 8);
         EXPECT_EQ(printed["model.rope_scaling.original_max_seq"], "64");
+    }
+    EXPECT_EQ(printed.contains("model.multiplier.logits"), has_factors);
+    if (has_factors) {
+        EXPECT_EQ(std::stod(printed["model.attention_scale"]), 0.015625);
+        EXPECT_EQ(std::stod(printed["model.multiplier.embedding"]), 12);
+        EXPECT_EQ(std::stod(printed["model.multiplier.residual"]), 0.22);
+        EXPECT_EQ(std::stod(printed["model.multiplier.logits"]), 1 / 3.7);
+        EXPECT_NE(config_text(model, spec::DType::bf16).find("\"logits_scaling\": 3.7,"), std::string::npos)
+            << "the divisor, without digits that the division adds";
     }
 }
 

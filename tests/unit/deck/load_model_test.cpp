@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <string>
 
 #include "layout/families/family_descriptor.hpp"
 #include "tests/unit/deck/load_fixture.hpp"
@@ -23,6 +25,25 @@ TEST_F(Load, FillsTheModelFromAPreset) {
     EXPECT_NE(loaded.found.print().find("model.layers = 4 replaces 32 in preset llama-8b"),
               std::string::npos);
     EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
+}
+
+TEST_F(Load, ReadsConstantFactorsAndWritesThemBack) {
+    const std::string usual = "{family: granite, layers: 2, hidden: 44, heads: 2";
+    const std::string given =
+        usual + ", attention_scale: 0.015625, multiplier: {embedding: 12, residual: 0.22, logits: 0.125}";
+    for (const auto& text : {usual, given}) {
+        const LoadedDeck loaded = load_base("", {"model=" + text + "}"});
+
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        const auto& model = loaded.run.model;
+        EXPECT_EQ(model.attention_scale, text == given ? 0.015625 : 1 / std::sqrt(22.0));
+        EXPECT_EQ(model.multiplier,
+                  text == given ? (spec::Multipliers{12, 0.22, 0.125}) : spec::Multipliers{});
+        const LoadedDeck again =
+            load_text(loaded.effective, "again.yaml", {}, {.ranks = 1, .machine = machine_});
+        ASSERT_TRUE(again.ok()) << again.found.print();
+        EXPECT_EQ(again.run.model, model);
+    }
 }
 
 TEST_F(Load, PadsTheVocabularyToWhatTensorRanksShare) {
@@ -66,6 +87,9 @@ TEST_F(Load, FillsEveryPresetWithTheModelOfThatName) {
             auto expected = preset.model;
             if (expected.head_dim == 0) {
                 expected.head_dim = expected.hidden / expected.heads;
+            }
+            if (!family->has_multipliers) {
+                expected.attention_scale = expected.usual_attention_scale();
             }
             expected.vocab_padded = loaded.run.model.vocab_padded;
             EXPECT_EQ(loaded.run.model, expected) << preset.name;
@@ -116,6 +140,11 @@ TEST_F(Load, TakesWhatADeckDoesNotSayFromTheFamily) {
         EXPECT_EQ(model.ffn_hidden, family->usual_ffn_hidden(64)) << family->name;
         EXPECT_EQ(model.tie_embeddings, family->ties_embeddings) << family->name;
         EXPECT_EQ(model.rotary_fraction, family->rotary_fraction) << family->name;
+        EXPECT_EQ(model.attention_scale, model.usual_attention_scale()) << family->name;
+        EXPECT_EQ(model.multiplier, spec::Multipliers{}) << family->name;
+        for (const char* key : {"attention_scale", "multiplier"}) {
+            EXPECT_EQ(loaded.effective.find(key) != std::string::npos, family->has_multipliers) << key;
+        }
         EXPECT_EQ(loaded.effective.find("rope_theta") != std::string::npos, family->has_rotary_positions());
         EXPECT_EQ(loaded.effective.find("rotary_fraction") != std::string::npos,
                   family->has_rotary_positions());

@@ -36,6 +36,8 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("gemma-2b")).total, 2'506'172'416);
     EXPECT_EQ(count_parameters(preset("qwen3-0.6b")).total, 596'049'920);
     EXPECT_EQ(count_parameters(preset("qwen3-8b")).total, 8'190'735'360);
+    EXPECT_EQ(count_parameters(preset("granite-3.3-2b")).total, 2'533'539'840);
+    EXPECT_EQ(count_parameters(preset("granite-3.3-8b")).total, 8'170'864'640);
 }
 
 /// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.
