@@ -32,19 +32,24 @@ environment           20  20  any
 first_kernels         60  40  any
 curves_llama          40  25  any
 speed_8b              60  30  cuda
+speed_8b_fast         60   0  cuda
 speed_124m            40  20  cuda
+speed_124m_fast       40   0  cuda
 speed_tiny            60  60  emulated
 speed_tiny_documents  60   0  emulated
 sweeps                45   0  any
 torch                110   0  cuda
 speed_8b_documents    40   0  cuda
 speed_8b_host        200   0  cuda
+speed_qwen7b_host    200   0  cuda
 speed_1558m           60   0  cuda
+speed_1558m_fast      60   0  cuda
+speed_qwen3           60   0  cuda
 kernels              100   0  any
 curves                60   0  any
 ranks                 60   0  any
 nccl                  20   0  any
-oracles               30   0  any
+oracles               60   0  any
 rates                 15   0  cuda
 attention_bench       30   0  any
 sanitizer            470   0  cuda'
@@ -410,6 +415,16 @@ stage_speed_8b() {
   speed_8b speed_8b 4 by_cudnn "train=$train"
 }
 
+# Backward of attention may add in any order.
+stage_speed_8b_fast() {
+  speed_8b speed_8b_fast 4 by_cudnn precision.attention_backward=fast "train={steps: 10, global_batch: 16, micro_batch: 2}"
+}
+
+# Layers with a norm of each head.
+stage_speed_qwen3() {
+  speed_8b speed_qwen3 4 by_cudnn model.preset=qwen3-8b "train={steps: 8, global_batch: 16, micro_batch: 2}"
+}
+
 stage_speed_8b_documents() {
   speed_8b speed_8b_documents 4 by_any data.reset_at_document=true data.document_token=128000 \
     "train={steps: 10, global_batch: 16, micro_batch: 2}"
@@ -421,15 +436,28 @@ stage_speed_8b_host() {
     recompute.kind=selective "train={steps: 3, global_batch: 64, micro_batch: 2}"
 }
 
-stage_speed_124m() {
-  local steps=9
-  [ "$mode" != smoke ] || steps=5
-  speed speed_124m gpt2-124m.yaml gpt2 3 by_cudnn "train={steps: $steps, global_batch: 512, micro_batch: 32}"
+# As for the whole Llama 8B, and backward of attention may add in any order.
+stage_speed_qwen7b_host() {
+  speed_8b speed_qwen7b_host 1 by_cudnn model.preset=qwen2.5-7b model.layers=28 tiers.home.optimizer=host \
+    precision.attention_backward=fast recompute.kind=selective "train={steps: 3, global_batch: 64, micro_batch: 2}"
 }
 
-stage_speed_1558m() {
-  speed speed_1558m gpt2-1558m.yaml gpt2 4 by_cudnn sharding.zero=0 "train={steps: 7, global_batch: 128, micro_batch: 8}"
+speed_124m() { # NAME SETTING...
+  local name=$1 steps=9
+  shift
+  [ "$mode" != smoke ] || steps=5
+  speed "$name" gpt2-124m.yaml gpt2 3 by_cudnn "train={steps: $steps, global_batch: 512, micro_batch: 32}" "$@"
 }
+stage_speed_124m() { speed_124m speed_124m; }
+stage_speed_124m_fast() { speed_124m speed_124m_fast precision.attention_backward=fast; }
+
+speed_1558m() { # NAME SETTING...
+  local name=$1
+  shift
+  speed "$name" gpt2-1558m.yaml gpt2 4 by_cudnn sharding.zero=0 "train={steps: 7, global_batch: 128, micro_batch: 8}" "$@"
+}
+stage_speed_1558m() { speed_1558m speed_1558m; }
+stage_speed_1558m_fast() { speed_1558m speed_1558m_fast precision.attention_backward=fast; }
 
 stage_speed_tiny() {
   deck=llama_tiny.yaml

@@ -23,7 +23,8 @@ struct AttentionShape {
     std::int64_t batch, seq, heads, kv_heads, head_dim;
     /// Global index of query head 0 if heads are sharded over ranks; for dropout.
     std::int64_t first_head = 0;
-    float scale = 0;  ///< factor of the scores; 0: 1 / sqrt(head_dim)
+    float scale = 0;         ///< factor of the scores; 0: 1 / sqrt(head_dim)
+    bool any_order = false;  ///< cuDNN's backward may add in an order that changes from call to call
 
     /// Returns the factor of the scores. All backends take it from here.
     float score_scale() const noexcept {

@@ -1,6 +1,7 @@
 #include "layout/cuda_workspaces.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace ziggurat::layout {
 namespace {
@@ -35,10 +36,12 @@ std::int64_t CudaWorkspaces::packed_weight(std::int64_t, std::int64_t) const {
 
 std::int64_t CudaWorkspaces::attention_gradients(const AttentionSizes& of) {
     const auto rows = of.batch * of.heads * of.seq;
-    const auto scores = rows * of.seq * 2;
+    // Of a head, in bfloat16: one gradient for each score; or, in float, gradients of queries that are added
+    // to.
+    const auto gradients = of.any_order ? rows * of.head_dim * 4 : rows * of.seq * 2;
     const auto sums = rows * static_cast<std::int64_t>(sizeof(float));
     const auto of_each_head = of.kv_heads < of.heads ? 2 * rows * of.head_dim * 2 : 0;
-    return scores + sums + of_each_head + attention_forward_bytes;
+    return gradients + sums + of_each_head + attention_forward_bytes;
 }
 
 std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(const AttentionSizes& of) {
@@ -48,15 +51,18 @@ std::optional<CudaWorkspaces::AttentionPiece> CudaWorkspaces::attention_piece(co
     const auto group = of.heads / of.kv_heads;
     const auto bytes_of = [&](const AttentionPiece& piece) {
         return attention_gradients(
-            {piece.sequences, of.seq, piece.kv_heads * group, piece.kv_heads, of.head_dim});
+            {piece.sequences, of.seq, piece.kv_heads * group, piece.kv_heads, of.head_dim, of.any_order});
     };
     const auto tiles_of = [&](const AttentionPiece& piece) {
         return piece.sequences * piece.kv_heads * group * (of.seq / attention_tile);
     };
+    // With little workspace for each head, one call computes as much as fits.
+    const auto wanted_tiles =
+        of.any_order ? std::numeric_limits<std::int64_t>::max() : wanted_attention_tiles;
     AttentionPiece piece{1, 1};
     // Raises a count to the next divisors of `all` until there are enough tiles.
     const auto grow = [&](std::int64_t AttentionPiece::*count, std::int64_t all) {
-        for (auto next = piece; tiles_of(piece) < wanted_attention_tiles && next.*count < all;) {
+        for (auto next = piece; tiles_of(piece) < wanted_tiles && next.*count < all;) {
             next.*count += 1;
             if (all % (next.*count) == 0 && bytes_of(next) <= max_of_attention) {
                 piece = next;
@@ -93,7 +99,7 @@ std::int64_t CudaWorkspaces::attention_backward(const AttentionSizes& of) const 
         const auto group = of.heads / of.kv_heads;
         bytes = std::max(bytes,
                          alignment + attention_gradients({piece->sequences, of.seq, piece->kv_heads * group,
-                                                          piece->kv_heads, of.head_dim}));
+                                                          piece->kv_heads, of.head_dim, of.any_order}));
     }
     return bytes;
 }

@@ -44,7 +44,7 @@ class CudaWorkspaces final : public Workspaces {
 
     /// Returns the smallest piece with four tiles of 128 queries per multiprocessor.
     ///
-    /// This number balances unequal tiles.
+    /// This number balances unequal tiles. With AttentionSizes::any_order, the piece is the whole call.
     ///
     /// If that piece exceeds 2 GiB, returns the largest smaller one within 2 GiB. Empty if Ziggurat's kernels
     /// compute: sequences that are not whole tiles, head sizes that cuDNN does not support, single heads
@@ -53,9 +53,11 @@ class CudaWorkspaces final : public Workspaces {
     /// Returns the bytes that cuDNN may use for the backward pass of one call.
     ///
     /// To be deterministic, cuDNN stores the gradients of all scores in bfloat16, then the sum of each row.
-    /// For grouped heads it also stores the gradients of keys and values of every query head.
+    /// With AttentionSizes::any_order it adds to the gradients of queries in float instead. For grouped heads
+    /// it also stores the gradients of keys and values of every query head.
     ///
-    /// Source: cuDNN's frontend 1.32, scaled_dot_product_flash_attention.h (use_dp_workspace, dK_fullhead)
+    /// Source: cuDNN's frontend 1.32, scaled_dot_product_flash_attention.h (use_dp_workspace, dQ_accum,
+    /// dK_fullhead)
     static std::int64_t attention_gradients(const AttentionSizes& of);
     /// True if Ziggurat's kernels compute heads of this size on tensor cores, in bfloat16 without dropout.
     static constexpr bool has_tensor_cores(std::int64_t head_dim) {

@@ -87,6 +87,13 @@ std::vector<double> rotary_frequencies(const spec::Model& model, std::int64_t se
     return frequencies;
 }
 
+spec::Model with_window_positions(spec::Model model) {
+    ZG_EXPECTS(model.window_rope_theta > 0);
+    model.rope_theta = model.window_rope_theta;
+    model.rope_scaling = {};
+    return model;
+}
+
 double attention_growth(double factor, double share) {
     return factor <= 1 ? 1 : 0.1 * share * std::log(factor) + 1;
 }

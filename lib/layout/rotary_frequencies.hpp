@@ -22,6 +22,11 @@ namespace ziggurat::layout {
 /// \pre the family has rotary positions; longrope: both lists have an entry for each pair
 std::vector<double> rotary_frequencies(const spec::Model& model, std::int64_t seq);
 
+/// Returns the model whose positions layers with a window have: with window_rope_theta, and not scaled.
+///
+/// \pre model.window_rope_theta > 0
+spec::Model with_window_positions(spec::Model model);
+
 /// Returns 0.1 share ln(factor) + 1, by which yarn multiplies cosines and sines; 1 for factors below 1.
 ///
 /// Source: Peng et al., "YaRN", 2023, section 3.4

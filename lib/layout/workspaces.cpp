@@ -13,7 +13,8 @@ AttentionSizes attention_sizes(const spec::RunSpec& run) {
             .seq = run.data.seq,
             .heads = run.model.heads / tensor,
             .kv_heads = local_kv_heads(run.model, tensor),
-            .head_dim = run.model.head_dim};
+            .head_dim = run.model.head_dim,
+            .any_order = run.precision.attention_backward == spec::AttentionBackward::fast};
 }
 
 std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run, bool trains, std::int64_t window) {

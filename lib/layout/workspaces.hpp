@@ -11,6 +11,7 @@ namespace ziggurat::layout {
 /// One call of attention: `heads` query heads share `kv_heads` heads of keys and values.
 struct AttentionSizes {
     std::int64_t batch, seq, heads, kv_heads, head_dim;
+    bool any_order = false;  ///< backward may add in any order (precision.attention_backward: fast)
 };
 
 /// Returns the sizes for one micro-batch on one rank.

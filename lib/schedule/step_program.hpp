@@ -88,7 +88,7 @@ enum class Variant { train, evaluate };
 
 /// Indices of the buffers that the trainer fills or reads; -1 if the program does not have the buffer.
 ///
-/// All except `rotations` are on the host. control_pass adds their device copies.
+/// All except `rotations` and `window_rotations` are on the host. control_pass adds their device copies.
 struct TrainerBuffers {
     BufferId step_inputs = -1;     ///< of the current step: filled before its first op
     BufferId update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
@@ -96,8 +96,10 @@ struct TrainerBuffers {
     BufferId sums_of_device = -1;  ///< host copy of the sums of the norms that are computed on the device
     BufferId watched_logits = -1;  ///< logits of one token, selected before the run
     BufferId rotations = -1;       ///< on the device: filled one time, before the first step
-    BufferId snapshot = -1;        ///< see snapshot_pass
-    BufferId save_ring = -1;       ///< see save_ring_pass
+    /// The same for layers whose window has a theta of its own.
+    BufferId window_rotations = -1;
+    BufferId snapshot = -1;                               ///< see snapshot_pass
+    BufferId save_ring = -1;                              ///< see save_ring_pass
     std::vector<EnumArray<BatchTensor, BufferId>> batch;  ///< by micro-batch
 
     BufferId of(BatchTensor tensor, int microbatch) const { return batch.at(microbatch)[tensor]; }

@@ -126,6 +126,8 @@ struct Model {
     std::int64_t window = 0;  ///< number of tokens to which a token attends, with itself; 0: all before it
     /// Layers n, 2n, 3n ... (from 1) have no window; 0: all layers have it.
     std::int64_t full_attention_interval = 0;
+    /// Theta of layers with a window, whose positions are not scaled; 0: they rotate as the other layers.
+    double window_rope_theta = 0;
     /// Layers n, 2n, 3n ... (from 1) do not rotate queries and keys; 0: all layers do.
     std::int64_t no_rope_interval = 0;
     Lora lora = {};  ///< if on, train.only lists exactly the adapters' tensors
@@ -421,12 +423,19 @@ enum class ProductChoice {
     measured,  ///< the fastest, measured at the start of the run
 };
 
+/// Order of sums in attention's backward pass, where cuDNN computes it.
+enum class AttentionBackward {
+    deterministic,  ///< one order: two runs have the same bits
+    fast,           ///< the order may change from call to call
+};
+
 struct Precision {
     DType compute = DType::f32;
     DType master = DType::f32;
     DType gradient = DType::f32;
     DType reduce = DType::f32;
     ProductChoice products = ProductChoice::first;
+    AttentionBackward attention_backward = AttentionBackward::deterministic;
 
     bool operator==(const Precision&) const = default;
 };

@@ -24,6 +24,7 @@
 #include "kernels/gelu.hpp"
 #include "kernels/gradient_norm.hpp"
 #include "kernels/launch/runtime.hpp"
+#include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/residual.hpp"
@@ -38,6 +39,8 @@ using namespace ziggurat::perf;
 using kernels::Accumulate;
 using tensor::bfloat16;
 using tensor::TensorRef;
+
+constexpr kernels::QkvHeads heads{4, 2, 128};  ///< 1,024 columns; groups and channels of Qwen3
 
 template <class T>
 void measure_norms(SweepBench& bench, const std::string& type) {
@@ -81,6 +84,20 @@ void measure_norms(SweepBench& bench, const std::string& type) {
                                           bench.workspace);
         };
     });
+    const double heads_bytes = double(rows * heads.width()) * sizeof(T);
+    bench.measure("head_norm_forward" + type, 2 * heads_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), y = pool.matrix<T>(rows, heads.width()),
+                gain = pool.vector<T>(2 * heads.head_dim)] {
+            kernels::head_norm_forward<T>(bench.stream, heads, x, gain, 0, 1e-6f, y);
+        };
+    });
+    bench.measure("head_norm_backward" + type, 3 * heads_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), dx = pool.matrix<T>(rows, heads.width()),
+                gain = pool.vector<T>(2 * heads.head_dim), d_gain = pool.vector<float>(2 * heads.head_dim)] {
+            kernels::head_norm_backward<T>(bench.stream, heads, x, gain, 0, 1e-6f, dx, d_gain, Accumulate::no,
+                                           bench.workspace);
+        };
+    });
 }
 
 template <class T>
@@ -106,6 +123,15 @@ void measure_activations(SweepBench& bench, const std::string& type) {
     bench.measure("swiglu_backward" + type, 5 * matrix_bytes, [&] {
         return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
                 dx = pool.matrix<T>(rows, 2 * ffn)] { kernels::swiglu_backward<T>(bench.stream, x, dy, dx); };
+    });
+    bench.measure("geglu_forward" + type, 3 * matrix_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, 2 * ffn), y = pool.matrix<T>(rows, ffn)] {
+            kernels::geglu_forward<T>(bench.stream, x, y);
+        };
+    });
+    bench.measure("geglu_backward" + type, 5 * matrix_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
+                dx = pool.matrix<T>(rows, 2 * ffn)] { kernels::geglu_backward<T>(bench.stream, x, dy, dx); };
     });
     bench.measure("column_sum" + type, matrix_bytes, [&] {
         return [&bench, dy = pool.matrix<T>(rows, ffn), out = pool.vector<float>(ffn)] {

@@ -23,6 +23,7 @@ class Family:
     gain_offset: int = 0  # added to the gains of norms
     scales_embedding: bool = False  # by sqrt(hidden)
     head_norms: bool = False  # of each query and key head, before the rotation
+    sandwich: bool = False  # a second norm of each branch, before it is added
     side_by_side: bool = False  # attention and MLP both read the input of the layer
 
 
@@ -36,6 +37,8 @@ FAMILIES = {
     "gemma": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
+    "gemma3": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True,
+                     head_norms=True, sandwich=True),
     "granite": Family(layer_norm=False, biases=False, gate=True),
 }
 
@@ -77,11 +80,15 @@ def shapes(model):
             for part in ("q", "k"):
                 result[f"{prefix}.attention.{part}_norm.gain"] = (head_dim_of(model),)
         linear(f"{prefix}.attention.out", hidden, q, "output")
+        if family.sandwich:
+            norm(f"{prefix}.attn_post_norm")
         norm(f"{prefix}.mlp_norm")
         if family.gate:
             linear(f"{prefix}.mlp.gate", ffn, hidden, "mlp")
         linear(f"{prefix}.mlp.up", ffn, hidden, "mlp")
         linear(f"{prefix}.mlp.down", hidden, ffn, "mlp")
+        if family.sandwich:
+            norm(f"{prefix}.mlp_post_norm")
     norm("final_norm")
     if not model["tie_embeddings"]:
         result["head.weight"] = (vocab, hidden)
@@ -126,6 +133,10 @@ def logits(model, weights, batch):
     def linear(name, x):
         return F.linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
 
+    def branch(product, x, post_norm):
+        out = linear(product, x)
+        return norm(post_norm, out) if family.sandwich else out
+
     def split(x, count):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
@@ -136,6 +147,7 @@ def logits(model, weights, batch):
         x = x + weights["embedding.position"][positions]
     for layer in range(model["layers"]):
         prefix = f"layers.{layer}"
+        has_window = window and not (without_window and (layer + 1) % without_window == 0)
         start = x
         y = norm(f"{prefix}.attn_norm", x)
         q = split(linear(f"{prefix}.attention.q", y), heads)
@@ -145,14 +157,14 @@ def logits(model, weights, batch):
             q, k = norm(f"{prefix}.attention.q_norm", q), norm(f"{prefix}.attention.k_norm", k)
         if family.rotary and not (without_rope and (layer + 1) % without_rope == 0):
             fraction = model.get("rotary_fraction", 1.0)
-            q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
+            theta = model.get("window_rope_theta", 0) if has_window else 0
+            q, k = (rotate(part, positions, theta or model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
         scores = q @ k.transpose(-1, -2) / (1 / scale if scale else math.sqrt(head_dim))
-        has_window = window and not (without_window and (layer + 1) % without_window == 0)
         visible = in_window if has_window else in_document
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
-        x = x + factors["residual"] * linear(f"{prefix}.attention.out", mixed)
+        x = x + factors["residual"] * branch(f"{prefix}.attention.out", mixed, f"{prefix}.attn_post_norm")
         y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
@@ -160,7 +172,7 @@ def logits(model, weights, batch):
             inner = (F.silu(gate) if family.gelu == "none" else F.gelu(gate, approximate=family.gelu)) * up
         else:
             inner = F.gelu(up, approximate=family.gelu)
-        x = x + factors["residual"] * linear(f"{prefix}.mlp.down", inner)
+        x = x + factors["residual"] * branch(f"{prefix}.mlp.down", inner, f"{prefix}.mlp_post_norm")
     x = norm("final_norm", x)
     head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]
     return factors["logits"] * (x @ head.T)

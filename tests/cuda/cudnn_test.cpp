@@ -113,10 +113,13 @@ TEST_F(Cudnn, RefusesOtherShapes) {
 TEST_F(Cudnn, KeepsToThePlannedWorkspace) {
     const layout::CudaWorkspaces planned{layout::AttentionUse{.is_bfloat16 = true}};
     // Shapes of GPT-2 124M, the quickstart and a layer of Llama 8B. A piece is a part of a sequence there.
-    for (const AttentionShape& shape :
-         {AttentionShape{16, 1024, 12, 12, 64}, {4, 128, 6, 6, 32}, {1, 4096, 32, 8, 128}}) {
-        const layout::AttentionSizes sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads,
-                                           shape.head_dim};
+    for (const AttentionShape& shape : {AttentionShape{16, 1024, 12, 12, 64},
+                                        {4, 128, 6, 6, 32},
+                                        {1, 4096, 32, 8, 128},
+                                        {16, 1024, 12, 12, 64, 0, 0, true},
+                                        {2, 4096, 32, 8, 128, 0, 0, true}}) {
+        const layout::AttentionSizes sizes{shape.batch,    shape.seq,      shape.heads,
+                                           shape.kv_heads, shape.head_dim, shape.any_order};
         for (const auto& gpu : gpus) {
             const auto answer = ask_cudnn(shape, gpu, true);
             ASSERT_EQ(answer.refusal, "");

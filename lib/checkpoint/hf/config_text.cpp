@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -45,6 +46,7 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
                   {"model.tie_embeddings", model.tie_embeddings},
                   {"model.norm_epsilon", model.norm_epsilon},
                   {"model.rope_theta", model.rope_theta},
+                  {"model.window_rope_theta", model.window_rope_theta},
                   {"model.rotary_fraction", model.rotary_fraction}};
     for (const auto& row : values) {
         if (row.deck_key == deck_key) {
@@ -55,17 +57,19 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
     return nullptr;
 }
 
-/// Returns the divisor whose reciprocal is `factor`, with as few digits as possible.
+/// Returns the number of config.json from which an import computes `factor`, with as few digits as possible.
 ///
-/// An import computes 1 / divisor, so an export writes the number that the imported file had.
-double divisor_of(double factor) {
+/// So an export writes the number that the imported file had.
+double number_of(double factor, layout::HfForm form) {
+    const bool is_squared = form == layout::HfForm::squared_divisor;
+    const double exact = is_squared ? 1 / (factor * factor) : 1 / factor;
     for (int digits = 1; digits < std::numeric_limits<double>::max_digits10; ++digits) {
-        const double rounded = std::stod(fmt::format("{:.{}g}", 1 / factor, digits));
-        if (1 / rounded == factor) {
+        const double rounded = std::stod(fmt::format("{:.{}g}", exact, digits));
+        if (1 / (is_squared ? std::sqrt(rounded) : rounded) == factor) {
             return rounded;
         }
     }
-    return 1 / factor;
+    return exact;
 }
 
 /// Returns the map of scaled positions; null if they are not scaled.
@@ -131,7 +135,8 @@ void write_windows(Json& document, const layout::FamilyDescriptor& family, const
         document[published.full_layers] = has_window ? 0 : model.layers;
     }
     const auto interval = model.full_attention_interval;
-    if (!has_window || interval == 0 || interval > model.layers) {
+    const bool has_one_kind = !has_window || interval == 0 || interval > model.layers;
+    if (has_one_kind && published.window_pattern == nullptr) {
         return;
     }
     if (!published.has_layer_types) {
@@ -159,7 +164,8 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     document["torch_dtype"] = type == spec::DType::f32 ? "float32" : "bfloat16";
     for (const auto& key : published.keys) {
         const auto value = value_of(model, key.deck_key);
-        document[key.name] = key.is_reciprocal ? Json(divisor_of(value.get<double>())) : value;
+        document[key.name] =
+            key.form == layout::HfForm::same ? value : Json(number_of(value.get<double>(), key.form));
     }
     for (const auto& list : published.layer_lists) {
         write_layers(document, list, model);

@@ -65,7 +65,8 @@ class Reading {
         }
         reading_.record("model.family", (*family)->name, "model_type");
         for (const auto& key : (*family)->published.keys) {
-            if (key.in_rope_parameters == nullptr && key.deck_key != std::string_view{"model.window"}) {
+            const std::string_view by_others[] = {"model.window", window_theta_key};
+            if (key.in_rope_parameters == nullptr && std::ranges::count(by_others, key.deck_key) == 0) {
                 take(key);
             }
         }
@@ -123,20 +124,22 @@ class Reading {
             reading_.record(key.deck_key, "auto", "");
         } else if (is_null && (fallback == "true" || fallback == "false")) {
             reading_.record(key.deck_key, "false", name);  // as Python evaluates None
-        } else if (key.is_reciprocal) {
-            take_reciprocal(key, *value);
+        } else if (key.form != layout::HfForm::same) {
+            take_divisor(key, *value);
         } else if (auto text = reading_.text_of(name, *value)) {
             reading_.record(key.deck_key, std::move(*text), name);
         }
     }
 
-    void take_reciprocal(const layout::HfKey& key, const Json& value) {
+    void take_divisor(const layout::HfKey& key, const Json& value) {
         if (!value.is_number() || value <= 0) {
             reading_.report_finding(key.name, fmt::format("{} = {}", key.name, shown(value)),
                                     "a positive number is expected there",
                                     "Fetch or export the model again.");
         } else {
-            reading_.record(key.deck_key, fmt::format("{}", 1 / value.get<double>()), key.name);
+            const auto number = value.get<double>();
+            const auto divisor = key.form == layout::HfForm::squared_divisor ? std::sqrt(number) : number;
+            reading_.record(key.deck_key, fmt::format("{}", 1 / divisor), key.name);
         }
     }
 

@@ -37,6 +37,28 @@ void take(ConfigReading& reading, PositionMaps& maps, const layout::HfKey& key) 
     maps.expect_same(all, fmt::format("{}, which is not given and so", key.name), Json::parse(key.fallback));
 }
 
+/// Takes the theta of layers with a window, whose positions are not scaled.
+///
+/// Source: Gemma3TextConfig of transformers 4 (rope_local_base_freq) and 5 (a map for these layers)
+void take_window_theta(ConfigReading& reading, PositionMaps& maps, const layout::HfKey& key) {
+    const auto& scope = maps.windows();
+    for (const char* name : {"rope_type", "type"}) {
+        const auto type = mention(scope, name);
+        if (type.is_given() && *type.value != "default") {
+            maps.refuse(type.path, fmt::format("{} = {} is not implemented", type.path, shown(*type.value)),
+                        "positions of layers with a window are not scaled here");
+        }
+    }
+    const std::vector<Mention> read{mention(scope, "rope_theta"), mention(maps.top(), key.name)};
+    const Mention* used = first_of(read);
+    if (used == nullptr) {
+        reading.record(key.deck_key, key.fallback, "");
+    } else if (auto text = reading.text_of(used->key, *used->value)) {
+        reading.record(key.deck_key, std::move(*text), used->key);
+        maps.expect_same(read, used->path, *used->value);
+    }
+}
+
 /// Checks the share of channels for families without such a key: they rotate all channels of a head.
 void expect_whole_channels(PositionMaps& maps, const layout::FamilyDescriptor& family) {
     const bool has_key = std::ranges::any_of(family.published.keys, [](const auto& key) {
@@ -55,13 +77,15 @@ void expect_whole_channels(PositionMaps& maps, const layout::FamilyDescriptor& f
 }  // namespace
 
 void read_positions(ConfigReading& reading, const layout::FamilyDescriptor& family) {
-    PositionMaps maps{reading};
+    PositionMaps maps{reading, family.window_rope_theta > 0};
     if (!maps.are_valid()) {
         return;
     }
     for (const auto& key : family.published.keys) {
         if (key.in_rope_parameters != nullptr) {
             take(reading, maps, key);
+        } else if (key.deck_key == std::string_view{window_theta_key}) {
+            take_window_theta(reading, maps, key);
         }
     }
     expect_whole_channels(maps, family);

@@ -6,6 +6,9 @@
 
 namespace ziggurat::deck {
 
+/// Deck key of the theta of layers with a window.
+inline constexpr const char* window_theta_key = "model.window_rope_theta";
+
 /// Records base, share of channels and scaling for a family with rotary positions.
 ///
 /// The values are those of transformers 5. It reads the map rope_scaling or, without one, rope_parameters;

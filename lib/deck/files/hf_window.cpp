@@ -38,6 +38,8 @@ class Windows {
             refuse(types_name, *types, "sliding_window holds for all layers here");
         } else if (published_.full_layers != nullptr && window.text != "none") {
             take_first_layers(window);
+        } else if (published_.window_pattern != nullptr && window.text != "none") {
+            take_pattern(window);
         } else {
             record(window, "none", "");
         }
@@ -141,6 +143,20 @@ class Windows {
             record(window, "none", name);
         } else {
             refuse(name, first, "all layers have the window here, or none has it");
+        }
+    }
+
+    /// Takes n: layers n, 2n, 3n ... have no window.
+    void take_pattern(const Size& window) {
+        const char* const name = published_.window_pattern;
+        const Json* stated = value(name);
+        const Json n = stated == nullptr ? Json(published_.usual_window_pattern) : *stated;
+        if (!n.is_number_integer() || n < 1) {
+            refuse(name, n, "a positive number of layers is expected there");
+        } else if (n == 1) {
+            record({"none", name}, "none", name);
+        } else {
+            record(window, std::to_string(n.get<std::int64_t>()), stated == nullptr ? "" : name);
         }
     }
 

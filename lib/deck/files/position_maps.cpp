@@ -16,7 +16,8 @@ const Mention* first_of(const std::vector<Mention>& mentions) {
     return found == mentions.end() ? nullptr : &*found;
 }
 
-PositionMaps::PositionMaps(ConfigReading& reading) : reading_{reading}, top_{"", &reading.document()} {
+PositionMaps::PositionMaps(ConfigReading& reading, bool has_windows)
+    : reading_{reading}, has_windows_{has_windows}, top_{"", &reading.document()} {
     used_ = open("rope_scaling");
     other_ = open("rope_parameters");
     if (used_.map == nullptr) {
@@ -32,6 +33,16 @@ PositionScope PositionMaps::open(const char* name) {
     if (!map->is_object()) {
         refuse(name, fmt::format("{} = {}", name, shown(*map)), "a map is expected there");
         return {name, nullptr};
+    }
+    constexpr const char* full = "full_attention";
+    constexpr const char* window = "sliding_attention";
+    const Json* of_full = ConfigReading::find_value(*map, full);
+    const Json* of_windows = ConfigReading::find_value(*map, window);
+    if (has_windows_ && map->size() == 2 && of_full != nullptr && of_full->is_object() &&
+        of_windows != nullptr && of_windows->is_object()) {
+        const std::string path = name;
+        windows_ = {path + "." + window, of_windows};
+        return {path + "." + full, of_full};
     }
     for (const auto& [key, value] : map->items()) {
         if (value.is_object()) {

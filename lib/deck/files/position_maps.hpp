@@ -38,7 +38,9 @@ class PositionMaps {
     using Json = ConfigReading::Json;
 
     /// Opens the maps. Errors: added to `reading`, if one is not a map or describes some layers only
-    explicit PositionMaps(ConfigReading& reading);
+    ///
+    /// \param has_windows  a map may have one for layers of full attention and one for layers with a window
+    PositionMaps(ConfigReading& reading, bool has_windows);
 
     /// Returns false if the maps cannot be read.
     bool are_valid() const noexcept { return !is_broken_; }
@@ -46,6 +48,8 @@ class PositionMaps {
     const PositionScope& top() const noexcept { return top_; }
     const PositionScope& used() const noexcept { return used_; }
     const PositionScope& other() const noexcept { return other_; }
+    /// The map of layers with a window; without a map, if all layers share one.
+    const PositionScope& windows() const noexcept { return windows_; }
 
     /// Adds an error about an unsupported value.
     void refuse(const std::string& key, std::string problem, std::string reason);
@@ -60,9 +64,11 @@ class PositionMaps {
     PositionScope open(const char* name);
 
     ConfigReading& reading_;
+    bool has_windows_;
     PositionScope top_;
     PositionScope used_;
     PositionScope other_;
+    PositionScope windows_;
     bool is_broken_ = false;
 };
 

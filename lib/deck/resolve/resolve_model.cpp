@@ -73,8 +73,14 @@ void apply_preset(Resolution& resolution) {
         take("model.rope_theta", write_real(preset->rope_theta));
         take("model.rotary_fraction", write_real(preset->rotary_fraction));
     }
-    if (family.has_multipliers) {
+    if (preset->window > 0) {
+        take("model.window", count(preset->window));
+        take("model.full_attention_interval", count(preset->full_attention_interval));
+    }
+    if (family.has_attention_scale) {
         take("model.attention_scale", write_real(preset->attention_scale));
+    }
+    if (family.has_multipliers) {
         take("model.multiplier.embedding", write_real(preset->multiplier.embedding));
         take("model.multiplier.residual", write_real(preset->multiplier.residual));
         take("model.multiplier.logits", write_real(preset->multiplier.logits));
@@ -212,18 +218,23 @@ void resolve_factors(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
     Values& values = resolution.values;
     const double usual = model.head_dim > 0 ? model.usual_attention_scale() : 1;
-    if (!layout::family_of(model).has_multipliers) {
-        for (const char* key : {"model.attention_scale", "model.multiplier.embedding",
-                                "model.multiplier.residual", "model.multiplier.logits"}) {
+    const auto& family = layout::family_of(model);
+    if (!family.has_attention_scale) {
+        resolution.erase_default("model.attention_scale");
+        model.attention_scale = usual;
+    } else {
+        if (resolution.is_auto("model.attention_scale")) {
+            values.set_resolved("model.attention_scale", usual, write_real(usual), "1 / sqrt(head_dim)");
+        }
+        model.attention_scale = values.real("model.attention_scale");
+    }
+    if (!family.has_multipliers) {
+        for (const char* key :
+             {"model.multiplier.embedding", "model.multiplier.residual", "model.multiplier.logits"}) {
             resolution.erase_default(key);
         }
-        model.attention_scale = usual;
         return;
     }
-    if (resolution.is_auto("model.attention_scale")) {
-        values.set_resolved("model.attention_scale", usual, write_real(usual), "1 / sqrt(head_dim)");
-    }
-    model.attention_scale = values.real("model.attention_scale");
     model.multiplier = {.embedding = values.real("model.multiplier.embedding"),
                         .residual = values.real("model.multiplier.residual"),
                         .logits = values.real("model.multiplier.logits")};
@@ -252,6 +263,15 @@ void resolve_parts(Resolution& resolution) {
         };
         model.window = number_of("model.window");
         model.full_attention_interval = number_of("model.full_attention_interval");
+    }
+    if (family.window_rope_theta == 0) {
+        resolution.erase_default("model.window_rope_theta");
+    } else {
+        if (resolution.is_auto("model.window_rope_theta")) {
+            values.set_resolved("model.window_rope_theta", family.window_rope_theta,
+                                write_real(family.window_rope_theta), "value of the family");
+        }
+        model.window_rope_theta = values.real("model.window_rope_theta");
     }
     if (family.no_rope_interval < 0) {
         resolution.erase_default("model.no_rope_interval");

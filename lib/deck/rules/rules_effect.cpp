@@ -92,6 +92,11 @@ bool computes_on_the_host(const Resolution& at) {
     return at.run.tiers.device != spec::DeviceKind::cuda;
 }
 
+bool computes_no_attention_by_cudnn(const Resolution& at) {
+    return !computes_on_the_host(at) && (at.run.precision.compute != spec::DType::bf16 ||
+                                         at.run.model.dropout > 0 || at.run.data.reset_at_document);
+}
+
 bool has_one_stage(const Resolution& at) {
     return at.run.parallel.stages == 1;
 }
@@ -160,6 +165,12 @@ constexpr std::array idle_keys = {
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"precision.products", computes_on_the_host, "the host's cores compute",
          "Remove it, or compute on a GPU.", "tiers"},
+    Idle{"precision.attention_backward", computes_on_the_host, "the host's cores compute",
+         "Remove it, or compute on a GPU.", "tiers"},
+    Idle{"precision.attention_backward", computes_no_attention_by_cudnn,
+         "Ziggurat's kernels compute attention, always in one order",
+         "Remove it, or use precision.compute: bf16, model.dropout: 0 and data.reset_at_document: false.",
+         "precision data model"},
     Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
          "optimizer.weight_decay"},
     Idle{"optimizer.clip.norm", clips_nothing, "the policy is off", "Remove it, or use policy: global.",

@@ -101,6 +101,18 @@ bool has_optional_biases(const FamilyDescriptor& family) {
     return family.has_optional_biases;
 }
 
+bool has_window_theta(const FamilyDescriptor& family) {
+    return family.window_rope_theta > 0;
+}
+
+std::string window_rope_theta(const FamilyDescriptor& family) {
+    return fmt::format("{}", family.window_rope_theta);
+}
+
+bool has_attention_scale(const FamilyDescriptor& family) {
+    return family.has_attention_scale;
+}
+
 bool has_multipliers(const FamilyDescriptor& family) {
     return family.has_multipliers;
 }
@@ -176,12 +188,16 @@ FamilyTexts make() {
     texts.full_attention_interval =
         fmt::format("Layers n, 2n, 3n ... (from 1) have no window; none: all layers have it. {} only.",
                     joined(names_of(has_window), "and"));
+    texts.window_rope_theta = fmt::format(
+        "Base of the rotary frequencies of layers with a window, which rope_scaling does not change; auto is "
+        "{}. {} only.",
+        joined(shared(window_rope_theta, has_window_theta), "or"), joined(names_of(has_window_theta), "and"));
     texts.bias = fmt::format(
         "The products of queries, keys and values add a bias; {} only. Other families have a fixed choice.",
         joined(names_of(has_optional_biases), "and"));
     texts.attention_scale =
         fmt::format("Factor of attention's scores; auto is 1 / sqrt(head_dim). Another value is for {} only.",
-                    joined(names_of(has_multipliers), "and"));
+                    joined(names_of(has_attention_scale), "and"));
     texts.multiplier = fmt::format("Constant factors of parts of the model; {} only.",
                                    joined(names_of(has_multipliers), "and"));
     return texts;

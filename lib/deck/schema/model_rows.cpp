@@ -87,6 +87,8 @@ std::span<const Row> model_rows() {
      .max = max_elements, .on_resume = refused, .doc = family_texts().window.c_str()},
     {.path = "model.full_attention_interval", .type = Type::integer, .fallback = "none", .keywords = "none", .min = 2,
      .max = 10000, .on_resume = refused, .doc = family_texts().full_attention_interval.c_str()},
+    {.path = "model.window_rope_theta", .type = Type::real, .fallback = "auto", .keywords = "auto", .min = 1,
+     .max = 1e12, .on_resume = refused, .doc = family_texts().window_rope_theta.c_str()},
     {.path = "model.bias", .doc = "Biases of a layer's products, for families that leave the choice."},
     {.path = "model.bias.qkv", .type = Type::boolean, .fallback = "false", .on_resume = refused,
      .doc = family_texts().bias.c_str()},

@@ -80,6 +80,11 @@ constexpr Row rows[] = {
      .doc = "Algorithms of matrix products on GPUs. first: the first of cuBLASLt's list. measured: at the start, the "
             "fastest of the first 8. They add in different orders, so two runs may differ in rounding. A run that "
             "resumes uses those in its products.json."},
+    {.path = "precision.attention_backward", .type = Type::keyword, .fallback = "deterministic",
+     .keywords = "deterministic fast", .on_resume = warned,
+     .from_here = "gradients of attention may be summed in another order",
+     .doc = "Sums of attention's backward pass by cuDNN. deterministic: in one order. fast: in any order, so two runs "
+            "may differ in rounding, and a run that resumes too; the workspace is linear in the sequence."},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

@@ -93,7 +93,8 @@ AttentionKernel prepare_attention(const device::Stream& stream,
                                   const AttentionShape& shape,
                                   const layout::AttentionUse& use) {
     ZG_EXPECTS(use.is_bfloat16 == (std::is_same_v<T, tensor::bfloat16>));
-    const layout::AttentionSizes sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim};
+    const layout::AttentionSizes sizes{shape.batch,    shape.seq,      shape.heads,
+                                       shape.kv_heads, shape.head_dim, shape.any_order};
     const auto choose = [&](bool has_cudnn) {
         return layout::choose_attention(use, sizes, layout::any_capability, has_cudnn).kernel;
     };

@@ -44,7 +44,7 @@ const AttentionLibrary& library() {
 }
 
 layout::AttentionSizes sizes_of(const AttentionShape& shape) {
-    return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim};
+    return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim, shape.any_order};
 }
 
 /// Returns the shape of one piece of the backward pass of `whole`.
@@ -68,9 +68,9 @@ struct BothPasses {
         forward = PassGraph{shape, shape, target}.forward();
         backward = PassGraph{part, shape, target}.backward();
         auto& refusal_text = answer.refusal;
-        refusal_text = choose(*forward, target);
+        refusal_text = choose(*forward, target, false);
         if (refusal_text.empty()) {
-            refusal_text = choose(*backward, target);
+            refusal_text = choose(*backward, target, shape.any_order);
         }
         if (compiles && refusal_text.empty()) {
             refusal_text = compile(*forward, answer.forward_bytes);
@@ -131,8 +131,8 @@ struct CudnnAttention::Gpu {
     int capability = 0;
     bool has_stream = false;
     cudaStream_t of_handle = nullptr;
-    /// By the sizes of a call and the scale of its scores, which a graph contains.
-    std::map<std::pair<std::array<std::int64_t, 5>, float>, std::unique_ptr<Plan>> plans = {};
+    /// By the sizes of a call, its order of sums and the scale of its scores, which a graph contains.
+    std::map<std::pair<std::array<std::int64_t, 6>, float>, std::unique_ptr<Plan>> plans = {};
 };
 
 CudnnAttention::CudnnAttention() {
@@ -161,8 +161,8 @@ const CudnnAttention::Plan* CudnnAttention::plan_of(const AttentionShape& shape)
     if (gpu_ == nullptr) {
         return nullptr;
     }
-    const std::array<std::int64_t, 5> sizes{shape.batch, shape.seq, shape.heads, shape.kv_heads,
-                                            shape.head_dim};
+    const std::array<std::int64_t, 6> sizes{shape.batch,    shape.seq,      shape.heads,
+                                            shape.kv_heads, shape.head_dim, shape.any_order ? 1 : 0};
     auto& plan = gpu_->plans[{sizes, shape.score_scale()}];
     if (plan == nullptr) {
         plan = std::make_unique<Plan>(shape, Target{.handle = gpu_->handle, .capability = gpu_->capability},

@@ -15,8 +15,8 @@ namespace ziggurat::kernels::cuda {
 
 /// cuDNN on one GPU, with a plan of each pass for each shape, created once.
 ///
-/// Uses cuDNN's first choice for a shape, with deterministic backward. A shape therefore always has the same
-/// bits on GPUs of one model with one version of the library.
+/// Uses cuDNN's first choice for a shape, with deterministic backward unless AttentionShape::any_order is
+/// set. A shape therefore always has the same bits on GPUs of one model with one version of the library.
 ///
 /// The first object opens the library, which is not linked. A machine without it uses Ziggurat's kernels.
 class CudnnAttention {

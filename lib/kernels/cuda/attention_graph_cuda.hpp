@@ -56,7 +56,7 @@ class PassGraph {
 
     std::shared_ptr<Graph> backward() {
         auto attributes = common(fe::graph::SDPA_backward_attributes{});
-        attributes.set_deterministic_algorithm(true);
+        attributes.set_deterministic_algorithm(!part_.any_order);
         auto [dq, dk, dv] = graph_->sdpa_backward(graph_->tensor(heads(Uid::q, part_.heads, qkv_row_)),
                                                   graph_->tensor(heads(Uid::k, part_.kv_heads, qkv_row_)),
                                                   graph_->tensor(heads(Uid::v, part_.kv_heads, qkv_row_)),
@@ -115,8 +115,11 @@ std::string refusal(const Ask& ask) {
     }
 }
 
-/// Chooses how to compute a pass. Returns an error message if no engine supports it; empty on success.
-inline std::string choose(Graph& graph, const Target& target) {
+/// Chooses how to compute a pass.
+///
+/// \param any_order  also engines whose sums have no fixed order
+/// Returns an error message if no engine supports it; empty on success.
+inline std::string choose(Graph& graph, const Target& target, bool any_order) {
     return refusal([&] {
         auto status = graph.validate();
         if (status.is_good()) {
@@ -125,7 +128,9 @@ inline std::string choose(Graph& graph, const Target& target) {
         if (status.is_good()) {
             status = graph.create_execution_plans({fe::HeurMode_t::A});
         }
-        graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+        if (!any_order) {
+            graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+        }
         return status.is_good() ? graph.check_support() : status;
     });
 }

@@ -142,6 +142,7 @@ struct Phase {
     ///
     /// family_table(run) sets it to 0 if the run's sequences do not reach it.
     std::int64_t window = 0;
+    bool has_window_theta = false;  ///< rope: rotates by model.window_rope_theta
 
     /// True if the gradient of the branch differs from that of the stream, so that it needs its own buffer.
     bool changes_branch() const noexcept { return has_dropout || branch_factor != 1; }

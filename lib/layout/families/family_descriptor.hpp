@@ -41,7 +41,9 @@ struct FamilyDescriptor {
     bool ties_embeddings = false;      ///< default of model.tie_embeddings
     bool has_optional_biases = false;  ///< model.bias may be set
     bool has_window = false;           ///< model.window may be set
-    bool has_multipliers = false;      ///< model.multiplier and model.attention_scale may be set
+    double window_rope_theta = 0;      ///< default of model.window_rope_theta; 0: it cannot be set
+    bool has_attention_scale = false;  ///< model.attention_scale may be set
+    bool has_multipliers = false;      ///< model.multiplier may be set
     bool has_own_head_dim = false;     ///< model.head_dim may differ from hidden / heads
     int no_rope_interval = -1;         ///< default of model.no_rope_interval; -1: it cannot be set
     /// Default of model.ffn_hidden as a function of model.hidden, and its formula as text.

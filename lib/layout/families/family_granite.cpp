@@ -48,7 +48,7 @@ Published published() {
     keys.push_back({.name = "logits_scaling",
                     .deck_key = "model.multiplier.logits",
                     .fallback = "1",
-                    .is_reciprocal = true});
+                    .form = HfForm::divisor});
     return {
         .model_type = "granite",
         .architecture = "GraniteForCausalLM",
@@ -72,6 +72,7 @@ const FamilyDescriptor& granite_family() {
         .has_grouped_queries = true,
         .ties_embeddings = true,
         .has_optional_biases = true,
+        .has_attention_scale = true,
         .has_multipliers = true,
         .usual_ffn_hidden = gated_ffn_hidden,
         .usual_ffn_formula = gated_ffn_formula,

@@ -1,9 +1,13 @@
 #include "layout/families/gated_layer.hpp"
 
+#include <algorithm>
+
 #include "layout/families/layer_parts.hpp"
 
 namespace ziggurat::layout {
 namespace {
+
+constexpr const char* mlp_norm_gain = "layers.{}.mlp_norm.gain";
 
 Bias bias_if(bool has_bias) {
     return has_bias ? Bias::with : Bias::without;
@@ -43,11 +47,18 @@ Unit gated_layer(
         qkv = rope_phase(unit, qkv, normalizes);
     }
     const int attended = attention_phase(unit, qkv);
-    const int a = attention_projection(unit, attended, bias_if(differences.bias.output));
+    int a = attention_projection(unit, attended, bias_if(differences.bias.output));
+    if (differences.is_sandwich) {
+        a = unit.norm("attn_post_norm", NormKind::rms_norm, a);
+    }
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
     const int gate_up = gate_and_up(unit, h2, differences.bias.mlp);
     const int active = activation_phase(unit, differences.activation, gate_up, GradientRule::fresh);
-    unit.output(unit.residual("residual", sum, mlp_down(unit, active, bias_if(differences.bias.mlp))));
+    int m = mlp_down(unit, active, bias_if(differences.bias.mlp));
+    if (differences.is_sandwich) {
+        m = unit.norm("mlp_post_norm", NormKind::rms_norm, m);
+    }
+    unit.output(unit.residual("residual", sum, m));
     return unit.take();
 }
 
@@ -64,7 +75,7 @@ std::vector<HfTensor> gated_hf_tensors() {
         {"model.layers.{}.self_attn.k_proj.weight", {"layers.{}.attention.k.weight"}},
         {"model.layers.{}.self_attn.v_proj.weight", {"layers.{}.attention.v.weight"}},
         {"model.layers.{}.self_attn.o_proj.weight", {"layers.{}.attention.out.weight"}},
-        {"model.layers.{}.post_attention_layernorm.weight", {"layers.{}.mlp_norm.gain"}},
+        {"model.layers.{}.post_attention_layernorm.weight", {mlp_norm_gain}},
         {"model.layers.{}.mlp.gate_proj.weight", {"layers.{}.mlp.gate.weight"}},
         {"model.layers.{}.mlp.up_proj.weight", {"layers.{}.mlp.up.weight"}},
         {"model.layers.{}.mlp.down_proj.weight", {"layers.{}.mlp.down.weight"}},
@@ -94,6 +105,17 @@ std::vector<HfTensor> gated_hf_tensors() {
          .parts = {"layers.{}.mlp.down.bias"},
          .is_optional = true},
         {"model.norm.weight", {"final_norm.gain"}}};
+}
+
+std::vector<HfTensor> sandwich_hf_tensors() {
+    auto tensors = gated_hf_tensors();
+    const auto before_mlp = std::ranges::find_if(
+        tensors, [](const HfTensor& each) { return each.parts == std::vector{mlp_norm_gain}; });
+    before_mlp->name = "model.layers.{}.pre_feedforward_layernorm.weight";
+    tensors.push_back({"model.layers.{}.post_attention_layernorm.weight", {"layers.{}.attn_post_norm.gain"}});
+    tensors.push_back(
+        {"model.layers.{}.post_feedforward_layernorm.weight", {"layers.{}.mlp_post_norm.gain"}});
+    return tensors;
 }
 
 std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults) {

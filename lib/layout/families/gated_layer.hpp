@@ -1,6 +1,6 @@
 /// The layer that Llama and its relatives share; only family_*.cpp includes it.
 ///
-/// RMSNorm before each branch, rotary positions, grouped queries and a gated MLP (SwiGLU).
+/// RMSNorm before each branch, rotary positions, grouped queries and a gated MLP.
 #pragma once
 
 #include "layout/families/family_descriptor.hpp"
@@ -13,6 +13,7 @@ struct GatedLayer {
     bool rotates = true;                       ///< false: the layer has no positions
     PhaseKind activation = PhaseKind::swiglu;  ///< or geglu
     bool normalizes_heads = false;  ///< QK-norm: a norm of each query and key head before the rotation
+    bool is_sandwich = false;       ///< a second norm of each branch, before it is added to the stream
 };
 
 /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
@@ -25,6 +26,9 @@ inline constexpr const char* gated_ffn_formula = "8/3 hidden, up to a multiple o
 
 /// Returns the tensors of transformers' Llama. Biases and norms of heads are optional.
 std::vector<HfTensor> gated_hf_tensors();
+
+/// Returns the same with the norms of transformers' Gemma 3: before and after each branch.
+std::vector<HfTensor> sandwich_hf_tensors();
 
 /// Defaults of a class of transformers for keys that config.json does not have, in deck syntax.
 struct ClassDefaults {

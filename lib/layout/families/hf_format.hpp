@@ -22,6 +22,13 @@ struct HfTensor {
     bool is_optional = false;  ///< exists only in models that have its parts
 };
 
+/// Relation of a number in config.json to that of the deck, which is a factor.
+enum class HfForm {
+    same,
+    divisor,          ///< the deck has 1 / number
+    squared_divisor,  ///< the deck has 1 / sqrt(number)
+};
+
 /// A key of config.json that corresponds to a deck key.
 struct HfKey {
     const char* name;
@@ -34,7 +41,7 @@ struct HfKey {
     ///
     /// nullptr: it has only one name.
     const char* alias = nullptr;
-    bool is_reciprocal = false;  ///< config.json has a divisor, the deck the factor 1 / divisor
+    HfForm form = HfForm::same;
 };
 
 /// A key of config.json with a number for each layer. Layers n, 2n, 3n ... have another number.
@@ -70,6 +77,9 @@ struct Published {
     const char* full_layers = nullptr;
     int usual_full_layers = 0;     ///< that number if config.json does not have the key
     bool has_layer_types = false;  ///< the class reads `layer_types`, a list with an entry for each layer
+    /// Key of n without `layer_types`: layers n, 2n, 3n ... have no window; nullptr: it has no such key.
+    const char* window_pattern = nullptr;
+    int usual_window_pattern = 0;  ///< n if config.json has neither
     /// Kinds of scaled positions that its class of transformers accepts; empty: all.
     std::vector<spec::RopeScalingKind> scalings = {};
     /// Types of scaling in older files that are longrope.

@@ -70,6 +70,7 @@ int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
 }
 
 int rope_phase(UnitBuilder& unit, int raw, bool redone) {
+    const auto& model = unit.model();
     const int qkv = unit.value("qkv", qkv_width(unit), Placement::split_width);
     auto& made = unit.phase("rope", PhaseKind::rope);
     made.reads = {{raw, Role::input, Placement::split_width}};
@@ -77,6 +78,7 @@ int rope_phase(UnitBuilder& unit, int raw, bool redone) {
     made.gradient = GradientRule::in_place;
     made.writes_in_place = true;
     made.redone_by_selective = redone;
+    made.has_window_theta = model.window_rope_theta > 0 && window_of_layer(model, unit.layer()) > 0;
     return qkv;
 }
 

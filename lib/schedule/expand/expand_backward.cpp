@@ -31,7 +31,7 @@ int PhaseWriter::d_stream(UnitId unit, int phase, int value, int microbatch) {
     if (known != gradients_.end()) {
         return known->second.buffer;
     }
-    const auto placement = unit_of(unit).values[value].placement;
+    const auto placement = unit_of(unit).phases[phase].reads.front().wanted;
     const int made = gradient_buffer(unit, value, placement, microbatch);
     Op op = compute_op(unit, phase, microbatch, Direction::backward);
     op.kind = OpKind::fill;
@@ -176,7 +176,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         op.reads.push_back(batch(BatchTensor::tokens, microbatch));
         op.reads.push_back(batch(BatchTensor::positions, microbatch));
     } else if (described.kind == PhaseKind::rope) {
-        add_rotations(op);
+        add_rotations(op, described);
     } else if (described.kind == PhaseKind::attention) {
         add_starts(op, described);
     }
@@ -207,7 +207,10 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement,
                                                                     is_stream && d_branch == d_x};
     } else if (is_norm) {
-        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, described.reads[0].wanted, true};
+        const int x = described.reads[0].value;
+        // The gradient of a branch is complete: no other phase adds to it.
+        const bool is_stream = x == unit_of(unit).input;
+        gradients_[{microbatch, unit, x}] = {d_x, described.reads[0].wanted, is_stream};
     } else if (d_x >= 0) {
         leave_gradient(unit, phase, microbatch, d_x);
     }

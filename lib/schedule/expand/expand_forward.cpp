@@ -20,7 +20,11 @@ BufferId PhaseWriter::use_value(UnitId unit,
     const auto& value = unit_of(unit).values[use.value];
     const int made =
         convert(position.buffer, position.placement, use.wanted, value.width, unit, microbatch, direction);
-    converted_[{key, use.wanted, direction}] = made;
+    if (position.placement == layout::Placement::partial) {
+        position = {made, use.wanted};  // backward does not sum again
+    } else {
+        converted_[{key, use.wanted, direction}] = made;
+    }
     return made;
 }
 
@@ -53,7 +57,7 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             op.reads.push_back(batch(BatchTensor::positions, microbatch));
             break;
         case PhaseKind::rope:
-            add_rotations(op);
+            add_rotations(op, described);
             break;
         case PhaseKind::attention:
             add_starts(op, described);

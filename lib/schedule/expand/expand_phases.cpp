@@ -204,9 +204,12 @@ void PhaseWriter::add_starts(Op& op, const layout::Phase& phase) {
         batch(phase.window > 0 ? BatchTensor::window_starts : BatchTensor::document_starts, op.microbatch));
 }
 
-void PhaseWriter::add_rotations(Op& op) {
+void PhaseWriter::add_rotations(Op& op, const layout::Phase& phase) {
+    const auto& buffers = draft_.program.trainer_buffers;
     op.reads.push_back(batch(BatchTensor::positions, op.microbatch));
-    op.reads.push_back(whole(draft_.program, draft_.program.trainer_buffers.rotations, Role::rotations));
+    op.reads.push_back(whole(draft_.program,
+                             phase.has_window_theta ? buffers.window_rotations : buffers.rotations,
+                             Role::rotations));
 }
 
 void PhaseWriter::add_step_inputs(Op& op) {

@@ -70,7 +70,7 @@ class PhaseWriter {
     /// Adds the first key of each query: of its document, or of the phase's window.
     void add_starts(Op& op, const layout::Phase& phase);
     /// Adds the rotations and the positions that select them.
-    void add_rotations(Op& op);
+    void add_rotations(Op& op, const layout::Phase& phase);
     /// Returns an operand for a tensor of the micro-batch, or for rows [begin, end) of it.
     Operand batch(BatchTensor tensor, int microbatch) const;
     Operand batch_rows(BatchTensor tensor, int microbatch, std::int64_t begin, std::int64_t end) const;

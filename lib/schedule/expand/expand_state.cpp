@@ -103,17 +103,20 @@ BufferId control_buffer(Program& program,
     return program.add_buffer(std::move(buffer));
 }
 
-/// Adds a buffer for cosines and sines of all positions; returns -1 if this rank applies no rotations.
-int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
-    const bool has_rotations = std::ranges::any_of(model.units, [&](UnitId unit) {
-        const auto& phases = model.table.units[unit].phases;
-        return std::ranges::find(phases, layout::PhaseKind::rope, &layout::Phase::kind) != phases.end();
+/// Adds a buffer for cosines and sines of all positions; returns -1 if no layer of this rank uses them.
+///
+/// \param of_windows  those of layers whose window has a theta of its own
+int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLayout& model, bool of_windows) {
+    const bool is_used = std::ranges::any_of(model.units, [&](UnitId unit) {
+        return std::ranges::any_of(model.table.units[unit].phases, [&](const layout::Phase& phase) {
+            return phase.kind == layout::PhaseKind::rope && phase.has_window_theta == of_windows;
+        });
     });
-    if (!has_rotations) {
+    if (!is_used) {
         return -1;
     }
     Buffer buffer;
-    buffer.name = "rotations";
+    buffer.name = of_windows ? "window_rotations" : "rotations";
     buffer.bytes = spec.data.seq * spec.model.rotary_channels() * 4;
     buffer.lifetime = Lifetime::persistent;
     buffer.consumer = MemoryCategory::workspaces;
@@ -150,7 +153,8 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     of_trainer.update_inputs = control_buffer(program, "update_inputs", step_inputs_bytes);
     of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes);
     of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", exact_sums_bytes);
-    of_trainer.rotations = rotations_buffer(program, spec, model);
+    of_trainer.rotations = rotations_buffer(program, spec, model, false);
+    of_trainer.window_rotations = rotations_buffer(program, spec, model, true);
     for (const UnitId u : model.units) {
         auto& unit = state.units[u];
         if (model.spans.parameters == 1) {

@@ -141,15 +141,20 @@ std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollec
 
 void Assembly::Parts::fill_rotations() const {
     for (const auto* program : {&train, &evaluate}) {
-        const int rotations = program->trainer_buffers.rotations;
-        if (rotations < 0) {
-            continue;
+        const auto fill = [&](int rotations, const spec::Model& of) {
+            const std::array<std::int64_t, 3> extents{spec.data.seq, of.rotary_channels() / 2, 2};
+            std::vector<float> table(extents[0] * extents[1] * extents[2]);
+            kernels::rope_table(layout::rotary_frequencies(model, spec.data.seq),
+                                model.rope_scaling.attention_factor, {table.data(), extents});
+            memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
+        };
+        const auto& buffers = program->trainer_buffers;
+        if (buffers.rotations >= 0) {
+            fill(buffers.rotations, spec.model);
         }
-        const std::array<std::int64_t, 3> extents{spec.data.seq, spec.model.rotary_channels() / 2, 2};
-        std::vector<float> table(extents[0] * extents[1] * extents[2]);
-        kernels::rope_table(layout::rotary_frequencies(spec.model, spec.data.seq),
-                            spec.model.rope_scaling.attention_factor, {table.data(), extents});
-        memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
+        if (buffers.window_rotations >= 0) {
+            fill(buffers.window_rotations, layout::with_window_positions(spec.model));
+        }
     }
 }
 

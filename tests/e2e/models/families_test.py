@@ -81,7 +81,10 @@ hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads"
 # Keys whose values come back from an import and an export.
 SAME = ("architectures", "attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling")
 
-# The transformers of these tests has no SmolLM3 and no Qwen3: its Llama, changed as they are, stands for them.
+# The transformers of these tests has no SmolLM3, Qwen3 and Gemma 3: its Llama and Gemma 2, changed as they are, stand for
+# them.
+NO_CAPS = {"attn_logit_softcapping": None, "final_logit_softcapping": None, "hidden_activation": "gelu_pytorch_tanh",
+           "attn_implementation": "eager"}
 STAND_INS = {
     "smollm3": ("SmolLM3", {"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True},
                 {"no_rope_layers": [1, 1, 1, 0, 1]}),
@@ -91,7 +94,20 @@ STAND_INS = {
     "qwen3_tied": ("Qwen3", {"tie_word_embeddings": True, "num_key_value_heads": 1, "head_dim": 8, "rope_theta": 1e6}, {}),
     "qwen3_unused_window": ("Qwen3", {"num_hidden_layers": 3, "num_attention_heads": 4, "head_dim": 6},
                             {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 3}),
+    "gemma3": ("Gemma3", {"head_dim": 10, "num_hidden_layers": 5, "sliding_window": 6, "query_pre_attn_scalar": 7,
+                          "rope_theta": 500.0, **NO_CAPS},
+               {"sliding_window_pattern": 2, "rope_local_base_freq": 40.0}),
+    "gemma3_types": ("Gemma3", {"head_dim": 8, "num_hidden_layers": 4, "sliding_window": 5, "query_pre_attn_scalar": 8,
+                                "num_key_value_heads": 1, **NO_CAPS},
+                     {"layer_types": ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+                      "rope_theta": None, "rope_parameters": {
+                          "full_attention": {"rope_type": "default", "rope_theta": 10000.0},
+                          "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}}),
+    "gemma3_full": ("Gemma3", {"head_dim": 12, "sliding_window": 64, "query_pre_attn_scalar": 12,
+                               "tie_word_embeddings": False, **NO_CAPS},
+                    {"layer_types": ["full_attention", "full_attention"]}),
 }
+MODEL_TYPES = {"Gemma3": "gemma3_text"}  # where it is not the name of the class
 
 
 def turned_by_nothing(forward):
@@ -102,21 +118,40 @@ def turned_by_nothing(forward):
     return call
 
 
-def with_head_norms(attention, config):
+def with_head_norms(attention, config, norm_class):
     """Normalizes each head of queries and keys behind their products."""
     for part in ("q", "k"):
-        norm = transformers.models.llama.modeling_llama.LlamaRMSNorm(attention.head_dim, config.rms_norm_eps)
+        norm = norm_class(attention.head_dim, config.rms_norm_eps)
         attention.add_module(f"{part}_norm", norm)
         attention.get_submodule(f"{part}_proj").register_forward_hook(
             lambda _, __, out, norm=norm: norm(out.unflatten(-1, (-1, norm.weight.numel()))).flatten(-2))
 
 
+def as_gemma3(layer, number, config, published):
+    """Changes a layer of Gemma 2: a norm of each head, and windows with a theta of their own in the layers of Gemma 3."""
+    gemma2 = transformers.models.gemma2.modeling_gemma2
+    with_head_norms(layer.self_attn, config, gemma2.Gemma2RMSNorm)
+    if "layer_types" in published:
+        has_window = published["layer_types"][number] == "sliding_attention"
+        theta = published.get("rope_parameters", {}).get("sliding_attention", {}).get("rope_theta")
+    else:
+        has_window = (number + 1) % published["sliding_window_pattern"] != 0
+        theta = published["rope_local_base_freq"]
+    layer.is_sliding = has_window
+    layer.self_attn.sliding_window = config.sliding_window if has_window else None
+    if has_window:
+        layer.self_attn.rotary_emb = gemma2.Gemma2RotaryEmbedding(
+            config.head_dim, max_position_embeddings=config.max_position_embeddings, base=theta)
+
+
 def stand_in(kind, changes, published):
-    """A Llama that computes as a model of class `kind`."""
-    model = maker("Llama", **changes)()
+    """A Llama, or a Gemma 2, that computes as a model of class `kind`."""
+    model = maker("Gemma2" if kind == "Gemma3" else "Llama", **changes)()
     for number, layer in enumerate(model.model.layers):
-        if kind == "Qwen3":
-            with_head_norms(layer.self_attn, model.config)
+        if kind == "Gemma3":
+            as_gemma3(layer, number, model.config, published)
+        elif kind == "Qwen3":
+            with_head_norms(layer.self_attn, model.config, transformers.models.llama.modeling_llama.LlamaRMSNorm)
         elif published["no_rope_layers"][number] == 0:
             layer.self_attn.forward = turned_by_nothing(layer.self_attn.forward)
     return model.eval()
@@ -148,7 +183,7 @@ def as_the_stand_in(place, name):
     hf_test.MODELS = MODELS | {name: make}
     hf_test.save_model(place, name)
     model = with_weights_of(make(), place.folder / name)
-    written_by_them = {"model_type": kind.lower(), "architectures": [f"{kind}ForCausalLM"], **published}
+    written_by_them = {"model_type": MODEL_TYPES.get(kind, kind.lower()), "architectures": [f"{kind}ForCausalLM"], **published}
     for folder in (name, f"{name}_bf16"):
         change_config(place.folder / folder, **written_by_them)
     deck, tokens = hf_test.write_deck(place, name, model.config.vocab_size)
@@ -159,7 +194,7 @@ def as_the_stand_in(place, name):
     place.run(*place.mpiexec, "-n", 2, place.binary, "train", deck, "sharding.zero=3")
     place.ziggurat("export", f"runs/{name}", f"{name}_out", "--dtype", "f32")
     written = json.loads((place.folder / f"{name}_out" / "config.json").read_text())
-    for key in ("architectures", *published.keys() & {"no_rope_layers"}):
+    for key in ("architectures", *published.keys() & {"no_rope_layers", "layer_types", "rope_local_base_freq"}):
         expect(written[key] == written_by_them[key], f"{name}: exported with {key} = {written[key]}")
     back = hf_test.logits_there(with_weights_of(make(), place.folder / f"{name}_out"), tokens)
     ours = place.logits_here(f"runs/{name}/deck.effective.yaml", model.config.vocab_size, 2,

@@ -140,6 +140,21 @@ def products(chosen):
         expect("products.json is damaged" in console, f"the damage '{damaged}' is not named:\n{console[-2000:]}")
 
 
+def attention(chosen):
+    """precision.attention_backward reaches cuDNN: its emulation adds in another order."""
+    place = Place(chosen, "attention", "gpt2")
+    settings = [ON_GPU, "precision.compute=bf16", "model.dropout=0", "model.max_seq=128", "data.seq=128"]
+    trained(place, "deterministic", 1, *settings)
+    console = trained(place, "fast", 1, *settings, "precision.attention_backward=fast")
+    expect("cuDNN" in console, f"cuDNN did not compute attention:\n{console[-2000:]}")
+    trained(place, "again", 1, *settings, "precision.attention_backward=fast", "recompute=full")
+    expect(curve(place, "fast")[0] == curve(place, "deterministic")[0], "forward has other bits")
+    expect(curve(place, "fast") != curve(place, "deterministic"), "the order of backward is not used")
+    expect(curve(place, "fast") == curve(place, "again"), "recomputation changes the order of backward")
+    gap = expect_same_curve("both orders", curve(place, "fast"), curve(place, "deterministic"), 1e-3)
+    say(f"attention's backward in another order: losses within {gap:.1e}")
+
+
 def failures(chosen):
     place = Place(chosen, "failures", "gpt2")
     cases = {
@@ -160,4 +175,4 @@ def failures(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, curves, checkpoints, products, failures)
+    trainings.run_script(__doc__, curves, checkpoints, products, attention, failures)

@@ -2,7 +2,8 @@
 ///
 /// It is the same class with passes as plain loops. It supports the shapes that the plan assigns to cuDNN,
 /// and saves the natural logarithm, so a mix of a pass of cuDNN and one of Ziggurat's own kernels gives
-/// wrong results. It checks and overwrites its workspace. With ZIGGURAT_EMULATED_CUDA_CUDNN=0 the library is
+/// wrong results. With AttentionShape::any_order, backward adds queries in descending order, so that bits
+/// differ. It checks and overwrites its workspace. With ZIGGURAT_EMULATED_CUDA_CUDNN=0 the library is
 /// missing.
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
 
@@ -33,7 +34,7 @@ bool has_library() {
 }
 
 layout::AttentionSizes sizes_of(const AttentionShape& shape) {
-    return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim};
+    return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim, shape.any_order};
 }
 
 /// Rows of one query head of one sequence in the tensors of a call.
@@ -112,7 +113,8 @@ void add_gradients(const Head& of,
     const auto at = [&](std::int64_t first, std::int64_t d) -> float& {
         return d_qkv[static_cast<std::size_t>(first + d)];
     };
-    for (std::int64_t i = 0; i < of.shape.seq; ++i) {
+    for (std::int64_t n = 0; n < of.shape.seq; ++n) {
+        const auto i = of.shape.any_order ? of.shape.seq - 1 - n : n;
         const float delta = of.dot(out + of.output(i), d_out + of.output(i));
         for (std::int64_t j = 0; j <= i; ++j) {
             const float score = of.scale() * of.dot(qkv + of.query(i), qkv + of.key(j));

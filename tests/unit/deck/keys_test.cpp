@@ -245,6 +245,7 @@ std::map<std::string, Case> cases() {
         {"precision.compute", set_to("precision.compute", "fp32")},
         {"precision.gradient", set_to("precision.gradient", "bf16")},
         {"precision.products", set_to("precision.products", "measured")},
+        {"precision.attention_backward", set_to("precision.attention_backward", "fast")},
         {"optimizer.lr", set_to("optimizer.lr", "0.1")},
         {"optimizer.betas", set_to("optimizer.betas", "[0.8, 0.9]")},
         {"optimizer.eps", set_to("optimizer.eps", "1e-6")},

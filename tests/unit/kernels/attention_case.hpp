@@ -83,7 +83,7 @@ struct AttentionCase {
         const auto bytes = std::max(
             layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim),
             layout::CudaWorkspaces{layout::AttentionUse{.is_bfloat16 = sizeof(T) == 2}}.attention_backward(
-                {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim}));
+                {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim, shape.any_order}));
         std::vector<std::byte> workspace(static_cast<std::size_t>(bytes), std::byte{0xff});
         AttentionResult<T> result{std::vector<T>(d_out.size()), std::vector<T>(qkv.size()),
                                   std::vector<float>(static_cast<std::size_t>(rows() * shape.heads))};
@@ -226,6 +226,8 @@ std::vector<AttentionCase<T>> attention_cases() {
     }
     cases.push_back({.shape = {1, 601, 2, 1, 16, 2}, .document = 150, .probability = 0.1f});
     cases.push_back({.shape = {1, 150, 2, 2, 64}, .spread = 6});
+    cases.push_back({.shape = {2, 128, 4, 2, 64, 0, 0, true}});
+    cases.push_back({.shape = {1, 256, 4, 1, 128, 0, 0, true}});
     // Scales other than 1 / sqrt(head_dim), with and without documents and dropout.
     cases.push_back({.shape = {2, 67, 4, 2, 32, 0, 0.015625f}, .spread = 3});
     cases.push_back({.shape = {1, 128, 2, 1, 64, 0, 0.25f}});

@@ -43,6 +43,19 @@ TYPED_TEST(AttentionTest, HasTheSameBitsWithTheUsualScaleAndWithout) {
     EXPECT_FALSE(test::same_bits(other.d_qkv, expected.d_qkv));
 }
 
+TYPED_TEST(AttentionTest, HasTheSameBitsInAnyOrderWhereItsOwnKernelsCompute) {
+    test::AttentionCase<TypeParam> ordered{.shape = {2, 128, 4, 2, 64}, .document = 50};
+    ordered.fill();
+    auto free = ordered;
+    free.shape.any_order = true;
+
+    const auto expected = ordered.run(this->attention, 2);
+    const auto found = free.run(this->attention, 2);
+
+    EXPECT_TRUE(test::same_bits(found.out, expected.out));
+    EXPECT_TRUE(test::same_bits(found.d_qkv, expected.d_qkv));
+}
+
 TYPED_TEST(AttentionTest, DropsTheSameWeightsWhereHeadsAndSequencesAreSpreadOverRanks) {
     test::AttentionCase<TypeParam> whole{.shape = {2, 45, 4, 4, 16}, .probability = 0.25f};
     whole.fill();

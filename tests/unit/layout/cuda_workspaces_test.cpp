@@ -41,6 +41,19 @@ TEST(CudaWorkspaces, PiecesAreNoLargerThanTheCallOrTwoGibibytes) {
     EXPECT_FALSE(CudaWorkspaces::attention_piece({2, 200, 4, 2, 64})) << "no whole tiles";
 }
 
+TEST(CudaWorkspaces, BackwardInAnyOrderIsOneCallWithAWorkspaceLinearInTheSequence) {
+    const AttentionSizes of{2, 16384, 32, 8, 128, true};
+    const auto piece = CudaWorkspaces::attention_piece(of);
+    ASSERT_TRUE(piece);
+    EXPECT_EQ(piece->sequences, of.batch);
+    EXPECT_EQ(piece->kv_heads, of.kv_heads);
+    const auto rows = of.batch * of.seq * of.heads;
+    EXPECT_EQ(CudaWorkspaces::attention_gradients(of),
+              rows * 128 * 4 + rows * 4 + 2 * rows * 128 * 2 + CudaWorkspaces::attention_forward_bytes);
+    EXPECT_FALSE(CudaWorkspaces::attention_piece({2, 16384, 32, 8, 128}))
+        << "in one order, heads are too large";
+}
+
 TEST(CudaWorkspaces, TensorCoresNeedASumForEachRow) {
     const AttentionSizes of{2, 200, 6, 2, 64};
     const auto backward = [&](const AttentionUse& use) { return CudaWorkspaces{use}.attention_backward(of); };
